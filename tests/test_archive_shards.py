@@ -10,7 +10,7 @@ import pytest
 from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.errors import TextcatError
-from textcat.files import journal_line, read_journal
+from textcat.journal import journal_line, read_journal
 from textcat.tagging._folder import ShardWriter, open_folder
 from textcat.tagging.output import OutputSettings, encode_rejection
 

@@ -246,7 +246,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
     if form == "card":
         Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
     elif form == "sgm":
-        shutil.copy(textcat.files.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+        shutil.copy(textcat.folders.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
     path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
     assert run("train", path, "--out", "m").code == 0
     assert run("evaluate", "m", path).code == 0
@@ -391,7 +391,7 @@ def _file(name, content):
 @pytest.mark.parametrize("target", ["folder", "file", "file/below", "/proc/model", "."])
 def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch, target):
     if target.startswith("/proc") and not Path("/proc").exists():
-        pytest.skip("this system has no /proc")
+        pytest.skip("system: there is no /proc")
     monkeypatch.setattr(textcat.Tagger, "fit", None)
     Path("folder").mkdir()
     Path("folder/notes.txt").touch()
@@ -863,7 +863,7 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="system: there is no /dev/full")
 def test_a_full_disk_ends_in_a_sentence(model):
     with open("/dev/full", "w") as full:
         ended = subprocess.run([*COMMAND, "topics", str(model)], stdout=full, stderr=subprocess.PIPE, text=True)
@@ -970,7 +970,7 @@ except EOFError:
 def test_a_corpus_read_in_a_process_of_its_own_comes_whole_unless_that_failed_or_warned(line, result):
     run = subprocess.run([sys.executable, "-c", FORKED.format(line)], capture_output=True, text=True, check=False)
     if run.stderr == "alone\n":
-        pytest.skip("there is one processor, or no fork")
+        pytest.skip("system: there is one processor, or no fork")
     assert (run.stdout, run.stderr) == (f"{result}\n", "")
 
 
@@ -989,5 +989,5 @@ def test_a_process_whose_result_nobody_takes_ends():
     with subprocess.Popen([sys.executable, "-c", ABANDONED], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
         out, err = run.communicate()  # until both processes have closed their output
     if err == b"alone\n":
-        pytest.skip("there is one processor, or no fork")
+        pytest.skip("system: there is one processor, or no fork")
     assert out.strip().isdigit()

@@ -18,7 +18,7 @@ from test_storage import rewrite
 
 import textcat
 from textcat.features.spans import places
-from textcat.files import sha256_of_file
+from textcat.folders import sha256_of_file
 from textcat.model import ModelError
 
 HOSTILE = "Wheat\0 prices <b>rose</b> &amp; \U0001f33e wheats' café é don't-know wheat-exports U.S. wheat"

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
-from textcat.files import journal_line, read_journal
+from textcat.journal import journal_line, read_journal
 from textcat.model.storage import load
 from textcat.reading import formats
 from textcat.reading.batches import read_batches

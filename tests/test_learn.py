@@ -386,7 +386,7 @@ def resealed(folder, name, data):
     """Write a file of a model anew, with a manifest that fits."""
     (folder / name).write_bytes(data)
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    from textcat.files import sha256_of_file
+    from textcat.folders import sha256_of_file
 
     manifest["files"][name] = sha256_of_file(folder / name)
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
@@ -430,7 +430,7 @@ def test_a_model_without_counts_says_how_to_train_one(newswire_model):
 
 
 def test_a_model_that_is_learning_is_left_alone(model):
-    fcntl = pytest.importorskip("fcntl")
+    fcntl = pytest.importorskip("fcntl", reason="system: there is no module fcntl")
     descriptor = os.open(model, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     with pytest.raises(TextcatError, match="is learning in another process"):

@@ -11,7 +11,7 @@ import pytest
 from corpus_files import read
 
 from textcat.corpus.catalogue import card, open_corpus
-from textcat.files import shipped
+from textcat.folders import shipped
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_newswire.py"

@@ -16,7 +16,7 @@ import pytest
 from archive_runs import make_archive
 
 import textcat
-from textcat import files
+from textcat import folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.progress import Stages
@@ -302,7 +302,7 @@ def test_a_pool_goes_on_wherever_making_it_was_broken_off(tmp_path, long_archive
         return step
 
     for step in ("create", "reopen", "write_all", "sync", "rename", "remove", "truncate_file", "sync_folder"):
-        monkeypatch.setattr(files, step, counted(getattr(files, step)))
+        monkeypatch.setattr(folders, step, counted(getattr(folders, step)))
     read(long_archive, tmp_path / "counted", max_records=16)
     n_steps = done[0]
     assert n_steps > 50
@@ -321,7 +321,7 @@ def same_texts(made):
     return b"".join(made[name] for name in shards), rest
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 @pytest.mark.long
 def test_a_pool_whose_making_is_killed_at_random_moments_is_the_same(tmp_path, long_archive, in_pieces):
     expected = content(build_pool(long_archive, tmp_path / "first", settings=SMALL).folder)

@@ -1,7 +1,7 @@
 """The report: its figures are those of sklearn and of naive twins, its file is sound HTML, and no text of it runs.
 
-What is tested in a browser needs playwright and Chromium, at TEXTCAT_CHROMIUM or on the path; accessibility also needs
-axe-core, at TEXTCAT_AXE or in node_modules (`npm install axe-core`).
+What is tested in a browser needs playwright and Chromium; accessibility also needs axe-core.
+`scripts/optional_tools.py` finds and installs them.
 """
 
 import json

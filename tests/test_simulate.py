@@ -2,8 +2,10 @@
 
 import json
 import math
+import runpy
 
 import numpy as np
+import optional_tools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,15 +85,21 @@ def test_loss_and_recall_are_those_of_asreview(answers):
     assert measures.rrf(found, n) == pytest.approx(insights_recall(labels, 0.1))
 
 
-@given(answers_of_a_person)
-def test_measures_are_those_of_the_installed_asreview_insights(answers):
-    reason = "asreview-insights is not installed"
-    theirs = pytest.importorskip("asreviewcontrib.insights.algorithms", reason=reason, exc_type=ImportError)
+@pytest.fixture(scope="module")
+def insights():
+    path = optional_tools.asreview_insights()
+    if path is None:
+        pytest.skip("asreview-insights is not installed")
+    return runpy.run_path(str(path))
+
+
+@given(answers=answers_of_a_person)
+def test_measures_are_those_of_the_installed_asreview_insights(insights, answers):
     labels, found, n, r = [int(a) for a in answers], measures.found_at(answers), len(answers), sum(answers)
-    assert measures.loss(found, n) == pytest.approx(theirs._loss_value(labels))
-    assert [measures.recall_after(found, k) for k in range(1, n + 1)] == theirs._recall_values(labels)[1]
+    assert measures.loss(found, n) == pytest.approx(insights["_loss_value"](labels))
+    assert [measures.recall_after(found, k) for k in range(1, n + 1)] == insights["_recall_values"](labels)[1]
     # It rounds the line of random order to whole documents, and compares with the place where that first has as many.
-    levels, saved = theirs._wss_values(labels)
+    levels, saved = insights["_wss_values"](labels)
     for level, its in zip(levels, saved, strict=True):
         assert abs(measures.wss(found, n, level) - its) <= 0.5 / r + 1.5 / n
 

@@ -339,7 +339,7 @@ def test_a_damaged_model_can_be_replaced(small, model):
 
 
 def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
-    monkeypatch.setattr("textcat.files._exchange", lambda *_: False)
+    monkeypatch.setattr("textcat.folders._exchange", lambda *_: False)
     save(small, model)
     assert load(model).topics == small.topics
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -379,7 +379,7 @@ def test_an_empty_folder_is_taken_but_not_the_current_one(small, tmp_path, monke
         save(small, ".")
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="system: root may write everywhere")
 def test_a_folder_nobody_may_write_to_is_told_of(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(ModelError, match=r"Permission denied"):
@@ -411,7 +411,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.files._identity", "textcat.model.storage.check_entries"])
+@pytest.mark.parametrize("step", ["textcat.folders._identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
@@ -433,7 +433,7 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, s
     assert load(model).corpus == "twin"
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="this system cannot exchange two folders")
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="system: nothing can exchange two folders")
 def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, model):
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
     expected = {"small": small.bias, "twin": twin.bias}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from teaching_work import small_pool, teach, teach_until_killed
 
-from textcat import TextcatError, files
+from textcat import TextcatError, folders, journal
 from textcat.teaching.journal import JOURNAL, SessionJournal, is_session
 from textcat.teaching.judgements import Judgements
 from textcat.teaching.session import Session
@@ -22,7 +22,7 @@ def scores_of(session):
     return {topic: session.scores(topic).tobytes() for topic in session.topics()}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_path):
     pool, folder = small_pool(), tmp_path / "session"
     with Session.create(folder, pool) as session:
@@ -135,10 +135,10 @@ def test_what_is_no_session_or_another_pools_is_refused(tmp_path):
     with pytest.raises(TextcatError, match="pool in memory"):
         Session.open(tmp_path)
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / JOURNAL).write_bytes(files.journal_line({"textcat archive": 1}))
+    (tmp_path / "other" / JOURNAL).write_bytes(journal.journal_line({"textcat archive": 1}))
     with pytest.raises(TextcatError, match="not the journal of a session"):
         Session.open(tmp_path / "other")
-    (tmp_path / "other" / JOURNAL).write_bytes(files.journal_line({"textcat session": 99}))
+    (tmp_path / "other" / JOURNAL).write_bytes(journal.journal_line({"textcat session": 99}))
     with pytest.raises(TextcatError, match="newer version"):
         Session.open(tmp_path / "other")
 
@@ -155,7 +155,7 @@ def test_an_answer_that_a_full_disk_refuses_is_not_kept_and_the_next_one_is(tmp_
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         with monkeypatch.context() as patch:
-            patch.setattr(files, "write_all", full)
+            patch.setattr(folders, "write_all", full)
             with pytest.raises(TextcatError, match="No space left"):
                 session.answer("strike", 50, "yes", source="list")
         assert 50 not in session.labels("strike")
@@ -179,7 +179,7 @@ def test_an_answer_that_ctrl_c_breaks_off_is_there_whole_or_not_at_all(tmp_path,
         apply = Judgements.apply
 
         with monkeypatch.context() as patch:
-            patch.setattr(files, where, interrupted)
+            patch.setattr(folders, where, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 session.answer("strike", 50, "yes", source="list")
         with monkeypatch.context() as patch:

@@ -392,7 +392,7 @@ def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_p
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("textcat.files.sync", fails)
+        patch.setattr("textcat.folders.sync", fails)
         assert_problem(post(service, "/answer", **body), 507, "No space left")
     assert not session.judgements("wheat")
     assert post(service, "/answer", **body).json()["counts"]["yes"] == 1

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.evaluation.top import MANY_TOPICS
-from textcat.files import describe_type, has_type, parse_value, read_toml, shipped
+from textcat.folders import shipped
 from textcat.former_names import RECIPES
+from textcat.settings import describe_type, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus

@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 
 PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "a": training.measured,

@@ -29,7 +29,7 @@ from machine import described
 from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
 
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 
 SLOWER = 5  # of how many parts of the archive the peers get one
 

@@ -38,7 +38,7 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.export import markdown_table
 from textcat.evaluation.top import TopEvaluation, compare_tops, evaluate_top
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 from textcat.papers.experiments import draw_axes
 
 OURS: dict[str, list[str]] = {"textcat": [], "textcat without names": ["topics.descriptions=0"]}

@@ -35,7 +35,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 
 LUA = """
 local bodies = {}

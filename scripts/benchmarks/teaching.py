@@ -30,7 +30,7 @@ from sklearn.svm import LinearSVC
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 from textcat.recipe import RankerSettings, Recipe, read_recipe
 from textcat.teaching.measures import mean_of
 from textcat.teaching.ranker import WITH_EMBEDDINGS

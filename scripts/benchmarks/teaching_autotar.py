@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.files import KeptResults
+from textcat.journal import KeptResults
 from textcat.recipe import Recipe
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool

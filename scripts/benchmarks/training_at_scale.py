@@ -20,7 +20,7 @@ from scipy import sparse
 
 import textcat
 from textcat.evaluation.export import markdown_table
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 from textcat.papers.experiments import draw_axes
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

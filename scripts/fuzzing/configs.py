@@ -11,7 +11,7 @@ from textcat.corpus.cards import read_card
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary
 from textcat.errors import TextcatError
-from textcat.files import journal_line, read_journal
+from textcat.journal import journal_line, read_journal
 from textcat.recipe import read_recipe
 
 from .target import Target

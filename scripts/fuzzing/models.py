@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.files import MANIFEST
+from textcat.folders import MANIFEST
 from textcat.model import MODEL as FORMAT
 from textcat.model import SUM, read_manifest
 from textcat.model.storage import load, save

@@ -22,9 +22,10 @@ from textcat.evaluation import export
 from textcat.evaluation.export import cell_text, markdown_table
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import SHOWN, TopEvaluation
-from textcat.files import format_value, write_atomically
+from textcat.folders import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
+from textcat.settings import format_value
 
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card

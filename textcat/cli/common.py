@@ -37,7 +37,7 @@ LEARNERS = ("alma", "cramma", "l-margitron", "micra", "pa", "pam", "paum", "pdm"
 
 def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
-        from textcat.files import shipped
+        from textcat.folders import shipped
 
         return sorted(path.stem for path in shipped(folder).glob("*.toml") if path.stem.startswith(incomplete))
 

@@ -54,7 +54,7 @@ def explain(
 ) -> None:
     """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
     from textcat.cli._tables import print_json
-    from textcat.files import write_atomically
+    from textcat.folders import write_atomically
     from textcat.model import storage
 
     if html and as_json:

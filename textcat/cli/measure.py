@@ -37,7 +37,7 @@ def evaluate(
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
     from textcat.evaluation import export, significance, top
-    from textcat.files import write_atomically
+    from textcat.folders import write_atomically
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)

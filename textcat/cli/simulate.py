@@ -118,7 +118,7 @@ def _report(
     """Print the results of the runs, and write them to a folder if asked."""
     from textcat.cli import _tables
     from textcat.evaluation.export import markdown_table
-    from textcat.files import write_atomically
+    from textcat.folders import write_atomically
 
     tables = _all_tables(results, ways, per_topic=per_topic)
     summary = _summary(results, ways)

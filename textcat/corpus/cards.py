@@ -9,10 +9,11 @@ from typing import Any, get_type_hints
 
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError, did_you_mean
-from textcat.files import describe_type, has_type, read_toml, shipped
+from textcat.folders import shipped
 from textcat.reading.formats import rcv1
 from textcat.reading.records import LAST, InputSettings, LabelSettings
 from textcat.reading.sources import FOLDERS, named_format, plain_name
+from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.

@@ -20,7 +20,7 @@ from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, similar_files
-from textcat.files import user_cache
+from textcat.folders import user_cache
 from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
 from textcat.reading.containers import open_file
 from textcat.reading.formats.annif import SUBJECTS

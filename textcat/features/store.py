@@ -15,7 +15,7 @@ import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
 from textcat.errors import TextcatError
-from textcat.files import FolderFormat, sha256_of_file
+from textcat.folders import FolderFormat, sha256_of_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -26,7 +26,7 @@ from textcat.features.affixes import (
     regex_function,
     tokenizer_regexes,
 )
-from textcat.files import installed_version, user_cache, write_atomically
+from textcat.folders import installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.files import MANIFEST, FolderFormat
+from textcat.folders import MANIFEST, FolderFormat
 from textcat.former_names import todays_recipe
 
 VOCABULARY = "vocabulary.json"

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.util import from_bytes, minibatch, to_bytes
 
 from textcat.errors import TextcatError
-from textcat.files import MANIFEST
+from textcat.folders import MANIFEST
 from textcat.model import FILES, MAY_BE, storage
 from textcat.model.tagger import Tagger
 

@@ -18,7 +18,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Rows, Vectorizer
-from textcat.files import installed_version, sha256_of_file
+from textcat.folders import installed_version, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,

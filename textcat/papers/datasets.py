@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from textcat.corpus import catalogue
 from textcat.errors import TextcatError
-from textcat.files import read_toml
+from textcat.settings import read_toml
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus

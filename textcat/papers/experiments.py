@@ -23,8 +23,10 @@ from textcat import __version__, papers
 from textcat.corpus.catalogue import cache_folder, warn_once
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.export import markdown_table
-from textcat.files import KeptResults, read_toml, write_atomically
+from textcat.folders import write_atomically
+from textcat.journal import KeptResults
 from textcat.papers.datasets import MissingData
+from textcat.settings import read_toml
 
 if TYPE_CHECKING:
     from textcat.progress import Stages
@@ -158,7 +160,7 @@ def run_experiment(
 
 
 def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str:
-    """Return in words when a task of an experiment last ended, or how many have; arguments as of `run_experiment`."""
+    """Return in words when a task of an experiment last ended, or how many have, if not all."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return "never"

@@ -17,7 +17,7 @@ from textcat.evaluation import significance, top
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes

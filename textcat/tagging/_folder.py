@@ -14,10 +14,11 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from textcat import files
+from textcat import folders
 from textcat.errors import TextcatError
-from textcat.files import UNFINISHED, Journal
+from textcat.folders import UNFINISHED
 from textcat.former_names import todays_fact
+from textcat.journal import Journal, journal_line, read_journal
 from textcat.reading.records import Batch, PipeState
 from textcat.tagging._job import TaggedBatch
 from textcat.tagging.output import OutputSettings, encode_rejection, file_format
@@ -49,7 +50,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
         refusal = f"Another run is writing to {path}: wait until it ends, or name another folder."
-        lock = files.acquire_lock(path / LOCK, refusal)
+        lock = folders.acquire_lock(path / LOCK, refusal)
     try:
         with _errors_as_sentences(path):
             state = _begin_or_resume(path, facts, inputs, restart)
@@ -59,7 +60,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files.raise_write_errors(folder, "fix that, and the same command resumes the run")
+    return folders.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
@@ -71,12 +72,12 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     if journal is None or restart:
         for file in _own_files(path):
             if file.name != JOURNAL:  # which is replaced
-                files.remove(file)
-        files.sync_folder(path)
+                folders.remove(file)
+        folders.sync_folder(path)
         _write_whole(path / INPUTS, map(_line_of_input, inputs))
-        header = {_MARK: FORMAT, "facts": facts, "inputs": files.sha256_of_file(path / INPUTS)}
-        _write_whole(path / JOURNAL, [files.journal_line(header)])
-        files.sync_folder(path.parent)
+        header = {_MARK: FORMAT, "facts": facts, "inputs": folders.sha256_of_file(path / INPUTS)}
+        _write_whole(path / JOURNAL, [journal_line(header)])
+        folders.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
     _compare(path, header, facts, inputs)
@@ -89,19 +90,19 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
 
 def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
     unfinished, parts = path.with_name(path.name + UNFINISHED), iter(parts)
-    with files.create(unfinished) as file:
+    with folders.create(unfinished) as file:
         while data := b"".join(islice(parts, _PARTS_PER_WRITE)):
-            files.write_all(file, data)
-        files.sync(file)
-    files.rename(unfinished, path)
-    files.sync_folder(path.parent)
+            folders.write_all(file, data)
+        folders.sync(file)
+    folders.rename(unfinished, path)
+    folders.sync_folder(path.parent)
 
 
 def _own_journal(path: Path) -> Journal | None:
     """Return the journal, if there is one; rename files of earlier versions."""
     former = not (path / JOURNAL).exists()
     place = path / ("journal.jsonl" if former else JOURNAL)
-    journal = files.read_journal(place)
+    journal = read_journal(place)
     if journal is None:
         return None
     if not journal.lines or _MARK not in journal.lines[0]:
@@ -109,8 +110,8 @@ def _own_journal(path: Path) -> Journal | None:
     if former:
         for old, new in _FORMER_NAMES.items():
             if (path / old).exists():
-                files.rename(path / old, path / new)
-        files.sync_folder(path)
+                folders.rename(path / old, path / new)
+        folders.sync_folder(path)
     return journal
 
 
@@ -134,7 +135,7 @@ def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> N
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {START_AGAIN}.")
-    if files.sha256_of_file(path / INPUTS) != header["inputs"]:
+    if folders.sha256_of_file(path / INPUTS) != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is damaged: {START_AGAIN}.")
 
 
@@ -165,7 +166,7 @@ def _last_state(path: Path, entries: list[Line]) -> RunState:
 
 
 def _sum_if_there(path: Path) -> str:
-    return files.sha256_of_file(path) if path.is_file() else ""
+    return folders.sha256_of_file(path) if path.is_file() else ""
 
 
 def _missing(file: Path) -> TextcatError:
@@ -176,16 +177,16 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     """Remove what was written after the journal's last line."""
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
-            files.remove(file)
+            folders.remove(file)
     rejected = path / REJECTED
     if state.rejected_bytes:
         if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
             raise _missing(rejected)
-        files.truncate_file(rejected, state.rejected_bytes)
+        folders.truncate_file(rejected, state.rejected_bytes)
     else:
-        files.remove(rejected)
-    files.truncate_file(path / JOURNAL, journal_length)
-    files.sync_folder(path)
+        folders.remove(rejected)
+    folders.truncate_file(path / JOURNAL, journal_length)
+    folders.sync_folder(path)
 
 
 class ShardWriter:
@@ -202,7 +203,7 @@ class ShardWriter:
         self._max_records, self._max_bytes = max_records, max_bytes
         self.number = state.shards
         with _errors_as_sentences(folder):
-            self.journal = files.reopen(folder / JOURNAL)
+            self.journal = folders.reopen(folder / JOURNAL)
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
         self._begin()
 
@@ -244,14 +245,14 @@ class ShardWriter:
             entry = {"shard": name, "bytes": self._shard.length, "sha256": self._shard.sha256.hexdigest()}
             self.number += 1
         self._rejected.sync()
-        files.sync_folder(self._folder)
+        folders.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
         self._log(entry | self._position | counts)
         self._begin()
 
     def _log(self, entry: Line) -> None:
-        files.write_all(self.journal, files.journal_line(entry))
-        files.sync(self.journal)
+        folders.write_all(self.journal, journal_line(entry))
+        folders.sync(self.journal)
 
 
 class _AppendedFile:
@@ -265,21 +266,21 @@ class _AppendedFile:
     def write(self, data: bytes) -> None:
         if data:
             if self._file is None:
-                self._file = files.reopen(self._path) if self.length else files.create(self._path)
-            files.write_all(self._file, data)
+                self._file = folders.reopen(self._path) if self.length else folders.create(self._path)
+            folders.write_all(self._file, data)
             self.sha256.update(data)
             self.length += len(data)
 
     def sync(self) -> None:
         if self._file is not None:
-            files.sync(self._file)
+            folders.sync(self._file)
 
     def finish(self) -> str:
         """Sync and close the file, remove the unfinished mark from its name, and return the name."""
         self.sync()
         self.close()
         name = self._path.name.removesuffix(UNFINISHED)
-        files.rename(self._path, self._path.with_name(name))
+        folders.rename(self._path, self._path.with_name(name))
         return name
 
     def close(self) -> None:

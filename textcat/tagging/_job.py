@@ -12,7 +12,7 @@ from platform import node
 from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.files import installed_version
+from textcat.folders import installed_version
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import formats

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 
 from textcat.errors import TextcatError, install_hint
-from textcat.files import installed_version
+from textcat.folders import installed_version
 from textcat.reading.records import Record, Rejection
 
 DECIMALS = 4  # of scores and probabilities

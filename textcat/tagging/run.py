@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError, did_you_mean
-from textcat.files import installed_version
+from textcat.folders import installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading.batches import read_batches

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from textcat import __version__, files
+from textcat import __version__, folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.features.vectorizer import Vectorizer
-from textcat.files import installed_version
+from textcat.folders import installed_version
+from textcat.journal import read_journal
 from textcat.progress import Stages
 from textcat.reading.batches import read_batches
 from textcat.reading.formats import batch_records
@@ -116,7 +117,7 @@ def read_archive(
             state = locked.enter_context(open_folder(folder, reading.facts, reading.inputs, restart=restart))
             for name in DERIVED if not state.finished else ():
                 shutil.rmtree(folder / name, ignore_errors=True)
-            for stray in folder.glob(f".*{files.UNFINISHED}"):  # left by a run that was killed
+            for stray in folder.glob(f".*{folders.UNFINISHED}"):  # left by a run that was killed
                 shutil.rmtree(stray, ignore_errors=True)
             _remove_pieces(folder / PIECES, state.counts.tagged)
             if not state.finished:
@@ -155,7 +156,7 @@ def _write_shards(
 
 
 def _archive_in(folder: Path) -> Archive:
-    journal = files.read_journal(folder / JOURNAL)
+    journal = read_journal(folder / JOURNAL)
     assert journal is not None
     entries = [entry for entry in journal.lines if "cursor" in entry]
     counts = Counts()
@@ -169,15 +170,15 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
     """Write a piece; if a power failure damages it, its checksums show this, and its terms are counted again."""
     folder.mkdir(exist_ok=True)
     path = folder / f"{name_of(position)}.npz"
-    path.with_suffix(files.UNFINISHED).write_bytes(piece)
-    files.rename(path.with_suffix(files.UNFINISHED), path)
+    path.with_suffix(folders.UNFINISHED).write_bytes(piece)
+    folders.rename(path.with_suffix(folders.UNFINISHED), path)
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
     """Remove the pieces from a position on, which are not in the journal."""
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
-            files.remove(path)
+            folders.remove(path)
 
 
 def _reading_of(

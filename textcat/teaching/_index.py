@@ -19,7 +19,7 @@ from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
-from textcat.files import FolderFormat, sha256_of_file
+from textcat.folders import FolderFormat, sha256_of_file
 from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe

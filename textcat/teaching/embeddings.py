@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.errors import TextcatError, install_hint
-from textcat.files import sha256_of_file, user_cache
+from textcat.folders import sha256_of_file, user_cache
 
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _URL = f"https://huggingface.co/{_NAME}/resolve/main/"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.files import write_atomically
+from textcat.folders import write_atomically
 from textcat.teaching.judgements import judgements_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from textcat import files
+from textcat import folders
 from textcat.errors import TextcatError
-from textcat.files import UNFINISHED
+from textcat.folders import UNFINISHED
 from textcat.former_names import todays_line
+from textcat.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +70,11 @@ class SessionJournal:
             try:
                 if path.exists():
                     raise TextcatError(f"{folder} holds a session already: open it, or name another folder.")
-                with files.create(unfinished) as file:
-                    files.write_all(file, files.journal_line({_MARK: _FORMAT, **header}))
-                    files.sync(file)
-                files.rename(unfinished, path)
-                files.sync_folder(folder)
+                with folders.create(unfinished) as file:
+                    folders.write_all(file, journal_line({_MARK: _FORMAT, **header}))
+                    folders.sync(file)
+                folders.rename(unfinished, path)
+                folders.sync_folder(folder)
                 journal._begin_to_write(path.stat().st_size)
             except BaseException:
                 journal.close()
@@ -101,7 +102,7 @@ class SessionJournal:
         with _errors_as_sentences(folder):
             lock = None if read_only else _locked(folder)
             try:
-                read = files.read_journal(folder / JOURNAL)
+                read = read_journal(folder / JOURNAL)
                 assert read is not None
                 header, lines = _checked(folder / JOURNAL, read)
                 journal = cls(folder, header, lines)
@@ -112,7 +113,7 @@ class SessionJournal:
                             "answer is there, and give it again if not.",
                             folder / JOURNAL,
                         )
-                        files.truncate_file(folder / JOURNAL, read.length)
+                        folders.truncate_file(folder / JOURNAL, read.length)
                     journal._begin_to_write(read.length)
             except BaseException:
                 if lock is not None:
@@ -123,7 +124,7 @@ class SessionJournal:
 
     def _begin_to_write(self, length: int) -> None:
         assert self.folder is not None
-        self._file, self._length = files.reopen(self.folder / JOURNAL), length
+        self._file, self._length = folders.reopen(self.folder / JOURNAL), length
 
     def append(self, entry: Mapping[str, Any]) -> Line:
         """Add a line, and return it when it is on disk."""
@@ -134,11 +135,11 @@ class SessionJournal:
         else:
             if self._file is None:
                 raise TextcatError(f"The session {self.folder} is open for reading only, or closed: open it to write.")
-            data = files.journal_line(line)
+            data = journal_line(line)
             with _errors_as_sentences(self.folder):
                 try:
-                    files.write_all(self._file, data)
-                    files.sync(self._file)
+                    folders.write_all(self._file, data)
+                    folders.sync(self._file)
                     self.lines.append(line)
                 except BaseException:  # Ctrl-C, too
                     del self.lines[n:]
@@ -171,7 +172,7 @@ def is_session(folder: str | os.PathLike[str]) -> bool:
     return Path(folder, JOURNAL).is_file()
 
 
-def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
+def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
     damaged = f"{path} is damaged, and what follows the damage cannot be trusted: restore the file from a backup"
     if not read.lines:
         raise TextcatError(f"{damaged}, or start a new session.")
@@ -191,10 +192,10 @@ def _checked(path: Path, read: files.Journal) -> tuple[Line, list[Line]]:
 
 def _locked(folder: Path) -> Any:
     refusal = f"Another process has the session {folder} open: stop it, or let several people use its page."
-    return files.acquire_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
+    return folders.acquire_lock(folder / LOCK, refusal, thread_local=False)  # a server may close it in another thread
 
 
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
-    return files.raise_write_errors(
+    return folders.raise_write_errors(
         f"the session {folder}", "earlier answers are saved; check the disk, and answer again"
     )

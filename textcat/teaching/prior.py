@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat import files
+from textcat import folders
 from textcat.errors import TextcatError
 from textcat.teaching.ranker import Weights
 
@@ -79,11 +79,11 @@ def keep(
     content = io.BytesIO()
     np.savez(content, columns=columns, values=values)
     path = folder / f"topic-{number:04}.npz"
-    with files.create(path) as file:
-        files.write_all(file, content.getvalue())
-        files.sync(file)
-    files.sync_folder(folder)
-    return {**entry, "file": path.name, "sha256": files.sha256_of_file(path)}
+    with folders.create(path) as file:
+        folders.write_all(file, content.getvalue())
+        folders.sync(file)
+    folders.sync_folder(folder)
+    return {**entry, "file": path.name, "sha256": folders.sha256_of_file(path)}
 
 
 def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
@@ -107,7 +107,7 @@ def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
     if folder is None:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]
-    if not path.is_file() or files.sha256_of_file(path) != entry["sha256"]:
+    if not path.is_file() or folders.sha256_of_file(path) != entry["sha256"]:
         raise TextcatError(f"{path} is missing or not as it was written: restore it from a backup.")
     with np.load(path, allow_pickle=False) as kept:
         return Weights(kept["columns"], kept["values"], 0.0)

@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.metrics import average_precisions
-from textcat.files import KeptResults
+from textcat.journal import KeptResults
 from textcat.progress import Advance
 from textcat.recipe import RankerSettings, Recipe
 from textcat.teaching import measures, stopping

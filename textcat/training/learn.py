@@ -21,7 +21,7 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
 from textcat.features.counts import DocumentCounts
-from textcat.files import MANIFEST, installed_version
+from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts

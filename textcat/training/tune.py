@@ -17,9 +17,10 @@ from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.ranking import choose_bands
 from textcat.evaluation.top import KS, TopEvaluation, evaluate_top
 from textcat.features.tokens import Tokens
-from textcat.files import KeptResults, format_value, read_toml
+from textcat.journal import KeptResults
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
+from textcat.settings import format_value, read_toml
 from textcat.training.examples import CountedCorpus
 from textcat.training.selection import SPARSITY_MEASURE, Trial, cross_validate, feature_key, margin_settings, nanmean
 from textcat.training.train import HoldOut, hold_out_sample, train_without

@@ -11,16 +11,9 @@ from pathlib import Path
 import pytest
 
 from textcat.errors import TextcatError, did_you_mean, similar_files
-from textcat.files import (
-    KeptResults,
-    describe_type,
-    has_type,
-    installed_version,
-    journal_line,
-    parse_value,
-    read_journal,
-    write_atomically,
-)
+from textcat.folders import installed_version, write_atomically
+from textcat.journal import KeptResults, journal_line, read_journal
+from textcat.settings import describe_type, has_type, parse_value
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -50,7 +43,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions, links and pipes")
+@pytest.mark.skipif(os.name == "nt", reason="system: POSIX permissions, links and pipes")
 def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_link(tmp_path):
     target, link, plain = tmp_path / "target", tmp_path / "link", tmp_path / "plain"
     plain.touch()
@@ -61,7 +54,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions, links and pipes")
+@pytest.mark.skipif(os.name == "nt", reason="system: POSIX permissions, links and pipes")
 def test_what_is_no_regular_file_is_written_to_directly(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -1,4 +1,4 @@
-"""Files and folders that are replaced whole, checksums, journals, and settings in TOML."""
+"""Files and folders that are replaced whole, the steps by which they change on a disk, checksums and locks."""
 
 import ctypes
 import hashlib
@@ -8,27 +8,19 @@ import re
 import secrets
 import shutil
 import sys
-import types
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Union, get_args, get_origin
+from typing import Any, BinaryIO
 
-from textcat.errors import TextcatError, similar_files
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+from textcat.errors import TextcatError
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".part"  # ends the name of a file that is still being written
 _PACKAGE = Path(__file__).parent
 _EXCHANGE, _CURRENT_FOLDER = 2, -100  # RENAME_EXCHANGE and AT_FDCWD of renameat2(2)
 _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
-_CHECKSUM = "crc32"  # of the other entries of a journal's line
 
 
 def shipped(folder: str) -> Path:
@@ -38,80 +30,6 @@ def shipped(folder: str) -> Path:
     """
     inside = _PACKAGE / "_shipped" / folder
     return inside if inside.is_dir() else _PACKAGE.parent / folder
-
-
-# --- settings --------------------------------------------------------------------------------------------------------
-
-
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
-    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
-    except (ValueError, RecursionError) as error:
-        raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
-
-
-def parse_value(text: str, annotation: Any) -> Any:
-    """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
-
-    If neither is of the type, as for `has_type`, it is a ValueError.
-    """
-    candidates: list[Any] = [text]
-    for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
-        with suppress(ValueError, RecursionError):
-            candidates.insert(0, parse(text))
-    for value in candidates:
-        if has_type(value, annotation):
-            return value
-    raise ValueError(f"give {describe_type(annotation)}")
-
-
-_WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_WORDS |= {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
-_PLURALS = {int: "integers", float: "numbers", str: "strings"}
-
-
-def format_value(value: Any) -> str:
-    """Return a value as a TOML file has it."""
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{json.dumps(str(key))} = {format_value(v)}" for key, v in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(format_value, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
-
-    A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
-    """
-    for kind, words, entry_type in _kinds(annotation):
-        plain = {"a table": dict, "a list": list}.get(words, kind)
-        if kind is Any or type(value) is plain or (kind is float and type(value) is int):
-            entries = value.values() if plain is dict else value if plain is list else ()
-            if all(has_type(entry, entry_type) for entry in entries):
-                return True
-    return False
-
-
-def describe_type(annotation: Any) -> str:
-    """Return a type in words, such as "a number or a text" or "a list of strings"."""
-    return " or ".join(
-        f"{words} of {_PLURALS[entry_type]}" if entry_type in _PLURALS else words
-        for kind, words, entry_type in _kinds(annotation)
-        if kind is not type(None)
-    )
-
-
-def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the types that an annotation allows, in words too, and of lists and tables the type of their entries."""
-    for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
-        plain, arguments = get_origin(kind) or kind, get_args(kind)
-        words = _WORDS.get(plain, "a value")
-        yield plain, words, arguments[words == "a table"] if arguments else Any
 
 
 # --- a file that is replaced whole -----------------------------------------------------------------------------------
@@ -418,83 +336,3 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-# --- journals --------------------------------------------------------------------------------------------------------
-
-
-class Journal(NamedTuple):
-    """What a journal says: a file of JSON objects, one a line, each with a checksum and synced when written."""
-
-    lines: list[dict[str, Any]]  # those before the first that is not whole; the header first
-    length: int  # their bytes
-    damaged: bool  # whether something follows that no crash leaves: more than one line that was being written
-
-
-def journal_line(line: Mapping[str, Any]) -> bytes:
-    """Return a line of a journal, with its checksum."""
-    return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
-
-
-def read_journal(path: Path) -> Journal | None:
-    """Read a journal as far as it is whole; return None if there is none."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    *ended, unended = content.split(b"\n")
-    lines: list[dict[str, Any]] = []
-    for data in ended:
-        if (line := _parse_line(data)) is None:
-            break
-        lines.append(line)
-    n = len(lines)
-    damaged = len(ended) > n + 1 or (len(ended) > n and bool(unended)) or not n
-    return Journal(lines, sum(len(data) + 1 for data in ended[:n]), damaged)
-
-
-class KeptResults(dict[str, dict[str, Any]]):
-    """Results in a file of JSON lines (or in memory), by key, so that work that was interrupted resumes.
-
-    A line that is not whole is passed over: its result is computed again.
-    """
-
-    def __init__(self, path: Path | None):
-        super().__init__()
-        self._path = path
-        if path is None:
-            return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise TextcatError(f"{path.parent} cannot be a folder of results: there is a file. Name another.") from None
-        for data in path.read_bytes().split(b"\n") if path.exists() else []:
-            line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
-            if line is not None and "key" in line:
-                super().__setitem__(line["key"], line)
-
-    def __setitem__(self, key: str, result: Mapping[str, Any]) -> None:
-        line = {"key": key, **result}
-        super().__setitem__(key, line)
-        if self._path is None:
-            return
-        with open(self._path, "ab+", buffering=0) as file:
-            if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
-                write_all(file, b"\n")  # after a line that a killed process has left unfinished
-            write_all(file, journal_line(line))
-            sync(file)
-
-
-def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:
-    try:
-        line = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
-        return None
-    checksum = line.pop(_CHECKSUM, _crc32(line) if may_lack_checksum else None)
-    return line if checksum == _crc32(line) else None
-
-
-def _crc32(line: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(line, sort_keys=True).encode())

@@ -1,0 +1,90 @@
+"""Journals: files to which lines with checksums are appended."""
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textcat import folders
+from textcat.errors import TextcatError
+
+_CHECKSUM = "crc32"  # of the other entries of a journal's line
+
+
+class Journal(NamedTuple):
+    """What a journal says: a file of JSON objects, one a line, each with a checksum and synced when written."""
+
+    lines: list[dict[str, Any]]  # those before the first that is not whole; the header first
+    length: int  # their bytes
+    damaged: bool  # whether something follows that no crash leaves: more than one line that was being written
+
+
+def journal_line(line: Mapping[str, Any]) -> bytes:
+    """Return a line of a journal, with its checksum."""
+    return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
+
+
+def read_journal(path: Path) -> Journal | None:
+    """Read a journal as far as it is whole; return None if there is none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    *ended, unended = content.split(b"\n")
+    lines: list[dict[str, Any]] = []
+    for data in ended:
+        if (line := _parse_line(data)) is None:
+            break
+        lines.append(line)
+    n = len(lines)
+    damaged = len(ended) > n + 1 or (len(ended) > n and bool(unended)) or not n
+    return Journal(lines, sum(len(data) + 1 for data in ended[:n]), damaged)
+
+
+class KeptResults(dict[str, dict[str, Any]]):
+    """Results in a file of JSON lines (or in memory), by key, so that work that was interrupted resumes.
+
+    A line that is not whole is passed over: its result is computed again.
+    """
+
+    def __init__(self, path: Path | None):
+        super().__init__()
+        self._path = path
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise TextcatError(f"{path.parent} cannot be a folder of results: there is a file. Name another.") from None
+        for data in path.read_bytes().split(b"\n") if path.exists() else []:
+            line = _parse_line(data, may_lack_checksum=True)  # as lines of earlier versions do
+            if line is not None and "key" in line:
+                super().__setitem__(line["key"], line)
+
+    def __setitem__(self, key: str, result: Mapping[str, Any]) -> None:
+        line = {"key": key, **result}
+        super().__setitem__(key, line)
+        if self._path is None:
+            return
+        with open(self._path, "ab+", buffering=0) as file:
+            if file.seek(0, os.SEEK_END) and (file.seek(-1, os.SEEK_END), file.read(1))[1] != b"\n":
+                folders.write_all(file, b"\n")  # after a line that a killed process has left unfinished
+            folders.write_all(file, journal_line(line))
+            folders.sync(file)
+
+
+def _parse_line(data: bytes, *, may_lack_checksum: bool = False) -> dict[str, Any] | None:
+    try:
+        line = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    checksum = line.pop(_CHECKSUM, _crc32(line) if may_lack_checksum else None)
+    return line if checksum == _crc32(line) else None
+
+
+def _crc32(line: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(line, sort_keys=True).encode())

@@ -1,0 +1,87 @@
+"""Read settings from TOML files, and check and describe their types."""
+
+import json
+import sys
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+from textcat.errors import TextcatError, similar_files
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
+    # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
+    except (ValueError, RecursionError) as error:
+        raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
+
+
+def parse_value(text: str, annotation: Any) -> Any:
+    """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
+
+    If neither is of the type, as for `has_type`, it is a ValueError.
+    """
+    candidates: list[Any] = [text]
+    for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
+        with suppress(ValueError, RecursionError):
+            candidates.insert(0, parse(text))
+    for value in candidates:
+        if has_type(value, annotation):
+            return value
+    raise ValueError(f"give {describe_type(annotation)}")
+
+
+_WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+_WORDS |= {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
+_PLURALS = {int: "integers", float: "numbers", str: "strings"}
+
+
+def format_value(value: Any) -> str:
+    """Return a value as a TOML file has it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(str(key))} = {format_value(v)}" for key, v in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(format_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def has_type(value: Any, annotation: Any) -> bool:
+    """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
+
+    A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
+    """
+    for kind, words, entry_type in _kinds(annotation):
+        plain = {"a table": dict, "a list": list}.get(words, kind)
+        if kind is Any or type(value) is plain or (kind is float and type(value) is int):
+            entries = value.values() if plain is dict else value if plain is list else ()
+            if all(has_type(entry, entry_type) for entry in entries):
+                return True
+    return False
+
+
+def describe_type(annotation: Any) -> str:
+    """Return a type in words, such as "a number or a text" or "a list of strings"."""
+    return " or ".join(
+        f"{words} of {_PLURALS[entry_type]}" if entry_type in _PLURALS else words
+        for kind, words, entry_type in _kinds(annotation)
+        if kind is not type(None)
+    )
+
+
+def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
+    """Yield the types that an annotation allows, in words too, and of lists and tables the type of their entries."""
+    for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
+        plain, arguments = get_origin(kind) or kind, get_args(kind)
+        words = _WORDS.get(plain, "a value")
+        yield plain, words, arguments[words == "a table"] if arguments else Any
