@@ -19,9 +19,9 @@ from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.recipe import read_recipe
+from textcat.recipe import RankerSettings, read_recipe
 from textcat.teaching import measures, simulate
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings
+from textcat.teaching.ranker import Examples, Ranker
 from textcat.teaching.simulate import Case, Way
 
 answers_of_a_person = st.lists(st.booleans(), min_size=2, max_size=60).filter(lambda a: 0 < sum(a) < len(a))
@@ -327,28 +327,32 @@ def test_a_review_s_own_figures_do_not_choose_its_setting():
     assert simulate.leave_one_out(by_ratio, relative=True)["z"][0] == "a"
 
 
-def test_settings_of_the_ranker_are_read_as_a_recipe_s():
-    assert simulate.ranker_settings(["ranker.C=.3", "ratio = 4"]) == RankerSettings(C=0.3, ratio=4)
-    with pytest.raises(TextcatError, match=r"no setting 'ration'; it has .*Did you mean 'ratio'\?"):
-        simulate.ranker_settings(["ration=4"])
-    with pytest.raises(TextcatError, match="ratio cannot be 'much': give a number"):
-        simulate.ranker_settings(["ranker.ratio=much"])
+def test_settings_of_the_ranker_are_a_section_of_the_recipe():
+    def ranker(*changes):
+        return read_recipe("active-learning").with_settings([f"ranker.{change}" for change in changes]).make_ranker()
+
+    assert ranker() == RankerSettings()
+    assert ranker("C=.3", "ratio = 4") == RankerSettings(C=0.3, ratio=4)
+    with pytest.raises(TextcatError, match=r"no field 'ranker.ration'.*Did you mean 'ranker.ratio'\?"):
+        ranker("ration=4")
+    with pytest.raises(TextcatError, match=r"ranker\.ratio cannot be 'much'; give a number"):
+        ranker("ratio=much")
     with pytest.raises(TextcatError, match=r"The ranker's C cannot be -1.*must be a number above 0"):
-        simulate.ranker_settings(["C=-1"])
+        ranker("C=-1")
     with pytest.raises(TextcatError, match=r"The ranker's growth cannot be nan: it must be 0 or"):
-        simulate.ranker_settings(["growth=nan"])
+        ranker("growth=nan")
 
 
 def test_the_cases_of_a_corpus_are_its_topics_over_all_its_documents():
     words = [("wheat", "a"), ("gold mine", "b"), ("wheat corn", "a"), ("gold", "b"), ("silver", "c")]
     documents = [Document(str(i), {"body": text}, ("all", topic)) for i, (text, topic) in enumerate(words)]
     corpus = Corpus.from_documents("x.jsonl.gz", documents, descriptions={"a": "corn and wheat"})
-    cases = simulate.cases_of(corpus, read_recipe("best").with_settings(["features.min_df=1"]))
+    cases = simulate.cases_of(corpus, read_recipe("default").with_settings(["features.min_df=1"]))
     assert [(one.corpus, one.topic, one.labels.sum()) for one in cases] == [("x", "a", 2), ("x", "b", 2), ("x", "c", 1)]
     assert cases[0].rows is cases[1].rows
     assert cases[0].examples.rows.nnz == 2
     with pytest.raises(TextcatError, match=r"x.jsonl.gz has no topic 'al'. Did you mean 'all'\?"):
-        simulate.cases_of(corpus, read_recipe("best"), ["al"])
+        simulate.cases_of(corpus, read_recipe("default"), ["al"])
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -400,9 +404,7 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
     assert run("simulate", review, "--topic", "include").err == (
         "textcat: review.jsonl has no topic 'include'. Did you mean 'included'?\n"
     )
-    assert run("simulate", review, "--set", "ranker.c=1").err.startswith(
-        "textcat: The ranker has no setting 'c'; it has"
-    )
+    assert "Did you mean 'ranker.C'?" in run("simulate", review, "--set", "ranker.c=1").err
     assert "are not of the form" in run("simulate", review, "--steps", "x").err
     assert "--rule takes one of" in run("simulate", review, "--rule", "fifty").err
     assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err

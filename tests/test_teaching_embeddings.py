@@ -13,9 +13,10 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
+from textcat.recipe import RankerSettings
 from textcat.teaching import embeddings, pool
 from textcat.teaching.pool import Pool, build_pool, open_pool
-from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker, RankerSettings
+from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker
 from textcat.teaching.session import Session
 from textcat.teaching.simulate import Case, Way, study
 

@@ -31,12 +31,12 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
 from textcat.folders import write_atomically
-from textcat.recipe import Recipe, read_recipe
+from textcat.recipe import RankerSettings, Recipe, read_recipe
 from textcat.teaching.measures import mean_of
-from textcat.teaching.ranker import WITH_EMBEDDINGS, RankerSettings
-from textcat.teaching.simulate import Case, Result, Way, by_case, cases_of, leave_one_out, means, ranker_settings, study
+from textcat.teaching.ranker import WITH_EMBEDDINGS
+from textcat.teaching.simulate import Case, Result, Way, by_case, cases_of, leave_one_out, means, study
 
-RECIPE, TOPIC = "teach", "included"
+RECIPE, TOPIC = "active-learning", "included"
 OURS, PEER = "textcat", "ELAS u4"
 PUBLISHED = {"virus": 0.712, "nudging": 0.717}  # the best WSS@95 of seven models, Ferdinands et al. (2020)
 MEASURES = {"loss": "loss", "wss95": "WSS@95", "rrf10": "RRF@10"}
@@ -215,7 +215,7 @@ def _beside(mine: Sequence[Mapping[str, float]], peer: Sequence[Mapping[str, flo
 def descriptions(space: Space) -> str:
     """Compare with AutoTAR on the topics of Reuters-21578, from their descriptions alone."""
     return teaching_autotar.measured(
-        read_recipe("teach"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
+        read_recipe("active-learning"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
     )
 
 
@@ -265,16 +265,15 @@ def measured(
     figures: dict[str, dict[str, float]] = {}
     rows: dict[str, list[Case]] = {}
     for name, changes in settings.items():
-        of_ranker = [change for change in changes if change.startswith("ranker.")]
+        made = read_recipe(recipe).with_settings(change for change in changes if "." in change)
         others = {key: value for key, _, value in (c.partition("=") for c in changes) if key in ("strategy", "steps")}
-        of_rows = [c for c in changes if c not in of_ranker and c.partition("=")[0] not in others]
-        way = Way(name, ranker_settings(of_ranker))._replace(**others)
+        of_rows = [c for c in changes if not c.startswith("ranker.") and c.partition("=")[0] not in others]
+        way = Way(name, made.make_ranker())._replace(**others)
         embeddings = bool(way.settings and way.settings.embeddings)
         key = " ".join([*sorted(of_rows), *(["embeddings"] if embeddings else [])])
         if key not in rows:
-            changed = read_recipe(recipe).with_settings(of_rows)
             rows = {
-                key: [_case(review, corpus, changed, embeddings) for review, corpus in corpora.items()]
+                key: [_case(review, corpus, made, embeddings) for review, corpus in corpora.items()]
             }  # one at a time
         results = study(rows[key], [way], seeds, n_jobs=n_jobs, kept=kept)
         figures[name] = {

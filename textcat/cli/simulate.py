@@ -39,7 +39,9 @@ def simulate(
         str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its names")
     ] = "",
     seeds: Annotated[int, Option(min=1, help="Runs of each topic and strategy.")] = 20,
-    recipe: Annotated[str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)] = "teach",
+    recipe: Annotated[
+        str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)
+    ] = "active-learning",
     settings: Annotated[
         list[str] | None,
         Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.C=0.2. May be repeated."),
@@ -71,17 +73,17 @@ def simulate(
     order is from the best one (loss), the work saved, the answers needed.
     """
     from textcat.recipe import read_recipe
-    from textcat.teaching.simulate import Way, cases_of, ranker_settings, study
+    from textcat.teaching.simulate import Way, cases_of, study
     from textcat.teaching.stopping import DEFAULT_RULE, RULES
 
-    stages, changes = common.new_stages(), settings or []
-    ranker = ranker_settings(change for change in changes if change.startswith("ranker."))
-    how_rows = read_recipe(recipe).with_settings([one for one in changes if not one.startswith("ranker.")])
+    stages = common.new_stages()
+    how = read_recipe(recipe).with_settings(settings or [])
+    ranker = how.make_ranker()
     opened = [read(name, stages) for name in corpora]
     with stages.stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
-            cases += cases_of(corpus, how_rows, topic, description, embeddings=bool(ranker.embeddings))
+            cases += cases_of(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
     for name in set(rules) - set(RULES):
@@ -90,8 +92,8 @@ def simulate(
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
         )
-    how = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
-    ways = [how._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
+    way = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
+    ways = [way._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
     with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
         results = study(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)

@@ -9,10 +9,10 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_type_hints
+from typing import Any, NamedTuple, Protocol
 
 import joblib
 import numpy as np
@@ -24,12 +24,11 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.metrics import average_precisions
 from textcat.journal import KeptResults
 from textcat.progress import Advance
-from textcat.recipe import Recipe
-from textcat.settings import parse_value
+from textcat.recipe import RankerSettings, Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings
+from textcat.teaching.ranker import Examples, Ranker
 from textcat.teaching.session import name_in_words
 from textcat.teaching.strategies import choose
 
@@ -298,23 +297,6 @@ def cases_of(
             name = corpus.name.split(".")[0] or corpus.name  # of a file
             cases.append(Case(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None))
     return cases
-
-
-def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
-    """Return the ranker's default settings with changes such as ``C=0.2`` or ``ranker.C=0.2``."""
-    types = get_type_hints(RankerSettings)
-    values = {}
-    for change in changes:
-        name, _, text = (part.strip() for part in change.strip().removeprefix("ranker.").partition("="))
-        if name not in types:
-            raise TextcatError(
-                f"The ranker has no setting {name!r}; it has {', '.join(types)}.{did_you_mean(name, types)}"
-            )
-        try:
-            values[name] = parse_value(text, types[name])
-        except ValueError as error:
-            raise TextcatError(f"The ranker's {name} cannot be {text!r}: {error}.") from None
-    return replace(RankerSettings(), **values)
 
 
 class Way(NamedTuple):
