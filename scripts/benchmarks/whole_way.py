@@ -77,7 +77,7 @@ Whole processes, each started for one run. `textcat train {corpus.name}` against
   {equal_kind.FOLDS} positives has as many folds, one of a single positive no calibration. The topics' descriptions are
   no examples there.
 
-ALL, TOP10 and LAST30 are macro-averaged precision, F1 is that of all topics. The peak is that of the largest process;
+ALL, TOP10 and LAST30 are macro-averaged precision (MAP), F1 is that of all topics. The peak is the largest process';
 under loky, scikit-learn's two workers come on top.
 
 {conditions.table(rows)}"""

@@ -44,11 +44,11 @@ _LARGEST = 10  # of the topics that differ most between models, and of the pairs
 _MOST_TRIALS = 30  # of a study; a file has them all
 
 _BAND_LINES = (
-    ("macro-averaged precision", "macro_average_precision", 3),
+    ("macro-averaged precision (MAP)", "macro_average_precision", 3),
     ("macro R-precision", "macro_r_precision", 3),
     ("macro P@10", "macro_precision_at_10", 3),
     ("macro nDCG", "macro_ndcg", 3),
-    ("average sparsity", "average_sparsity", 0),
+    ("average sparsity (support documents)", "average_sparsity", 0),
     *(
         (f"{average} {title}", f"{average}_{title.lower()}", 3)
         for average in ("macro", "micro", "sample")
