@@ -9,7 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "folders", "journal", "progress", "settings"},
+    {"cluster", "documents", "errors", "folders", "former_names", "journal", "progress", "settings"},
     {"reading"},
     {"corpus", "evaluation", "features", "margin"},
     {"recipe"},
@@ -26,15 +26,16 @@ LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in part
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 
 
-class RuntimeImports(ast.NodeVisitor):
-    """The absolute names a module imports, also inside functions, but not those for the type checker only."""
+class Imports(ast.NodeVisitor):
+    """The absolute names that a module imports, also inside functions, also for the type checker only."""
 
-    def __init__(self, module):
+    def __init__(self, module, *, at_run_time=False):
+        self.at_run_time = at_run_time
         self.package, self.names = module.parent.parts, []
         self.visit(ast.parse((ROOT / module).read_text(encoding="utf-8")))
 
     def visit_If(self, node):
-        if ast.unparse(node.test) not in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+        if not (self.at_run_time and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}):
             self.generic_visit(node)
 
     def visit_Import(self, node):
@@ -48,7 +49,7 @@ class RuntimeImports(ast.NodeVisitor):
 @pytest.mark.parametrize("module", MODULES, ids=str)
 def test_imports_run_downwards_only(module):
     part = module.with_suffix("").parts[1]
-    names = [name for name in RuntimeImports(module).names if name.startswith("textcat.")]
+    names = [name for name in Imports(module).names if name.startswith("textcat.")]
     # A name of the front door counts as the module that it stands for.
     paths = [HOMES.get(name.split(".")[1], name.partition(".")[2]) for name in names]
     used = {path.split(".")[0] for path in paths if path[0].islower()}
@@ -64,7 +65,7 @@ def test_no_two_modules_import_each_other_even_by_way_of_others():
     modules = {name_of(path): path for path in MODULES}
     # What a folder's __init__ gathers of its own folder is no use of it by others.
     uses = {
-        name: {used if used in modules else used.rpartition(".")[0] for used in RuntimeImports(path).names}
+        name: {used if used in modules else used.rpartition(".")[0] for used in Imports(path, at_run_time=True).names}
         - {name, *(other for other in modules if path.stem == "__init__" and other.startswith(f"{name}."))}
         for name, path in modules.items()
     }
