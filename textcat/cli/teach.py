@@ -89,7 +89,7 @@ def teach(
     once: after Ctrl-C or a crash the same command resumes.
     """
     from textcat.teaching.journal import is_session
-    from textcat.teaching.session import DEFAULT_STRATEGY, checked_choice
+    from textcat.teaching.session import QUERY
 
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
@@ -112,7 +112,7 @@ def teach(
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
-    checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
+    QUERY.changed(strategy, random)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())

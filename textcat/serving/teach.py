@@ -28,6 +28,7 @@ from textcat.serving._metrics import Metrics
 from textcat.serving._problems import Problem
 from textcat.serving.app import Application, site
 from textcat.serving.keys import Keys
+from textcat.teaching.query import Reason
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -221,7 +222,14 @@ def _teaching(service: Teaching) -> APIRouter:
             if not undone:
                 return {**found, "undone": undone}
             again = _document(session, undone[0].position)
-            again |= {"rank": None, "score": None, "why": "taken back", "n_answers": 0, "duplicates": [], "answers": {}}
+            again |= {
+                "rank": None,
+                "score": None,
+                "why": Reason.TAKEN_BACK,
+                "n_answers": 0,
+                "duplicates": [],
+                "answers": {},
+            }
             return {**found, "question": again, "undone": [_judgement(session, each) for each in undone]}
 
         return await service._change(take_back)
@@ -412,7 +420,7 @@ def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
 
 def _counts(session: Session, topic: str) -> dict[str, int]:
     told = session.progress(topic, None)
-    return {"yes": told.yes, "no": told.no, "skip": told.skipped}
+    return told.counts._asdict()
 
 
 def _about(session: Session, given: Sequence[Queue]) -> dict[str, Any]:
@@ -425,7 +433,7 @@ def _about(session: Session, given: Sequence[Queue]) -> dict[str, Any]:
                 "topic": name,
                 "description": about["description"],
                 "query": about["query"],
-                "counts": {"yes": told.yes, "no": told.no, "skip": told.skipped},
+                "counts": told.counts._asdict(),
                 "keywords": session.keywords(name),
                 "disagreements": told.disagreements,
             }
@@ -459,8 +467,6 @@ def _search(session: Session, query: s.SearchQuery, person: str) -> dict[str, An
 
 def _progress(session: Session, query: s.ProgressQuery) -> dict[str, Any]:
     told = session.progress(query.topic, target=query.target, confidence=query.confidence)
-    n = len(told.curve)
-    places = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
     estimate = None
     if told.estimate is not None:
         estimate = told.estimate._asdict()
@@ -469,11 +475,11 @@ def _progress(session: Session, query: s.ProgressQuery) -> dict[str, Any]:
     return {
         "topic": query.topic,
         "documents": told.n_documents,
-        "counts": {"yes": told.yes, "no": told.no, "skip": told.skipped},
-        "open": told.n_groups - told.yes - told.no,
+        "counts": told.counts._asdict(),
+        "open": told.open,
         "found": told.found,
         "at_random": told.at_random,
-        "curve": [(0, 0), *((place + 1, told.curve[place]) for place in places)],
+        "curve": told.points(_POINTS),
         "target": query.target,
         "confidence": query.confidence,
         "estimate": estimate,
@@ -485,13 +491,10 @@ def _agreement(session: Session, topic: str) -> dict[str, Any]:
     found = session.agreement(topic)
     return {
         "kappa": found.kappa,
-        "agreed": found.observed,
-        "documents": found.n,
-        "pairs": [{"people": people, "documents": n, "kappa": kappa} for people, (kappa, n) in found.pairs.items()],
-        "disagreements": [
-            {**_named(session, each.position), "answers": {one.person: one.answer for one in each.judgements}}
-            for each in found.disagreements
-        ],
+        "agreed": found.agreed,
+        "documents": found.documents,
+        "pairs": [pair._asdict() for pair in found.pairs],
+        "disagreements": [{**_named(session, each.position), "answers": each.answers} for each in found.disagreements],
     }
 
 
@@ -499,7 +502,8 @@ def _queue(session: Session, given: Sequence[Queue], wanted: str, person: str) -
     for queue in given:
         if queue.name == wanted:
             with session.lock:
-                own = [session.own_answer(queue.topic, position, person) or None for position, _ in queue.documents]
+                state, groups = session.topic_state(queue.topic), session.groups
+                own = [state.own_answer(groups.of(position), person) or None for position, _ in queue.documents]
             documents = [
                 {**_named(session, position), "labelled": labelled, "answer": answer}
                 for (position, labelled), answer in zip(queue.documents, own, strict=True)
