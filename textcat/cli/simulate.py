@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.progress import Stages
-    from textcat.teaching.simulate import Result, Way
+    from textcat.teaching.simulate import Result, Setting
 
 _MOST_LINES = 20  # topics in a table, unless all are asked for
 
@@ -73,7 +73,7 @@ def simulate(
     order is from the best one (loss), the work saved, the answers needed.
     """
     from textcat.recipe import read_recipe
-    from textcat.teaching.simulate import Way, cases_of, study
+    from textcat.teaching.simulate import Setting, experiment, simulated_topics
     from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
     stages = common.new_stages()
@@ -83,7 +83,7 @@ def simulate(
     with stages.stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
-            cases += cases_of(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
+            cases += simulated_topics(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
     known = [name for name in RULES if name not in SEVERAL_RANKERS]
@@ -94,11 +94,11 @@ def simulate(
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
         )
-    way = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
+    way = Setting("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
     ways = [way._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
     with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
-        results = study(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
+        results = experiment(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
     _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
 
 
@@ -109,7 +109,7 @@ def _report(
     console: "Console",
     results: "Sequence[Result]",
     stages: "Stages",
-    ways: "Sequence[Way]",
+    ways: "Sequence[Setting]",
     *,
     per_topic: bool,
     as_json: bool,
@@ -143,11 +143,13 @@ def _report(
         _tables.print_text(console, f"Runs, tables and recall curves: {out}")
 
 
-def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic: bool) -> list[list[dict[str, Any]]]:
+def _all_tables(
+    results: "Sequence[Result]", ways: "Sequence[Setting]", *, per_topic: bool
+) -> list[list[dict[str, Any]]]:
     """Return the tables of the quality of the order, of the answers needed, and of the stopping rules."""
-    from textcat.teaching.simulate import by_case
+    from textcat.teaching.simulate import by_topic
 
-    grouped = by_case(results)
+    grouped = by_topic(results)
     several, shown = len(ways) > 1, grouped if per_topic or len(grouped) <= _MOST_LINES else {}
     qualities, answers = [], []
     for (way, *_), group in shown.items():
@@ -203,7 +205,7 @@ def _mean_text(
     return Figure(f"{format_figure(scale * mean.mean, decimals)}{half}")
 
 
-def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> list[dict[str, Any]]:
+def _stop_rows(results: "Sequence[Result]", way: "Setting", *, several: bool) -> list[dict[str, Any]]:
     """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
@@ -240,9 +242,9 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
     return low, float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
 
 
-def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, Any]:
+def _summary(results: "Sequence[Result]", ways: "Sequence[Setting]") -> dict[str, Any]:
     """Return all figures, for JSON."""
-    from textcat.teaching.simulate import by_case, means
+    from textcat.teaching.simulate import by_topic, means
 
     runs = [
         {"corpus": r.corpus, "topic": r.topic, "strategy": r.way, "seed": r.seed, "documents": r.n_documents}
@@ -256,7 +258,7 @@ def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, An
 
     topics = [
         {"strategy": way, "corpus": corpus, "topic": topic, **all_means(group)}
-        for (way, corpus, topic), group in by_case(results).items()
+        for (way, corpus, topic), group in by_topic(results).items()
     ]
     overall = [{"strategy": way.name, **all_means([r for r in results if r.way == way.name])} for way in ways]
     stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=True)]
@@ -269,11 +271,11 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
 
     from textcat.papers.experiments import draw_axes
     from textcat.teaching.measures import recall_curve
-    from textcat.teaching.simulate import by_case
+    from textcat.teaching.simulate import by_topic
 
     shares = np.linspace(0, 1, 501)
     curves: dict[str, list[Any]] = {}
-    for (way, *_), group in by_case(results).items():
+    for (way, *_), group in by_topic(results).items():
         n = group[0].n_documents
         curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
     with draw_axes(path) as axes:
