@@ -25,7 +25,7 @@ from textcat.former_names import todays_recipe
 from textcat.margin.learners import LEARNERS, PAUM
 from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
-from textcat.training.learn import learn
+from textcat.training.update import learn
 
 FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
 FILES += [f"{name}_{part}.npy" for name in ("kept", "alpha") for part in ("indptr", "indices", "data")]

@@ -304,8 +304,13 @@ class Recipe:
         return {"topics": _Topics, "ranker": RankerSettings, "tags": _Tags}[section]
 
     def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows."""
-        return self._make("features", tokens=self.make_tokens())
+        """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        features = self._make("features", tokens=self.make_tokens())
+        try:
+            features.check_settings()  # as `fit` does, but before the documents are read
+        except TypeError as error:  # numpy's, of a dtype that there is not
+            raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
+        return features
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
