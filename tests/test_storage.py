@@ -87,8 +87,8 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
 @pytest.mark.parametrize(
     "features",
     [
-        {"apart": True, "ngrams": 2, "chars": 4},
-        {"apart": ["title"], "weighting": "bm25", "idf": "smooth"},
+        {"zone_terms": True, "ngrams": 2, "chars": 4},
+        {"zone_terms": ["title"], "weighting": "bm25", "idf": "smooth"},
         {"hash_bits": 12, "ngrams": 3},
         {"dtype": "float64"},
         {"zones": {"title": 2.5}, "max_features": 100},
