@@ -23,11 +23,11 @@ from textcat.errors import TextcatError
 from textcat.features.language import MissingPackageError, open_language, read_language
 from textcat.features.tables import LanguageTables, kept_tables
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import OTHER, Tokens, Vocabulary
+from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
-KNOWN = Vocabulary(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
+KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 PIECES = r"""
 :) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
@@ -161,7 +161,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 @settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
-    found = TOKENS[lang].count_terms([text], vocabulary=KNOWN)
+    found = TOKENS[lang].count_terms([text], known_terms=KNOWN)
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
     terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
     entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
@@ -247,7 +247,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     if "TEXTCAT_LONG" not in os.environ:
         documents = list(_with_all_chunks(documents))
     ours = Tokens()
-    ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
+    ours.count_terms([], known_terms=KNOWN)  # so that plain chunks are cut without strings, too
     by_tables = _with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
@@ -292,7 +292,7 @@ def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, do
     known = _known(words[::2])
     counts = Tokens(**how)
     counts.counter = _counter_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, vocabulary=known)
+    found = counts.count_terms(documents, ngrams=ngrams, known_terms=known)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
@@ -314,7 +314,7 @@ def _known(grams):
         left = places[gram[0]]
         for word in gram[1:]:
             left = ~numbers.setdefault((left, places[word]), len(numbers))
-    return Vocabulary(list(terms), np.array(list(numbers), np.int32))
+    return KnownTerms(list(terms), np.array(list(numbers), np.int32))
 
 
 def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
@@ -322,8 +322,8 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
     tokens, known = Tokens(), _known([("word", "word"), ("said",)])
     tokens.count_terms(documents)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, vocabulary=known)
-    fresh = Tokens().count_terms(documents, vocabulary=known)
+    found = tokens.count_terms(documents, known_terms=known)
+    fresh = Tokens().count_terms(documents, known_terms=known)
     assert asked == []
     assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
     assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
@@ -352,10 +352,10 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
-    expected = Tokens().count_terms(documents, ngrams=2, vocabulary=known)
+    expected = Tokens().count_terms(documents, ngrams=2, known_terms=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, ngrams=2, vocabulary=known)
+    found = tokens.count_terms(documents, ngrams=2, known_terms=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
     for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
@@ -366,7 +366,7 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
     monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
-        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
+        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known_terms=KNOWN)
         sizes.append(len(tokens.counter.language.nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
@@ -376,7 +376,7 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):
-        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
+        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], known_terms=known)
         assert found.terms is known.terms
     counter = tokens.counter
     assert counter.terms == ["known", "word", OTHER]

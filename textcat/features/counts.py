@@ -10,14 +10,15 @@ import numpy as np
 from textcat.features.tokens import TermCounts
 
 if TYPE_CHECKING:
-    from textcat.features.tfidf import CountedDocuments, TfIdf
+    from textcat.features.fitting import CountedDocuments
+    from textcat.features.tfidf import TfIdf
     from textcat.features.zones import TextParts
 
 #: The arrays that a file has, besides the lists of zones and terms.
 ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
-class DocumentCounts(NamedTuple):
+class StoredCounts(NamedTuple):
     """How often each term occurs in each text of documents, n-grams however rare.
 
     Zones, terms and n-grams are those that occur, in alphabetical order: so the counts of the same documents are the
@@ -34,7 +35,7 @@ class DocumentCounts(NamedTuple):
         return len(self.n_texts)
 
     @classmethod
-    def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
+    def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
         """Return what was counted of some documents, by their positions."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
@@ -44,7 +45,7 @@ class DocumentCounts(NamedTuple):
         zone_of = np.fromiter(map(place.__getitem__, parts.zones), np.int64, len(parts.zones))
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
-    def select(self, documents: np.ndarray) -> DocumentCounts:
+    def select(self, documents: np.ndarray) -> StoredCounts:
         """Return the counts of some documents, by their positions, in that order; nothing of the others is left."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
@@ -54,9 +55,9 @@ class DocumentCounts(NamedTuple):
         zone_of = np.array([zones.index(name) for name in names], np.int64)[zone_of]
         ids, counts = self.counts.ids[entries], self.counts.counts[entries]
         chosen = self.counts._replace(ends=np.cumsum(sizes), ids=ids, counts=counts)
-        return DocumentCounts(zones, n_texts, zone_of, _tidied(chosen))
+        return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
-    def extended(self, more: DocumentCounts) -> DocumentCounts:
+    def extended(self, more: StoredCounts) -> StoredCounts:
         """Return the counts of these documents, and behind them of a few more; what is new there is numbered last."""
         zones = [*self.zones, *(zone for zone in more.zones if zone not in self.zones)]
         zone_of = np.array([zones.index(zone) for zone in more.zones], np.int64)[more.zone_of]
@@ -84,15 +85,15 @@ class DocumentCounts(NamedTuple):
             np.concatenate(added).astype(np.int32),
             np.union1d(ours.chars, new_term[theirs.chars]).astype(np.int32),
         )
-        return DocumentCounts(zones, np.append(self.n_texts, more.n_texts), np.append(self.zone_of, zone_of), counts)
+        return StoredCounts(zones, np.append(self.n_texts, more.n_texts), np.append(self.zone_of, zone_of), counts)
 
-    def of_use(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts as `TfIdf.count` of the documents returns them, for features of the same settings."""
+    def counted_for(self, features: TfIdf) -> CountedDocuments:
+        """Return the counts as `TfIdf.count` of the documents does, for features of the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
-        parts = features.parts_of(tuple(names[start:end]) for start, end in pairwise(ends))
+        parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
         arrays = {name: getattr(self.counts, name).copy() for name in ("ends", "ids", "counts")}
-        return features.restrict_to_vocabulary(parts, self.counts._replace(**arrays))
+        return features.drop_rare_ngrams(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a file, each in the smallest type that holds it."""
@@ -102,7 +103,7 @@ class DocumentCounts(NamedTuple):
         return {name: _small(array) for name, array in arrays.items()}
 
     @classmethod
-    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
+    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> StoredCounts:
         """Return the counts of a file; ValueError if its arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])

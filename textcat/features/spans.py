@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from textcat.features.columns import feature_names, space_hashes
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Located, char_ngrams, padded_places
-from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import SHARED_SPACE, Zoned, feature_names, plan_texts, space_hashes, zones_of_document
+from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_document
 
 
 class Span(NamedTuple):
@@ -33,7 +34,7 @@ class _Occurrence(NamedTuple):
     words: tuple[str, ...]  # the terms of the words that it consists of, or that it is a part of
 
 
-def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
+def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Return where columns of a document's row come from, by column: of those wanted that the document has.
 
     The text of every span, counted by itself, gives the column, too. So a span is that of the tokens, or, for an n-gram
@@ -42,7 +43,7 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
 
     Parameters
     ----------
-    features : Vectorizer
+    features : TfIdf
         A fitted one.
     document : str or document with `zones`
     wanted : iterable of int
@@ -68,7 +69,7 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
 
 
-def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
+def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
     """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
@@ -83,7 +84,7 @@ def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[s
 class _ColumnOf:
     """Finds the column of a term or n-gram: by name or by hash; -1 for none, or one that is not wanted."""
 
-    def __init__(self, features: Vectorizer, wanted: Iterable[int]):
+    def __init__(self, features: TfIdf, wanted: Iterable[int]):
         self._mask = 2 ** (features.hash_bits or 0) - 1
         self._wanted = set(wanted)
         self._by_name: dict[str, int] | None = None
@@ -121,7 +122,7 @@ class _ColumnOf:
 
 
 def _occurrences(
-    features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located], space: str
+    features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str
 ) -> Iterator[_Occurrence]:
     """Yield the terms and n-grams of a text that have a column, given where its terms stand."""
     n_terms, prefix = len(located), f"{space}:" if space else ""
@@ -146,7 +147,7 @@ def _occurrences(
 
 
 def _standing(
-    features: Vectorizer,
+    features: TfIdf,
     column_of: _ColumnOf,
     texts: Mapping[str, str],
     occurrences: list[tuple[str, str, _Occurrence]],
