@@ -51,6 +51,6 @@ def test_words_count_as_the_known_singular_that_they_become(spans, data):
     terms = [*dict.fromkeys(data.draw(st.lists(st.sampled_from([*spans, *map(singular, spans)]))))]
     vocabulary = KnownTerms([*terms, OTHER], np.full((1, 2), len(terms), np.int32))
     counts = FOLDED.count_terms([" ".join(spans)], known_terms=vocabulary)
-    stops = FOLDED.prepared().stops
+    stops = FOLDED.term_counter().stops
     expected = Counter(singular(span) if singular(span) in terms else OTHER for span in spans if span not in stops)
     assert {counts.terms[id_]: n for id_, n in zip(counts.ids, counts.counts, strict=True)} == expected

@@ -229,7 +229,7 @@ def _counter_for(tokens):
     """One counter per settings: loading a language takes longer than the examples."""
     key = tuple(sorted(tokens.get_params().items()))
     if key not in _COUNTERS:
-        _COUNTERS[key] = tokens.prepared()
+        _COUNTERS[key] = tokens.term_counter()
     return _COUNTERS[key]
 
 
@@ -270,7 +270,7 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
     whole = Tokens().count_terms(documents, ngrams=3, chars=3)
-    monkeypatch.setattr("textcat.features.tokens._BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
         found = small.count_terms(documents, ngrams=3, chars=3)
@@ -331,14 +331,14 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
 
 def _asked(tokens, monkeypatch):
     """The spans that the language is asked about from now on."""
-    language, asked = tokens.prepared().language, []
+    language, asked = tokens.term_counter().language, []
     cut_spans = language.cut_spans
     monkeypatch.setattr(language, "cut_spans", lambda spans: (asked.extend(spans), cut_spans(spans))[1])
     return asked
 
 
 def test_a_full_token_cache_is_emptied(monkeypatch):
-    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 100)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
         tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
@@ -348,7 +348,7 @@ def test_a_full_token_cache_is_emptied(monkeypatch):
 
 @pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
 def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
-    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 20)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 20)
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
@@ -363,7 +363,7 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
 
 
 def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
-    monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
+    monkeypatch.setattr("textcat.features.language.MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
         tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known_terms=KNOWN)
@@ -513,7 +513,7 @@ def test_threads_may_share_the_token_cache():
 
 def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_stand_for():
     # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
-    counter = Tokens().prepared()
+    counter = Tokens().term_counter()
     assert counter.term is str.lower
     assert counter.required == [str.isalpha]
     assert counter.excluded[0] is str.isspace

@@ -106,8 +106,8 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
     names = list(names)
     if ngrams > 1 and not zone_terms:  # all are words and pairs, mostly: sooner
         with suppress(UnicodeEncodeError):  # of a lone surrogate
-            if (known := read_pairs(names)) is not None:
-                return KnownTerms(*known)
+            if (arrays := read_pairs(names)) is not None:
+                return KnownTerms(*arrays)
     plain: list[str] = []
     ambiguous: list[str] = []
     for name in filter(None, names):

@@ -14,7 +14,7 @@ from textcat.features.zones import TextParts
 
 
 class CountedDocuments(NamedTuple):
-    """Term counts of documents: what rows are made of, whichever of the documents features are fitted to."""
+    """The term counts of documents, of which rows are made, whichever of the documents features are fitted to."""
 
     parts: TextParts
     counts: TermCounts  # without n-grams that too few documents have

@@ -51,7 +51,7 @@ class Parameters:
 
     def __repr__(self) -> str:
         defaults, parameters = _defaults(self), self.get_params(deep=False)
-        changed = [f"{name}={value!r}" for name, value in parameters.items() if value is not defaults[name] != value]
+        changed = [f"{name}={value!r}" for name, value in parameters.items() if value != defaults[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

@@ -55,17 +55,17 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     texts = zones_of_document(document, 0)
     column_of = _ColumnOf(features, wanted)
     occurrences = [
-        (zone, space, each)
+        (zone, space, occurrence)
         for zone, spaces, located in _located(features, texts)
         for space in spaces
-        for each in _occurrences(features, column_of, located, space)
+        for occurrence in _occurrences(features, column_of, located, space)
     ]
     spans = _standing(features, column_of, texts, occurrences)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
-    for (_, _, each), span in zip(occurrences, spans, strict=True):
-        names.setdefault(each.column, {})[each.name] = None
-        spans_of.setdefault(each.column, {})[span] = None
+    for (_, _, occurrence), span in zip(occurrences, spans, strict=True):
+        names.setdefault(occurrence.column, {})[occurrence.name] = None
+        spans_of.setdefault(occurrence.column, {})[span] = None
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
 
 
@@ -132,18 +132,18 @@ def _occurrences(
             yield _Occurrence(column, prefix + term, start, end, (term,))
         if features.ngrams > 1 and column_of.may_begin(prefix + term):
             for n in range(2, min(features.ngrams, n_terms - i) + 1):
-                terms = tuple([each.term for each in located[i : i + n]])
+                terms = tuple([token.term for token in located[i : i + n]])
                 column = column_of(space, *terms)
                 if column >= 0:
                     yield _Occurrence(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
-    for each in located if features.chars else ():
-        around = padded_places(each)
-        for k, chars in enumerate(char_ngrams(each.term, features.chars)):
+    for token in located if features.chars else ():
+        around = padded_places(token)
+        for k, chars in enumerate(char_ngrams(token.term, features.chars)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 covered = around[k : k + len(chars)]
-                start, end = each.start + covered[0][0], each.start + covered[-1][1]
-                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (each.term,))
+                start, end = token.start + covered[0][0], token.start + covered[-1][1]
+                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (token.term,))
 
 
 def _standing(
@@ -153,7 +153,7 @@ def _standing(
     occurrences: list[tuple[str, str, _Occurrence]],
 ) -> list[Span]:
     """Return a span for each occurrence whose text gives its column by itself: the narrowest that is tried."""
-    spans = [Span(zone, each.start, each.end) for zone, _, each in occurrences]
+    spans = [Span(zone, occurrence.start, occurrence.end) for zone, _, occurrence in occurrences]
     unsure = list(range(len(occurrences)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
         piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
@@ -162,11 +162,11 @@ def _standing(
         columns: dict[tuple[str, str], set[int]] = {}
         failed = []
         for k in unsure:
-            (_, space, each), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
+            (_, space, occurrence), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
             if (piece, space) not in columns:
                 alone = _occurrences(features, column_of, located[piece], space)
                 columns[piece, space] = {one.column for one in alone}
-            if each.column not in columns[piece, space]:
+            if occurrence.column not in columns[piece, space]:
                 spans[k] = Span(zone, *widen(texts[zone], start, end))
                 failed.append(k)
         if not (unsure := failed):

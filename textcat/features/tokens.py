@@ -17,8 +17,8 @@ from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
-_BATCH_CHARACTERS = 4_000_000
-_BATCH_TEXTS = 20_000
+BATCH_CHARACTERS = 4_000_000
+BATCH_TEXTS = 20_000
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
@@ -28,7 +28,7 @@ NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
-    """How often each term occurs in each text: the rows of a sparse matrix, one after the other.
+    """How often each term occurs in each text, as the rows of a sparse matrix.
 
     `terms`, and `ngrams` of the same `terms`, may only grow, so that the ids of earlier counts stay true.
     """
@@ -42,7 +42,7 @@ class TermCounts(NamedTuple):
 
 
 class KnownTerms(NamedTuple):
-    """The terms and n-grams that count, by their ids; the last of each stands for all others."""
+    """The terms and n-grams that count, by their ids; the last of each stands for any other."""
 
     terms: list[str]  # the last one is OTHER
     ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
@@ -100,12 +100,12 @@ class Tokens(Parameters):
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text, which takes about a second."""
-        self.prepared()
+        self.term_counter()
         return self
 
     def tables(self) -> LanguageTables | None:
         """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
-        return self.prepared().tables
+        return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
         """Import spaCy only for spans that these tables, which must be of the installed spaCy, cannot cut."""
@@ -113,14 +113,14 @@ class Tokens(Parameters):
 
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
             tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
         return [replace_surrogates(token) for token in tokens]
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
         """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
             totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
@@ -134,7 +134,7 @@ class Tokens(Parameters):
         them, and those of so many characters in each term, in lower case with a space at either end. With known terms,
         and then without `chars`, ids are those in there; all others count as the last ones.
         """
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
             counter.use(known_terms)
             parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
@@ -146,7 +146,7 @@ class Tokens(Parameters):
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
         """Return the tokens of every text that are terms, in order, and where they stand."""
-        counter, texts = self.prepared(), list(texts)
+        counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
         with counter.lock:
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
@@ -154,19 +154,20 @@ class Tokens(Parameters):
         return located
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `_located` does, for pieces of texts, many of which come again: these are kept."""
-        kept = self.prepared().pieces
+        """Return what `locate_tokens` does, for pieces of texts that often come again: short ones are kept."""
+        kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
         located = {piece: kept.get(piece) for piece in pieces}
-        new = [piece for piece, known in located.items() if known is None]
+        new = [piece for piece, tokens in located.items() if tokens is None]
         for piece, of_piece in zip(new, self.locate_tokens(new), strict=True):
             located[piece] = of_piece
             if len(piece) <= _LONGEST_PIECE:
                 kept[piece] = of_piece
         return [located[piece] or [] for piece in pieces]
 
-    def prepared(self) -> _TermCounter:
+    def term_counter(self) -> _TermCounter:
+        """Return what counts terms by today's settings, made at the first use."""
         settings = self.get_params()
         with _CREATING:
             counter = self.__dict__.get("counter")
@@ -403,6 +404,7 @@ def _has_letter_or_digit(token: str) -> bool:
 
 
 def char_ngrams(term: str, n: int) -> list[str]:
+    """Return the n-grams of characters of a term in lower case, with a space at either end."""
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
 
@@ -426,7 +428,7 @@ def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (size + len(text) > _BATCH_CHARACTERS or len(batch) == _BATCH_TEXTS):
+        if batch and (size + len(text) > BATCH_CHARACTERS or len(batch) == BATCH_TEXTS):
             yield batch
             batch, size = [], 0
         batch.append(text)

@@ -30,7 +30,7 @@ Documents: TypeAlias = Iterable[str | Zoned]
 
 
 class TextParts(NamedTuple):
-    """The parts that the texts of documents' zones are."""
+    """The texts of documents, each once for every space that its terms belong to, and how much it counts there."""
 
     zones: list[str]  # of each text
     sources: np.ndarray  # the text of each part, by its position: shape (n_parts,), int32
@@ -39,9 +39,9 @@ class TextParts(NamedTuple):
     names: list[str]  # of the spaces: a zone that has terms of its own, or SHARED_SPACE
     ends: np.ndarray  # where the parts of each document end: shape (n_documents,), int64
 
-    def arguments(self, counts: TermCounts, *more: np.ndarray) -> tuple[np.ndarray, ...]:
+    def arguments(self, counts: TermCounts, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
-        return self.ends, counts.ends, counts.ids, *more, self.sources, self.spaces
+        return self.ends, counts.ends, counts.ids, *arrays, self.sources, self.spaces
 
     def select(self, documents: np.ndarray) -> TextParts:
         """Return the parts of some documents only, given by their positions."""
@@ -54,7 +54,7 @@ class TextParts(NamedTuple):
 
 
 class ZoneTexts:
-    """The texts of documents' zones, as they come; then their parts, with the weights and spaces that `TfIdf` has."""
+    """A stream of the texts of documents' zones, which knows the parts of those that were read."""
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
         self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
@@ -77,20 +77,20 @@ class ZoneTexts:
                 yield text
 
     def parts(self) -> TextParts:
-        """Return the parts of the texts that have been given."""
-        return self.parts_of(self._plans)
+        """Return the parts of the texts that were read so far."""
+        return self._parts_of(self._plans)
 
     def parts_of_names(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts of documents whose texts are not at hand, given the names of the zones that each has."""
+        """Return the parts of documents without their texts, given the names of each one's zones."""
         plan_of: dict[tuple[str, ...], _Plan] = {}
         plans = []
         for names in documents:
             if names not in plan_of:
                 plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
             plans.append(plan_of[names])
-        return self.parts_of(plans)
+        return self._parts_of(plans)
 
-    def parts_of(self, plans: Sequence[_Plan]) -> TextParts:
+    def _parts_of(self, plans: Sequence[_Plan]) -> TextParts:
         n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
         n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
         offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
@@ -119,11 +119,12 @@ def plan_texts(
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
 ) -> _Plan:
+    """Return the parts of documents that have these zones; new spaces are numbered."""
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
     for k, zone in enumerate(used):
-        own = zone_terms if isinstance(zone_terms, bool) else zone in zone_terms
-        parts += [(k, SHARED_SPACE)] * (zone_terms is not True) + [(k, zone)] * own
+        has_own_terms = zone_terms if isinstance(zone_terms, bool) else zone in zone_terms
+        parts += [(k, SHARED_SPACE)] * (zone_terms is not True) + [(k, zone)] * has_own_terms
     offsets = [k for k, _ in parts]
     numbers = [spaces.setdefault(space, len(spaces)) for _, space in parts]
     return _Plan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
@@ -137,6 +138,7 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
+    """Return the texts of a document by zone, those of a string as its body; `i` is for the message."""
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)
