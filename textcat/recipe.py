@@ -314,9 +314,7 @@ class Recipe:
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
-        from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
-
-        return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
+        return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
         """Return what turns text into terms."""
