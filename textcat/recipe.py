@@ -305,9 +305,11 @@ class Recipe:
 
     def make_features(self) -> "TfIdf":
         """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        from textcat.features.settings import check_settings
+
         features = self._make("features", tokens=self.make_tokens())
         try:
-            features.check_settings()  # as `fit` does, but before the documents are read
+            check_settings(features)  # as `fit` does, but before the documents are read
         except TypeError as error:  # numpy's, of a dtype that there is not
             raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
         return features

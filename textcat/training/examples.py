@@ -97,9 +97,7 @@ class CountedCorpus:
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def of_document_counts(
-        cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf
-    ) -> CountedCorpus:
+    def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
         """Return what counting a corpus gives, by the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
