@@ -27,9 +27,12 @@ _NAMES_IN = {
     "recipe": "Recipe read_recipe",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
+    "teaching.pool.pool": "Pool",
+    "teaching.session": "Session",
+    "teaching.simulate": "simulate",
     "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
-    "training.learn": "UpdateResult learn undo_learn",
+    "training.update": "UpdateResult learn undo_learn",
     "training.train": "train",
 }
 HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))
