@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -240,51 +240,50 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 
 def read_index(folder: Path, *, verify: bool) -> Index:
     """Memory-map the index of a pool; raise PoolError if something is missing or not as it was written."""
-
-    def damaged(what: str) -> PoolError:
-        return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
-
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
     with FORMAT.open(folder / INDEX) as (manifest, opened):
         try:
-            for name, expected in manifest["files"].items():
-                if name not in opened:
-                    raise damaged(f"{name} is missing")
-                # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
-                if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
-                    raise damaged(f"{name} is not as it was written")
-                opened[name].seek(0)
-            # As plain arrays, because access to single entries of numpy's memory maps is slow.
-            arrays = {
-                name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS
-            }
-            data = np.zeros(0, np.uint8)
-            if arrays["id_ends"][-1]:
-                data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-            recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
-            shards = [Shard(*shard) for shard in manifest["shards"]]
-            for shard in shards:
-                path = folder / shard.name
-                if not path.is_file() or path.stat().st_size != shard.n_bytes:
-                    raise damaged(f"{shard.name} is missing or not as it was written")
-                if verify and sha256_of_file(path) != shard.sha256:
-                    raise damaged(f"{shard.name} is not as it was written")
-            stored = open_rows(folder / ROWS, verify=verify)
-            n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
-            if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
-                raise damaged("its files do not fit together")
-            features = _PoolFeatures.restore(
-                terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings()
-            )
+            return _read_index(folder, manifest, opened, verify=verify)
         except StoreError as error:
-            raise damaged(str(error).rstrip(".")) from error
+            raise _damaged(folder, str(error).rstrip(".")) from error
         except OSError as error:
             raise PoolError(f"Cannot read the pool {folder} ({error.strerror or error}): check the disk.") from error
         except PoolError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, TextcatError) as error:
-            raise damaged(f"it cannot be read ({error})") from error
-    ids = Strings(data, arrays["id_ends"])
-    more = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
-    return Index(recipe, features, stored[:], ids, *more)
+            raise _damaged(folder, f"it cannot be read ({error})") from error
+
+
+def _damaged(folder: Path, what: str) -> PoolError:
+    return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
+
+
+def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any], *, verify: bool) -> Index:
+    for name, expected in manifest["files"].items():
+        if name not in opened:
+            raise _damaged(folder, f"{name} is missing")
+        # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
+        if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
+            raise _damaged(folder, f"{name} is not as it was written")
+        opened[name].seek(0)
+    # As plain arrays, because access to single entries of numpy's memory maps is slow.
+    arrays = {name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS}
+    data = np.zeros(0, np.uint8)
+    if arrays["id_ends"][-1]:
+        data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
+    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
+    shards = [Shard(*shard) for shard in manifest["shards"]]
+    for shard in shards:
+        path = folder / shard.name
+        if not path.is_file() or path.stat().st_size != shard.n_bytes:
+            raise _damaged(folder, f"{shard.name} is missing or not as it was written")
+        if verify and sha256_of_file(path) != shard.sha256:
+            raise _damaged(folder, f"{shard.name} is not as it was written")
+    stored = open_rows(folder / ROWS, verify=verify)
+    n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
+    if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
+        raise _damaged(folder, "its files do not fit together")
+    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings())
+    facts = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
+    return Index(recipe, features, stored[:], Strings(data, arrays["id_ends"]), *facts)
