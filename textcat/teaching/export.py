@@ -82,8 +82,8 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
     """
     documents = _documents(session, _chosen(session, topics))
     lines = (
-        {"id": each.id, **_fields(each.zones), "topics": each.topics, "labelled_for": each.labelled_for}
-        for each in documents
+        {"id": document.id, **_fields(document.zones), "topics": document.topics, "labelled_for": document.labelled_for}
+        for document in documents
     )
     return _written(out, map(_as_line, lines))
 
@@ -118,7 +118,7 @@ def write_model(
     chosen = _chosen(session, topics)
     documents = _documents(session, chosen)
     for topic in chosen:
-        if all(topic in each.topics for each in documents if topic in (each.labelled_for or ())):
+        if all(topic in document.topics for document in documents if topic in (document.labelled_for or ())):
             raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
     described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
@@ -154,20 +154,20 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
 
 def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
     at = datetime.fromtimestamp(line["at"], timezone.utc).isoformat(timespec="milliseconds")
-    who = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
+    step = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
     if "about" in line or "change" in line:
         what = "topic" if "about" in line else "strategy"
         detail = {key: value for key, value in (line.get("about") or line["change"]).items() if value not in ("", None)}
-        yield {**who, "what": what, "topic": line["topic"], "detail": detail}
+        yield {**step, "what": what, "topic": line["topic"], "detail": detail}
     if "undo" in line:
-        yield {**who, "what": "undo", "detail": {"step": line["undo"]}}
+        yield {**step, "what": "undo", "detail": {"step": line["undo"]}}
     taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
     if "keyword" in line:
         detail = {"term": line["keyword"], "speaks_for": line["speaks_for"]}
-        yield {**who, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
-    for each in judgements_of(line):
-        known = {key: value for key, value in each._asdict().items() if key not in ("step", "at", "person")}
-        yield {**who, "what": "answer", **known, **taken_back}
+        yield {**step, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
+    for judgement in judgements_of(line):
+        facts = {key: value for key, value in judgement._asdict().items() if key not in ("step", "at", "person")}
+        yield {**step, "what": "answer", **facts, **taken_back}
 
 
 def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -209,8 +209,8 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
         judged = tuple(topic for topic in topics if group in of_topic[topic])
         name = pool.ids[group] if pool.ids[group] not in taken else f"{pool.ids[group]}#{group}"
         taken.add(name)
-        own = tuple(topic for topic in judged if of_topic[topic][group])
-        documents.append(Document(name, pool.document(group), own, labelled_for=judged))
+        relevant = tuple(topic for topic in judged if of_topic[topic][group])
+        documents.append(Document(name, pool.document(group), relevant, labelled_for=judged))
     return documents
 
 

@@ -152,12 +152,12 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
     -------
     Mean
     """
-    known = np.asarray(values, np.float64)
-    known = known[~np.isnan(known)]
-    n, mean = len(known), float(known.mean()) if len(known) else math.nan
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    n, mean = len(numbers), float(numbers.mean()) if len(numbers) else math.nan
     if n < 2:
         return Mean(mean, math.nan, math.nan)
-    half = float(stdtrit(n - 1, (1 + confidence) / 2) * known.std(ddof=1) / math.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / math.sqrt(n))
     return Mean(mean, mean - half, mean + half)
 
 

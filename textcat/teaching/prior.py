@@ -58,13 +58,13 @@ def keep(
         raise TextcatError(
             f"The terms of {name} or of the archive have no names, only hashes: start without the model."
         )
-    names, known = tagger.features.listed_names(), pool.features.vocabulary_
+    names, columns_of_pool = tagger.features.listed_names(), pool.features.vocabulary_
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)
     n_shared = 0
     for j in theirs.tolist():
         # Terms of a single zone are matched to plain ones if the pool has no such zone.
-        column = known.get(names[j], known.get(names[j].partition(":")[2], -1))
+        column = columns_of_pool.get(names[j], columns_of_pool.get(names[j].partition(":")[2], -1))
         idf = 0.0 if column < 0 else pool.features.idf_[column]
         if idf > 0:
             mapped[column] += float(weights[j]) * tagger.features.idf_[j] / idf

@@ -44,8 +44,8 @@ class Weights(NamedTuple):
     def dense(self, n_columns: int) -> NDArray[np.float32]:
         """Return w of the first columns, such as those of terms, without the background: shape (n_columns,)."""
         w = np.zeros(n_columns, np.float32)
-        known = self.columns < n_columns
-        w[self.columns[known]] = self.values[known]
+        is_first = self.columns < n_columns
+        w[self.columns[is_first]] = self.values[is_first]
         return w
 
 
@@ -208,8 +208,8 @@ class Ranker:
 
     def _along(self, weights: Weights) -> float:
         """Return the product of the background and all of w."""
-        own = _dot(self._background.row[weights.columns], weights.values)
-        return own - weights.background * self._background.square
+        product = _dot(self._background.row[weights.columns], weights.values)
+        return product - weights.background * self._background.square
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of all rows and w."""

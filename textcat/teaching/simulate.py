@@ -301,7 +301,7 @@ def simulated_topics(
     described = Descriptions(pool.features)
     cases = []
     for topic in topics or corpus.topics:
-        labels = np.array([topic in one.topics for one in documents])
+        labels = np.array([topic in document.topics for document in documents])
         if 0 < labels.sum() < len(labels):
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
             words = described.rows([f"{name_in_words(topic)} {about}"])
@@ -405,10 +405,11 @@ def experiment(
 
 
 def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
-    how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
-    how |= {"make": getattr(way.make, "__qualname__", "")}
-    del how["name"]
-    return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
+    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
+    facts |= {"make": getattr(way.make, "__qualname__", "")}
+    del facts["name"]
+    return json.dumps([case.corpus, case.topic, case.checksum, seed, facts], sort_keys=True)
 
 
 def _run_all(
@@ -423,8 +424,8 @@ def _run_all(
 
 def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    more = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
-    ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
+    embeddings = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
+    ranker = way.make(case.rows, settings=way.settings, seed=seed, **embeddings)
     stops: dict[str, int] = {}
     looked = 0.0
 
@@ -439,14 +440,14 @@ def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, 
         return len(stops) < len(way.rules)
 
     examples = case.examples if way.start == "description" else None
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "strategy": way.strategy,
         "start": way.start,
         "examples": examples,
         "seed": seed,
         "steps": way.steps,
     }
-    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **how)
+    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **options)
     stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
     good = supervised(ranker, case.labels, run, examples) if way.supervised else None
     seconds = time.process_time() - began

@@ -192,13 +192,13 @@ def _file(name: str) -> Path:
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name
         try:
-            found = sha256_of_file(path)
+            checksum = sha256_of_file(path)
         except OSError as error:
             raise TextcatError(
                 f"{_VARIABLE} is {folder}, but {path} cannot be read ({error.strerror}): {by_hand}."
             ) from error
-        if found != CHECKSUMS[name]:
-            raise TextcatError(f"{path} has a wrong checksum ({found[:12]}…): {by_hand}.")
+        if checksum != CHECKSUMS[name]:
+            raise TextcatError(f"{path} has a wrong checksum ({checksum[:12]}…): {by_hand}.")
         return path
     import pooch
 
