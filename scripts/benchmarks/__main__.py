@@ -38,7 +38,7 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "e": other_corpora.measured,
     "f": held_out.measured,
 }
-NAMES = "a = training, b = from archive to model, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
+NAMES = "a = training, b = archive to model, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,

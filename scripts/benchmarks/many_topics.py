@@ -218,10 +218,10 @@ def quality(space: Space) -> str:
     ]
     return f"""## Time and memory of training
 
-For textcat, this is the whole process of `textcat train`, from the file of titles to the saved model and its evaluation.
-For Omikuji, it is a process that reads ready rows, trains, and saves the model; a separate row of the table shows the
-making of its rows, and the size of its model does not include the vectorizer. The peak is that of all processes of a
-run together.
+For textcat, this is the whole process of `textcat train`, from the file of titles to the saved model and its
+evaluation. For Omikuji, it is a process that reads ready rows, trains, and saves the model; a separate row of the table
+shows the making of its rows, and the size of its model does not include the vectorizer. The peak is that of all
+processes of a run together.
 
 {_table(costs, list(facts.values()))}
 ## Quality
@@ -397,9 +397,9 @@ def annif(space: Space) -> str:
 - `mllm` finds names of topics in the text, and learns which matches to trust, from the first
   {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
 
-The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus has
-none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the first
-{many_topics_annif.CUT_BY:,} training titles.
+The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus
+has none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the
+first {many_topics_annif.CUT_BY:,} training titles.
 
 All rows of this table are measured on the first {n:,} test documents, with 95 % intervals in brackets as above:
 
@@ -408,8 +408,8 @@ Training is the whole process, from the file of titles to the saved model. Befor
 {prepared["cpu_seconds"]:.1f} seconds of processor.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor time.
-Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
+All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor
+time. Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
 
 {_table(_rate_rows(rates, "second of processor"), [rates])}"""
 
@@ -502,8 +502,8 @@ def cost(space: Space) -> str:
     return f"""## Cost per topic
 
 The table shows the seconds of the stage "train topics" on all documents, for the topics with the most documents; the
-cost is divided by the number of non-zeros of all rows and by the number of topics. A document's shortlist has the length
-`topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
+cost is divided by the number of non-zeros of all rows and by the number of topics. A document's shortlist has the
+length `topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
 
 {_table(rows, all_facts)}
 ![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)

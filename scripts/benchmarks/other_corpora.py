@@ -1,4 +1,4 @@
-"""(e) Other corpora: whole training runs by several recipes, and training alone compared with LinearSVC on the same rows."""
+"""(e) Other corpora: whole training runs by several recipes, and training alone against LinearSVC on the same rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ of the sample; titles without any of these are documents without a topic. {title
 
 All topics are trained on the rows of the corpus' default recipe, including the topics' descriptions; making these rows
 is not measured. textcat trains the learner of the recipe in {JOBS} jobs; scikit-learn trains
-`OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads on the same rows in float64, where a description
-is a negative example of all other topics. Neither chooses thresholds.
+`OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads on the same rows in float64, where a
+description is a negative example of all other topics. Neither chooses thresholds.
 
 {training}"""
 

@@ -177,11 +177,11 @@ def reviews(space: Space) -> str:
     return f"""## Systematic reviews
 
 There are {len(corpora)} reviews and {space.seeds} seeds. {PEER}, the default of ASReview 3, is rebuilt with
-scikit-learn: TfidfVectorizer of words and pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8); the
-document with the highest score is asked next. With each seed, both start from the same relevant and the same irrelevant
-document. They train after every answer up to 100, then after every 5 up to 500, then after every 10. N is the number of
-documents, R of relevant ones. Figures are means over seeds. Δ is the difference, seed by seed, with the 95 % interval of
-its mean (Student's, over seeds).
+scikit-learn: TfidfVectorizer of words and pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8);
+the document with the highest score is asked next. With each seed, both start from the same relevant and the same
+irrelevant document. They train after every answer up to 100, then after every 5 up to 500, then after every 10. N is
+the number of documents, R of relevant ones. Figures are means over seeds. Δ is the difference, seed by seed, with the
+95 % interval of its mean (Student's, over seeds).
 
 {markdown_table(rows)}
 Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
