@@ -282,5 +282,5 @@ def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(cor
         raise error("a bug")
 
     monkeypatch.setattr(f"textcat.{step}", fail)
-    with pytest.raises(error, match="^a bug$"):
+    with pytest.raises(error, match=r"^a bug$"):
         textcat.train(corpus, textcat.read_recipe("paum"))
