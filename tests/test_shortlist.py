@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.margin._primal import subset
 from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError

@@ -305,18 +305,18 @@ class Recipe:
 
     def make_features(self) -> "TfIdf":
         """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        from textcat.features.settings import check_settings
+
         features = self._make("features", tokens=self.make_tokens())
         try:
-            features.check_settings()  # as `fit` does, but before the documents are read
+            check_settings(features)  # as `fit` does, but before the documents are read
         except TypeError as error:  # numpy's, of a dtype that there is not
             raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
         return features
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
-        from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
-
-        return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
+        return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
         """Return what turns text into terms."""

@@ -16,8 +16,9 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
+from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version, sha256_of_file
 from textcat.model import (
     ARRAYS,
@@ -265,7 +266,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if documents is not None:
             rows, alphas = (Rows(*map(arrays.pop, names)) for names in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             arrays["support"] = SupportDocuments(rows=rows, alphas=alphas, **documents)
-        features = Vectorizer.restore(
+        features = TfIdf.restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:

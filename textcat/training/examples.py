@@ -12,7 +12,7 @@ import scipy  # its parts load at their first use
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, advance_over
@@ -92,14 +92,12 @@ class CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.document_counts = DocumentCounts.of_documents(parts, counts, positions) if updatable else None
-        self._counts = features.restrict_to_vocabulary(parts, counts)
+        self.document_counts = StoredCounts.of_documents(parts, counts, positions) if updatable else None
+        self._counts = features.drop_rare_ngrams(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def of_document_counts(
-        cls, corpus: Corpus, recipe: Recipe, counts: DocumentCounts, features: TfIdf
-    ) -> CountedCorpus:
+    def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
         """Return what counting a corpus gives, by the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
@@ -108,10 +106,10 @@ class CountedCorpus:
         n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())
-            counts = counts.extended(DocumentCounts.of_documents(*described, np.arange(len(corpus.topics))))
+            counts = counts.extended(StoredCounts.of_documents(*described, np.arange(len(corpus.topics))))
         self._train, self._test = np.split(np.arange(n), [len(corpus.train)])
         self._described = np.arange(n, n + len(corpus.topics))
-        self._counts = counts.of_use(features)
+        self._counts = counts.counted_for(features)
         return self
 
     def _take_labels(self) -> None:

@@ -286,9 +286,11 @@ class _Training:
         self, counted: CountedCorpus, bands: str | Iterable[str] | None
     ) -> Evaluation | TopEvaluation:
         """Measure a tagger with a shortlist on a sample of the training documents, trained on the others."""
-        sample, on = hold_out_sample(self.corpus, seed=0), {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
-            tagger, rows = train_without(counted, self.recipe, sample, **on, advance=advance)
+            tagger, rows = train_without(
+                counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
+            )
             relevant = counted.labels[sample.held_out]
             measured: Evaluation | TopEvaluation = tagger.measure_rows(
                 rows, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE

@@ -20,7 +20,7 @@ from textcat.documents import Corpus, Document, as_documents, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
@@ -250,11 +250,11 @@ class _Change(NamedTuple):
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
-    def counts(self, known: TrainingCounts, features: TfIdf) -> DocumentCounts:
+    def counts(self, known: TrainingCounts, features: TfIdf) -> StoredCounts:
         """Return the counts of all documents as they are now."""
         new, counts = self.counted, known.counts
         if new:
-            counts = counts.extended(DocumentCounts.of_documents(*features.count_all(new), np.arange(len(new))))
+            counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
