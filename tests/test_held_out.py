@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
+from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.training import selection
 from textcat.training.examples import Examples
 from textcat.training.selection import assign_folds, held_out_scores, out_of_fold_scores

@@ -19,11 +19,10 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, choose_bands
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import nothing, solve

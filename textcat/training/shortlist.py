@@ -13,14 +13,13 @@ from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
-from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import subset
 from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
-from textcat.model._shortlist import rows_by_topic
-from textcat.model.shortlist import Shortlist
+from textcat.model.shortlist import Shortlist, rows_by_topic
 from textcat.progress import Advance
 
 # Of a topic's sum of rows: divided by its length to this power. With 1 frequent topics are listed too seldom, with 0

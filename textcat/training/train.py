@@ -20,7 +20,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import choose_bands
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
 from textcat.evaluation.top import MANY_TOPICS
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.margin.solve import solve
