@@ -439,7 +439,7 @@ def test_a_model_that_is_learning_is_left_alone(model):
 
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypatch):
-    from textcat.training import learn as module
+    from textcat.training import update as module
 
     def replaced(tagger, folder):
         before = json.loads((model / "manifest.json").read_bytes())

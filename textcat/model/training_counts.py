@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from textcat.features.counts import StoredCounts
 
+_OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depend on
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
@@ -42,7 +44,7 @@ class TrainingCounts:
         sets = sorted({known for known in labelled_for if known is not None})
         set_of = {known: i for i, known in enumerate(sets)}
         return {
-            "terms_of": {name: recipe.get(name, {}) for name in ("tokens", "features")},
+            "terms_of": {name: recipe[name] for name in _OF_TERMS},
             "keep_support": self.keep_support,
             "bands": None if self.bands is None else [*self.bands],
             "is_measured": self.is_measured,
@@ -68,8 +70,7 @@ class TrainingCounts:
         from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
 
         entries = todays_counts(entries)
-        terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
-        if entries["terms_of"] != terms_of:
+        if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))

@@ -164,7 +164,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         (sibling / _IDS).write_bytes(id_bytes)
         (sibling / _TERMS).write_text(json.dumps(terms), encoding="utf-8")
         entries = {
-            "recipe": {"name": recipe.name, **recipe.as_dict()},
+            "recipe": {"name": recipe.name, **recipe.stored()},
             "documents": archive.n_documents,
             "rejected": archive.n_rejected,
             "average_lengths": features.average_lengths_,

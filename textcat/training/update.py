@@ -28,7 +28,7 @@ from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_and_evaluate, train_and_measure
+from textcat.training.train import train_and_evaluate, train_and_score
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -137,7 +137,7 @@ def learn(
                 recipe.make_features(),
                 change.corpus(known.corpus, new_topics_negative=new_topics_negative),
             )
-            counted = CountedCorpus._of_document_counts(corpus, recipe, change.counts(known, features), features)
+            counted = CountedCorpus.of_document_counts(corpus, recipe, change.counts(known, features), features)
         new_topics = set(corpus.topics) - {*known.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
@@ -150,7 +150,7 @@ def learn(
         if known.is_measured:
             tagger = train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
-            tagger = train_and_measure(corpus, recipe, rows_dir=None, counted=counted, **options)[0]
+            tagger = train_and_score(corpus, recipe, counted=counted, **options).tagger
         with stages.stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
