@@ -1,4 +1,8 @@
-"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps."""
+"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
+
+Each function writes the topics named, by default all, and returns the path. TextcatError is raised if there is no such
+topic, or if a corpus or model would have a topic that was never answered with yes, or a model one without any no.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +37,6 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
     judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
     adjudicated the label.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
     """
     ids, lines = session.pool.ids, {}
     with session.lock:
@@ -63,22 +56,6 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 
     The field ``labelled_for`` has the topics that a document was judged for; for others it is neither a positive nor a
     negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    TextcatError
-        If a topic has no document judged by yes.
     """
     documents = _documents(session, _chosen(session, topics))
     lines = (
@@ -91,27 +68,7 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-        Folder of the model.
-    topics : sequence of str, optional
-        By default all.
-    n_jobs : int, optional
-        As for `textcat.train`.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    TextcatError
-        As for `write_corpus`, or if nothing was judged by no.
-    """
+    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it."""
     from textcat.model.storage import save
     from textcat.training.train import train
 
@@ -131,17 +88,6 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
     A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
     (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
     answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
     """
     chosen = _chosen(session, topics)
     lines = [*session.journal.lines]

@@ -226,14 +226,7 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """All topics of a session, as its journal has them.
-
-    Parameters
-    ----------
-    journal : SessionJournal
-    group_of : function of int
-        Returns the group of near-duplicates of a document, as its lowest position.
-    """
+    """All topics of a session, as its journal has them, by groups of near-duplicates."""
 
     def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
         self._journal, self._group_of = journal, group_of

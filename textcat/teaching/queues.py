@@ -22,21 +22,8 @@ class Queue(NamedTuple):
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
-    Parameters
-    ----------
-    path : path
-    pool : Pool
-        Listed documents that it does not have are left out.
-
-    Returns
-    -------
-    list of Queue
-        One for each topic, in the order of their first lines.
-
-    Raises
-    ------
-    TextcatError
-        If the file cannot be read, is no such list, or the pool has none of its documents.
+    There is a queue for each topic, without documents that the pool does not have; TextcatError is raised if it has
+    none of them, or the file is no such list.
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}
     n = 0

@@ -180,17 +180,7 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return w for the terms and a bias, so that ``x·w + bias`` is the score of a row as it is, without background.
 
-        The contribution of embeddings is left out.
-
-        Parameters
-        ----------
-        weights : Weights
-        factor : float
-            Of the row, from `factors`; w is multiplied by it.
-
-        Returns
-        -------
-        (ndarray of shape (n_terms,), float)
+        The contribution of embeddings is left out. The row's factor, from `factors`, multiplies w.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:

@@ -44,20 +44,6 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
 
     A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
     tokens. From each part the mean over the documents is subtracted, and it is scaled to the same length in all.
-
-    Parameters
-    ----------
-    documents : iterable of dict
-        The texts of each by zone. If a title is missing, the beginning of the text is used.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, N_TITLE + N_TEXT), float32
-
-    Raises
-    ------
-    TextcatError
-        If the model cannot be downloaded, or its checksum is wrong.
     """
     model = read_minilm()
     titles, texts = [], []

@@ -259,22 +259,9 @@ def build_pool(
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
-    """Open a pool made by `build_pool`.
+    """Open a pool made by `build_pool`; raise PoolError if it is none, or a file is missing or damaged.
 
-    Parameters
-    ----------
-    folder : path
-    verify : bool, default=False
-        Read all files and compare them with their checksums. Otherwise only their sizes are compared.
-
-    Returns
-    -------
-    Pool
-
-    Raises
-    ------
-    PoolError
-        If the folder is not a pool or an unfinished one, or a file is missing or damaged.
+    If `verify`, all files are read and compared with their checksums; otherwise only their sizes are compared.
     """
     folder = Path(folder).expanduser()
     index = read_index(folder, verify=verify)
