@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading.records import Record, Rejection
+from textcat.runs.results import encode_rejection, escape_undecodable
 from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,
     check_output,
-    encode_rejection,
-    escape_undecodable,
     file_format,
     library_versions,
 )

@@ -17,7 +17,7 @@ from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
 from textcat.model._shortlist import nearest, products_at, rows_by_topic
 from textcat.model.shortlist import NOT_LISTED, Shortlist
-from textcat.tagging._job import restrict_topics
+from textcat.tagging.job import restrict_topics
 from textcat.training.shortlist import columns_in_rows, train_shortlist
 from textcat.training.train import hold_out_sample, train_and_evaluate
 

@@ -16,7 +16,8 @@ from textcat.margin.problems import PackedWeights, Solution, in_rows, side_by_si
 from textcat.model import tagger as module
 from textcat.model._product import are_rows, highest, product, sparse_product, top
 from textcat.reading.records import Record
-from textcat.tagging import _job
+from textcat.runs.results import BatchResult, Counts
+from textcat.tagging import job
 from textcat.tagging.output import OutputSettings
 from textcat.training import train
 
@@ -229,16 +230,16 @@ def test_weights_of_any_sparse_form_are_taken(dense, thin):
 
 def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     chosen = dense.topics[1:9:3]
-    restricted = [_job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
+    restricted = [job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
     texts = ["wheat harvest and grain exports", "gold and silver"]
     np.testing.assert_array_equal(*(tagger.scores(texts) for tagger in restricted), strict=True)
     assert restricted[0].tag(texts) == restricted[1].tag(texts)
-    assert _job.restrict_topics(thin, chosen).topics == chosen
+    assert job.restrict_topics(thin, chosen).topics == chosen
     records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
-    tagged = [_job.TaggedBatch([], [], _job.Counts(), "") for _ in range(2)]
+    tagged = [BatchResult([], [], Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):
-        _job.tag_records(tagger, OutputSettings(top=3), [], batch)
-        _job.tag_records(tagger, OutputSettings(top=3), records, batch)
+        job.tag_records(tagger, OutputSettings(top=3), [], batch)
+        job.tag_records(tagger, OutputSettings(top=3), records, batch)
     assert tagged[0] == tagged[1]
 
 

@@ -153,7 +153,7 @@ def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path
 # --- the tables of the tokenizer -------------------------------------------------------------------------------------
 
 SCORES = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import json, sys
 import textcat

@@ -16,7 +16,7 @@ from textcat.model import SUM, read_manifest
 from textcat.reading.batches import read_batches
 from textcat.reading.records import Batch, InputSettings
 from textcat.reading.sources import find_sources
-from textcat.tagging._job import Job, tag_batch
+from textcat.tagging.job import Job, tag_batch
 
 PAGE = resource.getpagesize()
 

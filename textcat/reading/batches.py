@@ -23,6 +23,7 @@ from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
     LAST,
+    START_OVER,
     Batch,
     Block,
     Checkpoint,
@@ -91,15 +92,19 @@ def read_batches(
     settings: InputSettings,
     start: Iterable[int] | None = None,
     pipes: Mapping[str, PipeState] | None = None,
+    start_over: str = START_OVER,
 ) -> Iterator[Batch]:
     """Cut sources into batches, with Rejections for what cannot be read.
 
     Memory is limited to a few blocks and the longest record, whatever the sources hold. A record from a pipe is
     returned as soon as it is complete. `start` is the end of a batch of the same sources and settings. `pipes` has, by
-    name, what an interrupted run had read of each pipe, which must give the same again; None compares nothing.
+    name, what an interrupted run had read of each pipe; None compares nothing. A pipe that does not give the same again
+    raises a TextcatError, in which `start_over` says how to begin the run again.
     """
     observed = [
-        _Pipe(source, pipes.get(source.name)) for source in sources if source.kind == "pipe" and pipes is not None
+        _Pipe(source, pipes.get(source.name), start_over)
+        for source in sources
+        if source.kind == "pipe" and pipes is not None
     ]
     opening = {pipe.name: pipe.open for pipe in observed}
     sources = [source._replace(open=opening.get(source.name, source.open)) for source in sources]
@@ -392,9 +397,9 @@ class _WholeRecords:
 class _Pipe:
     """One pipe, and the checksum of the bytes read from it."""
 
-    def __init__(self, source: Source, before: PipeState | None):
+    def __init__(self, source: Source, before: PipeState | None, start_over: str):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
-        self._n, self._sha256 = 0, hashlib.sha256()
+        self._n, self._sha256, self._start_over = 0, hashlib.sha256(), start_over
 
     @property
     def state(self) -> PipeState:
@@ -410,7 +415,7 @@ class _Pipe:
         if left and (not data or (left <= len(data) and self.state != self._before)):
             raise TextcatError(
                 f"{self.name} does not give the same bytes as when the run began: give the same input, or "
-                "start again with --restart."
+                f"{self._start_over}."
             )
         self._add(data[left:])
         return data

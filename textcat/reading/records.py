@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 #: gives it back, serves as well.
 Checkpoint: TypeAlias = tuple[int, ...]
 
+START_OVER = "start again with --restart"  # how `textcat tag` begins a run again, as error messages say
 LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
 #: What Annif calls the columns of topics and ids, where a table has the former and none of the usual name.
 ANNIFS = ("subject_uris", "document_id")

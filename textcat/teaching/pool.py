@@ -25,7 +25,7 @@ from textcat.features.zones import Documents, zones_of_document
 from textcat.progress import Stages
 from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
-from textcat.tagging._folder import REJECTED
+from textcat.runs.folder import REJECTED
 from textcat.teaching._archive import PIECES, Shard, read_archive
 from textcat.teaching._index import (
     ALL_UP_TO,
