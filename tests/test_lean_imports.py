@@ -76,7 +76,7 @@ if sys.argv[1] == "lean":
 from textcat.corpus.catalogue import open_corpus
 from textcat.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
-train_and_evaluate(open_corpus("newswire"), read_recipe("best"))
+train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
 print("scipy.stats._stats_py" in sys.modules, "numpy.f2py.f2py2e" in sys.modules)
 import scipy.stats
 print(scipy.stats.rankdata([3, 1, 2]))
