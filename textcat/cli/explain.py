@@ -92,7 +92,7 @@ def _explained(
             n_documents += 1
             explanations = tagger.explain_all(record, topics, n)
             if topics and not any(explanations):
-                raise TextcatError(f"Document {record.id} has no term that the model knows: nothing can be explained.")
+                raise TextcatError(f"Document {record.id} has no term that the model knows: give another document.")
             if not explanations:
                 raise TextcatError(f"Document {record.id} gets no topic from the model: name one with --topic.")
             yield record, explanations

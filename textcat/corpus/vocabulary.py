@@ -120,8 +120,8 @@ def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str
     label = next((name for name in (f"label_{language}", "label") if name in columns), "")
     if "uri" not in columns or not label:
         raise TextcatError(
-            f"{place} has the columns {', '.join(columns)!r:.100}: a vocabulary needs 'uri' and 'label_{language}'; "
-            "another language is named with --vocabulary-language."
+            f"{place} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
+            "name another language with --vocabulary-language."
         )
     for number, cells in enumerate(rows[1:], start=2):
         row = dict(zip(columns, map(str.strip, cells), strict=False))

@@ -182,7 +182,9 @@ def load_training_counts(
         except ModelError:
             raise
         except OSError as error:
-            raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
+            raise ModelError(
+                f"Cannot read the model {folder} ({error.strerror or error}): check the folder."
+            ) from error
         except (*_DAMAGES, TextcatError, zipfile.BadZipFile) as error:
             raise ModelError(f"The model {folder} is damaged ({error}): train it again.") from error
 
@@ -284,7 +286,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
     except ModelError:
         raise
     except OSError as error:
-        raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
+        raise ModelError(f"Cannot read the model {folder} ({error.strerror or error}): check the folder.") from error
     except (*_DAMAGES, TextcatError) as error:
         raise damaged(f" ({error})") from error
 

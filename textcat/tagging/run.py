@@ -198,7 +198,9 @@ def _tagged(
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
             if plan.strict and tagged.rejections:
-                raise TextcatError(f"{tagged.rejections[0]} The run ends because of --strict.")
+                raise TextcatError(
+                    f"{tagged.rejections[0]} The run ends because of --strict: mend it, or leave --strict out."
+                )
             yield batch, tagged
             tally.add(batch, tagged)
 

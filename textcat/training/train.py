@@ -201,7 +201,7 @@ def train_and_measure(
                 f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
                 f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
             )
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
     if rows_dir is not None:
         check_target(rows_dir)
     keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)

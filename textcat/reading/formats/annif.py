@@ -63,7 +63,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
         if settings.labels is None:
             return RecordContent("", {"body": text.strip()})
         if not tab:
-            raise UnreadableError("has no tab followed by the URIs of its subjects")
+            raise UnreadableError("has no tab followed by the URIs of its subjects: add them, or leave it out")
         return RecordContent(
             "", settings.titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
         )

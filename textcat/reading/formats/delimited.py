@@ -70,21 +70,22 @@ class _Row(NamedTuple):
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
     """Read the names of columns; the separator is the format's first one that yields the columns of texts."""
-    line, seen = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), ""
+    line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
         except UnreadableError as error:
             field = settings.text_fields[0]
-            seen = seen or f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
+            fault = f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
+            faults.append(UnreadableError(fault))
             continue
         try:
             settings.texts_among(names)
-        except UnreadableError as fault:
-            seen = seen or str(fault)  # of the first separator, which names the whole line where it does not occur
+        except UnreadableError as error:
+            faults.append(error)
         else:
             return _Row(separator, names, settings.columns_among(names))
-    raise UnreadableError(seen)
+    raise faults[0]  # of the first separator, which names the whole line where it does not occur
 
 
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:

@@ -7,7 +7,15 @@ from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.records import (
+    Block,
+    FaultKind,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+)
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -89,7 +97,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
         return _story(story, settings)
     except UnreadableError as fault:
         sentence = f"{_named(story)} {fault}: correct the file or fetch it again"
-        raise UnreadableError(f"cannot be read ({sentence})", "story", sentence) from None
+        raise UnreadableError(f"cannot be read ({sentence})", FaultKind.STORY, sentence) from None
 
 
 def _named(story: str) -> str:
