@@ -2,7 +2,7 @@
 
 from contextlib import closing
 
-from textcat.reading.records import Batch, Record, Rejection
+from textcat.reading import Batch, Record, Rejection
 from textcat.runs.folder import ShardWriter, open_folder
 from textcat.runs.results import BatchResult, Counts
 from textcat.tagging.output import ENCODERS, OutputSettings, file_format

@@ -18,7 +18,7 @@ import pytest
 from archive_work import batch
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Batch
+from textcat.reading import Batch
 from textcat.runs import workers as module
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 

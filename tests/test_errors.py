@@ -31,7 +31,6 @@ EXCEPTIONS = frozenset(
         "Iterable over raw text documents expected, string object received.",
         # Behind these stands what scikit-learn or `parse_value` says that a parameter must be.
         "Recipe {self.name}: {message}",
-        "Recipe {recipe.name} cannot be followed: {error}",
         "The recipe's field {path} cannot be {text}; {error}.",
     }
 )

@@ -15,7 +15,7 @@ from textcat.lean_imports import keep_imports_lean
 if sys.argv[3] == "lean":
     keep_imports_lean()
 from textcat import InputSettings, OutputSettings
-from textcat.reading.batches import read_batches
+from textcat.reading import read_batches
 from textcat.tagging.job import tag_batch
 from textcat.tagging.run import make_plan
 for kind in sys.argv[4:]:

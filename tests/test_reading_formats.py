@@ -15,11 +15,19 @@ from corpus_files import read as read_corpus
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading import (
+    Batch,
+    Block,
+    InputSettings,
+    LabelSettings,
+    Record,
+    Rejection,
+    find_sources,
+    formats,
+    read_batches,
+)
 from textcat.reading.formats import delimited, mail, reuters
-from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, RefusedError, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading.records import RefusedError
 from textcat.reading.streams import COMPRESSIONS
 
 

@@ -15,7 +15,7 @@ import textcat
 from textcat.margin.problems import PackedWeights, Solution, in_rows, side_by_side
 from textcat.model import tagger as module
 from textcat.model._product import are_rows, highest, product, sparse_product, top
-from textcat.reading.records import Record
+from textcat.reading import Record
 from textcat.runs.results import BatchResult, Counts
 from textcat.tagging import job
 from textcat.tagging.output import OutputSettings

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from textcat.documents import Corpus
     from textcat.progress import Stages
-    from textcat.reading.forked import ForkedCorpus
-    from textcat.reading.records import InputSettings
+    from textcat.reading import ForkedCorpus, InputSettings
     from textcat.recipe import Recipe
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -132,7 +131,7 @@ def input_settings(
     lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
 ) -> "InputSettings":
     """Return how inputs are read."""
-    from textcat.reading.records import InputSettings
+    from textcat.reading import InputSettings
 
     if quote not in ("double", "none"):
         raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
@@ -159,7 +158,7 @@ def corpus_reader(
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
     """Return what opens a corpus as the options ask for it."""
-    from textcat.reading.records import InputSettings
+    from textcat.reading import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
     asked = None if settings == InputSettings() else settings

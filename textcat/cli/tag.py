@@ -15,7 +15,7 @@ from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
-    from textcat.reading.records import InputSettings, Rejection
+    from textcat.reading import InputSettings, Rejection
     from textcat.tagging.output import OutputSettings
 
 _output = partial(Option, rich_help_panel="Output")

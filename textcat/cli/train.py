@@ -12,7 +12,7 @@ from textcat.cli import common
 if TYPE_CHECKING:
     from textcat.documents import Document
     from textcat.progress import Stages
-    from textcat.reading.forked import ForkedCorpus
+    from textcat.reading import ForkedCorpus
     from textcat.recipe import Recipe
     from textcat.training.examples import CountedCorpus
 
@@ -114,7 +114,7 @@ def _counted_while_read(
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    from textcat.reading.forked import STREAM_ERRORS
+    from textcat.reading import STREAM_ERRORS
 
     with stages.stage("read and count", shows="bytes") as bar, suppress(*STREAM_ERRORS):
         import textcat.training.train  # noqa: F401
@@ -150,7 +150,7 @@ def learn(
 ) -> None:
     """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
     from textcat.cli import _tables
-    from textcat.training.learn import learn, undo_learn
+    from textcat.training.update import learn, undo_learn
 
     if undo:
         if new or remove or out or new_topics_negative:
@@ -207,8 +207,7 @@ def tune(
     """Compare recipes on training documents that are held out, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
-    from textcat.training.selection import best_trial
-    from textcat.training.tune import run_trials
+    from textcat.training.tune import best_trial, run_trials
 
     start, stages = read_recipe(recipe), common.new_stages()
     documents = read.speaking(start)(corpus, stages)

@@ -20,16 +20,28 @@ from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
-from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
-from textcat.reading.containers import open_file
-from textcat.reading.formats.annif import SUBJECTS
-from textcat.reading.records import InputSettings, Record, UnreadableError
-from textcat.reading.sources import format_of, is_url, matches, plain_name
-from textcat.reading.streams import STEP, ByteStream, unpacked_stream
+from textcat.reading import (
+    STEP,
+    SUBJECTS,
+    ByteStream,
+    DamagedError,
+    InputSettings,
+    Record,
+    UnreadableError,
+    folders_of,
+    format_of,
+    is_url,
+    matches,
+    open_file,
+    plain_name,
+    read_documents,
+    shared_depth,
+    unpacked_stream,
+)
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
-    from textcat.reading.forked import ForkedCorpus
+    from textcat.reading import ForkedCorpus
 
 __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
@@ -185,7 +197,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
     path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
     if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
         return None
-    from textcat.reading.forked import read_forked
+    from textcat.reading import read_forked
 
     return read_forked(partial(open_corpus, name_or_path, corpus_dir, download=False, **options))
 

@@ -7,10 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from textcat.errors import TextcatError, install_hint, similar_files
-from textcat.reading.containers import open_file
-from textcat.reading.records import UnreadableError
-from textcat.reading.sources import plain_name
-from textcat.reading.streams import STEP, ByteStream, unpacked_stream
+from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:
     import rdflib

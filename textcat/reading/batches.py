@@ -329,8 +329,27 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Plac
             yield _Step(end, None, stream.consumed())
 
 
-def read_zones(name: str, data: bytes) -> dict[str, str]:
-    """Implement `textcat.reading.text_of_file`."""
+def text_of_file(name: str, data: bytes) -> dict[str, str]:
+    """Return the texts of a document in bytes.
+
+    Nothing but these bytes is read: no file, and nothing that the document refers to.
+
+    Parameters
+    ----------
+    name : str
+        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; else the content does.
+    data : bytes
+
+    Returns
+    -------
+    dict
+        Its zones: ``title``, if it has one, and ``body``.
+
+    Raises
+    ------
+    TextcatError
+        If it has another format, is broken or encrypted, has no text, or is too large.
+    """
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)

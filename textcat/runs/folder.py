@@ -19,7 +19,7 @@ from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
 from textcat.former_names import todays_fact
 from textcat.journal import Journal, journal_line, read_journal
-from textcat.reading.records import START_OVER, Batch, PipeState
+from textcat.reading import START_OVER, Batch, PipeState
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, encode_rejection

@@ -8,9 +8,7 @@ from typing import Any
 
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.reading.formats import DOCUMENTS
-from textcat.reading.records import InputSettings
-from textcat.reading.sources import ARCHIVES, Source, find_sources, is_url
+from textcat.reading import ARCHIVES, DOCUMENTS, InputSettings, Source, find_sources, is_url
 
 log = logging.getLogger(__name__)
 

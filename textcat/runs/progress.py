@@ -12,7 +12,7 @@ from textcat.runs.results import Counts
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.reading.records import Checkpoint, PipeState
+    from textcat.reading import Checkpoint, PipeState
 
 log = logging.getLogger(__name__)
 

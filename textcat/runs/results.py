@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from textcat.reading.records import Rejection
+from textcat.reading import Rejection
 
 _MAX_REASONS = 100  # that are counted each by itself: what a reason quotes may be anything
 

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple
 from textcat.errors import TextcatError
 from textcat.lean_imports import keep_imports_lean
 from textcat.progress import is_single_threaded
-from textcat.reading.records import START_OVER, Batch
+from textcat.reading import START_OVER, Batch
 
 log = logging.getLogger(__name__)
 

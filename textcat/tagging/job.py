@@ -14,8 +14,7 @@ from textcat.errors import TextcatError
 from textcat.folders import installed_version
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading import formats
-from textcat.reading.records import Batch, InputSettings, Record, Rejection
+from textcat.reading import Batch, InputSettings, Record, Rejection, batch_records
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.tagging.output import ENCODERS, OutputSettings
 
@@ -47,7 +46,7 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
     """
     tagger, counts = load_tagger(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
-    items = formats.batch_records(batch, job.input)
+    items = batch_records(batch, job.input)
     while held := list(islice(items, tagger.n_held)):
         counts.records += len(held)
         tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)

@@ -11,7 +11,7 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.reading.records import Record
+from textcat.reading import Record, packed_column
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
 from textcat.runs.results import escape_undecodable
 
@@ -142,8 +142,6 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
 def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
     """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
-
-    from textcat.reading.formats.parquet import packed_column
 
     topics = [_topic_objects(*pair, terms) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():

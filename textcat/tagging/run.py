@@ -14,9 +14,7 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.folders import installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.sources import Source, find_sources
+from textcat.reading import Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
 from textcat.runs.folder import ShardWriter, open_folder
 from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress

@@ -8,7 +8,7 @@ from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
 
 if TYPE_CHECKING:
-    from textcat.reading.sources import Source
+    from textcat.reading import Source
 
 _RATIO = 3.0  # thresholds that suit F1 let more or fewer documents pass than have the topic, but seldom so many
 _P = 0.001  # of one such topic or more, if all rates were those of training

@@ -1,17 +1,18 @@
-"""Cross-validation on training documents: scores for thresholds; which features, learner and margins rank best."""
+"""Cross-validation on training documents: scores by rankers not trained on them, and how well recipes rank by these."""
 
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from itertools import chain, groupby, islice, product
-from operator import lt
-from threading import local
-from typing import Any, NamedTuple
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import joblib
 import numpy as np
 import scipy.sparse as sp
 
@@ -19,94 +20,31 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, choose_bands
+from textcat.evaluation.thresholds import Calibration
 from textcat.features._rows import release_memory
 from textcat.features.tokens import Tokens
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
-from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import nothing, solve
-from textcat.progress import Advance
+from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
-from textcat.training.examples import Examples, examples_without
+from textcat.training.examples import CountedCorpus, Examples, examples_without
 
-# What the study of margins compares: every fixed pair, and every adapted one.
-_FIXED = product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
-_ADAPTED = product((-1.0, -0.5, -0.1), ("prevalence",), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0))
-_MARGINS: list[dict[str, Any]] = [
-    dict(zip(("tau_neg", "tau_pos", "kappa", "scale"), values, strict=False)) for values in (*_FIXED, *_ADAPTED)
-]
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+#: So many documents are held out as a sample at most, and one of so many.
+MOST_HELD_OUT, ONE_OF = 5_000, 10
 
 # The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
 # topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
 # all held-out ones.
 RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
-_MAP, SPARSITY_MEASURE = "macro_average_precision", "average_sparsity"
+MAP, SPARSITY_MEASURE = "macro_average_precision", "average_sparsity"
 _MIN_COMMON = 15
 _N_RARE = 30
 
-# Of `held_out_scores`, chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
-# Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
-_OF_SUPPORT, _OF_DOCUMENTS, _LEAST = 0.5, 1 / 32, 250
-_ENOUGH = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
-_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same negatives, where a solution is changed and not made anew
-_PASSES, _OWN = 2, 0.4
-
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
-
-
-@dataclass(frozen=True)
-class Trial:
-    """The quality of a recipe: measures by name, each a figure per band.
-
-    By cross-validation that is "macro_average_precision": averages over topics, then over folds. A topic counts in the
-    folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
-    as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
-    "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
-    documents that were held out it is "ndcg@10" and others of `TopEvaluation`. "average_sparsity", the number of
-    support documents, is always among them.
-    """
-
-    recipe: Recipe
-    measures: dict[str, dict[str, float]]
-    measured_on: str = ""  # if not by cross-validation: which documents were held out
-
-    @property
-    def judged_by(self) -> tuple[str, str]:
-        """The measure that is to be large, and its band."""
-        return (_MAP, EXPECTED) if _MAP in self.measures else ("ndcg@10", "ALL")
-
-    @property
-    def goal(self) -> float:
-        """The figure that is to be large."""
-        measure, band = self.judged_by
-        return self.measures[measure][band]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the trial as JSON has it."""
-        on = {"measured_on": self.measured_on} if self.measured_on else {}
-        return {"recipe": asdict(self.recipe), **self.measures, **on}
-
-    @classmethod
-    def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
-        measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
-        return cls(recipe, measures, figures.get("measured_on", ""))
-
-
-def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return the recipe with each of the margins that the study of margins compares; its learner must be PAUM."""
-    name = recipe.learner.get("name", "paum")
-    if name != "paum":
-        raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
-    return [recipe.changed(**margins) for margins in _MARGINS]
-
-
-def _is_the_papers(recipe: Recipe) -> bool:
-    """Check whether a recipe has the margins that Li et al. (2002) chose, the yardstick of the study of margins."""
-    learner = recipe.learner
-    return learner.get("name", "paum") == "paum" and (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
 
 
 def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
@@ -150,133 +88,144 @@ def out_of_fold_scores(
     return scores
 
 
-def held_out_scores(
-    examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
-) -> np.ndarray:
-    """Score documents by rankers that were not trained on them, as many as thresholds need, for a part of the cost.
+class HoldOut(NamedTuple):
+    """Documents to train on, and others that are held out: their positions, ascending."""
 
-    Training each topic again without every fold, as `out_of_fold_scores` does, costs several times the training
-    itself. Where training comes near to a minimum, as that of PAUM with λ > 0 does, the whole ranker is led to the
-    minimum without a fold by a few passes over the rows that decide: see `textcat.margin._folds`.
+    trained: np.ndarray
+    held_out: np.ndarray
 
-    All others are trained again, and two things are spared. A row that never causes an update can be left out without
-    changing a ranker: a topic's rankers without a fold are trained on the rows alone that may cause one, which are the
-    support of the whole ranker, the topic's positives, and the negatives that score highest. And a topic of many
-    positives is judged by as many folds as hold enough of them: its scores are nan in the others. The learner must be
-    fitted, without a kernel.
+
+def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
+    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
+    n = len(corpus.train)
+    n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
+    if not n_held_out:
+        raise TextcatError(
+            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {ONE_OF} out, by which a recipe "
+            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
+        )
+    drawn = np.random.default_rng(seed).permutation(n)
+    stop = None if most is None else n_held_out + most
+    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+
+
+@contextmanager
+def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | None]:
+    """Yield a folder for rows that are soon not needed any more, beside another; None if rows are kept in memory."""
+    if rows_dir is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+        yield Path(folder, "rows")
+
+
+def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
+    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    return np.array([solution.unit for solution in solutions], dtype)
+
+
+def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
+    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
+    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
+    return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
+
+
+def cross_validated(
+    tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
+) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
+    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
+
+    None if the recipe is not known or has a shortlist, or there is but one document.
     """
-    topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
-    scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
-    with ThreadPoolExecutor(joblib.effective_n_jobs(learner.n_jobs)) as pool:
-        tasks = [pool.submit(topics.score, topic, column) for topic, column in enumerate(scores.T)]
-        try:
-            for task in tasks:
-                task.result()
-                release_memory()
-                if progress:
-                    progress(n_folds)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # the others would otherwise be trained before anyone hears of it
-            raise
+    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
+    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
+        return None
+    with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+        counted = CountedCorpus(corpus, recipe)
+        scores = cross_validated_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
+        labels = labels_out_of_fold(counted.labels, recipe)
+        return scores, Calibration.fit_scores(scores, labels), labels
+
+
+def cross_validated_scores(
+    counts: CountedCorpus,
+    recipe: Recipe,
+    n_folds: int,
+    *,
+    n_jobs: int | None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    advance: Advance = lambda n: None,
+) -> np.ndarray:
+    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
+
+    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
+    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
+    """
+    labels = counts.labels
+    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
+    scores = np.zeros(labels.shape, np.float32)
+    for number in range(fold_of.max() + 1):
+        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
+        if not len(trained):
+            continue
+        features = counts.fit(recipe.make_features(), trained)
+        with folder_beside(rows_dir) as folder:
+            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder)
+            if not rows.shape[1]:
+                continue
+            new = counts.rows_of_counts(features, held_out)
+            del features  # one fold's at a time in memory, as are rows
+            learner = recipe.make_learner(n_jobs=n_jobs)
+            problems = learner.topic_problems(rows, positives, left_out)
+            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
+            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
+            scores[held_out] = sums / score_units(solutions, sums.dtype)
+            del rows, new, solutions, sums
+            release_memory()
     return scores
 
 
-class TopicProblems:
-    """The problems of a fitted learner, each to be trained again without some folds."""
-
-    def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
-        rows = examples.rows
-        self.rows: sp.csr_matrix = rows if sp.issparse(rows) else rows[:]  # of rows on disk, whose entries stay there
-        self._arrays = self.rows.indptr.astype(np.int64), self.rows.indices, self.rows.data
-        n_rows, n_topics = examples.labels.shape
-        self._n_documents = len(fold_of)
-        self._fold_of = np.append(fold_of, np.full(n_rows - len(fold_of), -1))  # -1: in no fold
-        self._documents = [np.flatnonzero(fold_of == fold) for fold in range(fold_of.max() + 1)]
-        self._positives = rows_by_column(examples.labels)
-        self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
-        self._solutions = learner.solutions_
-        self._rules = learner.rules_for(learner.prevalence_)
-        self._settings = learner._settings(self.rows, learner.prevalence_)
-        self._seed = learner.random_state
-        self._work = local()
-
-    def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
-        left_out, solution = self._left_out[topic], self._solutions[topic]
-        sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
-        of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
-        if _is_near_minimum(self._rules[topic], self._settings[topic]["lambda_"]):
-            scores[:] = of_whole[: len(scores)] + self._changes(topic, of_whole)
-        else:
-            for without, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
-                sums = dots(*self._arrays, documents, without.weights)
-                scores[documents] = (sums + sums.dtype.type(without.bias)) / sums.dtype.type(without.unit)
-        scores[left_out[left_out < len(scores)]] = np.nan  # who was not judged is in no sample
-
-    def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return what leaving out its fold changes in the score of each document, given those of all rows."""
-        kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
-        dtype, n_rows = scores.dtype, len(scores)
-        alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)
-        alpha[solution.support] = np.abs(solution.alpha)
-        label[self._positives[topic]] = 1
-        threshold = np.where(label[kept] > 0, rule.threshold(1), rule.threshold(-1)).astype(dtype)
-        order = np.random.default_rng(0).permutation(len(kept))  # documents may be sorted by topic
-        if not hasattr(self._work, "lanes"):
-            self._work.lanes = np.zeros((self.rows.shape[1], N_FOLDS + 1), dtype)
-        fold_of, changes = self._fold_of, np.zeros(self._n_documents, dtype)
-        for first in range(0, len(self._documents), N_FOLDS):
-            lane = fold_of - first
-            lane[(lane < 0) | (lane >= N_FOLDS)] = -1  # as rows in no fold are, whose number is -1
-            parts = kept, lane[kept], label[kept], threshold, alpha[kept], scores[kept], order
-            limits = self._settings[topic]["lambda_"], self._settings[topic]["rho"], _PASSES, _OWN
-            of_rows, of_folds = leave_out_folds(*self._arrays, *parts, *limits, self._work.lanes)
-            here = np.flatnonzero(lane[: self._n_documents] >= 0)
-            changes[here] = of_folds[lane[here]]
-            is_here = lane[kept] >= 0
-            changes[kept[is_here]] = of_rows[is_here]
-        return changes
-
-    def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
-        """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
-        positives, kept = self._positives[topic], self.deciding(topic, scores)
-        is_positive = np.zeros(self.rows.shape[0], bool)
-        is_positive[positives] = True
-        fold, is_positive = self._fold_of[kept], is_positive[kept]
-        n_judging = int(np.clip(-(-len(self._documents) * _ENOUGH // max(len(positives), 1)), 1, len(self._documents)))
-        problems = [
-            Problem(
-                np.flatnonzero(is_positive & (fold != judging)).astype(np.int32),
-                self._rules[topic],
-                np.flatnonzero(fold == judging).astype(np.int32),
-                **self._settings[topic],
-            )
-            for judging in range(n_judging)
-        ]
-        return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
-
-    def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
-        """Return the rows that may cause an update, ascending, given the scores of all."""
-        of_support, of_documents, least = near or (_OF_SUPPORT, _OF_DOCUMENTS, _LEAST)
-        support, positives = self._solutions[topic].support, self._positives[topic]
-        decides = np.zeros(self.rows.shape[0], bool)
-        decides[support] = True
-        decides[positives] = True
-        decides[self._left_out[topic]] = True  # for now: they are none of the rest
-        rest = np.flatnonzero(~decides[: self._n_documents])
-        n_near = min(int(of_support * len(support) + max(of_documents * self._n_documents, least)), len(rest))
-        if n_near:
-            decides[rest[np.argpartition(-scores[rest], n_near - 1)[:n_near]]] = True
-        decides[self._left_out[topic]] = False
-        return np.flatnonzero(decides)
+# --- recipes, measured by cross-validation ---------------------------------------------------------------------------
 
 
-def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
-    """Check whether a rule's training ends near to the minimum that `textcat.margin._folds` leads to.
+@dataclass(frozen=True)
+class Trial:
+    """The quality of a recipe: measures by name, each a figure per band.
 
-    Without λ it ends far from it, and without a margin the minimum is zero.
+    By cross-validation that is "macro_average_precision": averages over topics, then over folds. A topic counts in the
+    folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
+    as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
+    "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
+    documents that were held out it is "ndcg@10" and others of `TopEvaluation`. "average_sparsity", the number of
+    support documents, is always among them.
     """
-    return lambda_ > 0 and isinstance(rule, (PAM, PAUM)) and rule.threshold(1) + rule.threshold(-1) > 0
+
+    recipe: Recipe
+    measures: dict[str, dict[str, float]]
+    measured_on: str = ""  # if not by cross-validation: which documents were held out
+
+    @property
+    def judged_by(self) -> tuple[str, str]:
+        """The measure that is to be large, and its band."""
+        return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
+
+    @property
+    def goal(self) -> float:
+        """The figure that is to be large."""
+        measure, band = self.judged_by
+        return self.measures[measure][band]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trial as JSON has it."""
+        on = {"measured_on": self.measured_on} if self.measured_on else {}
+        return {"recipe": asdict(self.recipe), **self.measures, **on}
+
+    @classmethod
+    def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
+        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
+        measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
+        return cls(recipe, measures, figures.get("measured_on", ""))
 
 
 def cross_validate(
@@ -311,7 +260,7 @@ def cross_validate(
         tokens[key] = tokens.get(key) or first.make_tokens()
         examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
-            tries = [_Try(recipe, labels) for recipe in same_features[start : start + _BATCH]]
+            tries = [_Candidate(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
                 for part, of_part in zip(parts, examples, strict=True):
@@ -338,10 +287,10 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 
 
 def _train(
-    tries: Iterable[_Try], fold: HeldOutFold, examples: Examples, n_jobs: int | None
-) -> Iterator[tuple[_Try, list[Solution]]]:
+    tries: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
+) -> Iterator[tuple[_Candidate, list[Solution]]]:
     """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
-    same_seed: dict[int | None, list[_Try]] = {}
+    same_seed: dict[int | None, list[_Candidate]] = {}
     for each in tries:
         same_seed.setdefault(each.learner.random_state, []).append(each)
     for seed, together in same_seed.items():
@@ -350,8 +299,8 @@ def _train(
         yield from ((each, list(islice(solved, len(own)))) for each, own in zip(together, problems, strict=True))
 
 
-class _Try:
-    """A recipe, measured fold by fold."""
+class _Candidate:
+    """A recipe that is measured fold by fold."""
 
     def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
         self.learner = recipe.make_learner()
@@ -375,7 +324,7 @@ class _Try:
     def trial(self) -> Trial:
         """Return the averages over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
-        return Trial(self._recipe, {_MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
+        return Trial(self._recipe, {MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
 
 
 class _RareTopic(NamedTuple):
@@ -462,25 +411,3 @@ def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average figures over folds, each over those that have it."""
     known = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
-
-
-def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
-    """Return the sparsest of the trials that rank as well as the yardstick.
-
-    The yardstick is the paper's PAUM(1, 50) where it was cross-validated, over ALL, TOP10 and RARE; else the trial of
-    the highest goal; the measure that trials are judged by may be lower by the tolerance. LAST30 is not compared: it
-    changes far more between splits than between settings.
-    """
-    paper = next((trial for trial in trials if is_yardstick(trial)), None)
-    reference = paper or max(trials, key=lambda trial: trial.goal)
-    measure, band = reference.judged_by
-    names = ("ALL", "TOP10", RARE) if paper else (band,)
-    yardstick = [reference.measures[measure][band] - tolerance for band in names]
-    figures = [[trial.measures[measure][band] for band in names] for trial in trials]
-    # A band that no topic is in is nan, and no reason against a setting.
-    as_good = [trial for trial, of in zip(trials, figures, strict=True) if not any(map(lt, of, yardstick))]
-    return min(as_good, key=lambda trial: trial.measures[SPARSITY_MEASURE]["ALL"])
-
-
-def is_yardstick(trial: Trial) -> bool:
-    return _MAP in trial.measures and _is_the_papers(trial.recipe)
