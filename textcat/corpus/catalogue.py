@@ -75,6 +75,7 @@ def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pa
 
 @cache
 def warn_once(sentence: str) -> None:
+    """Log a warning, the first time that it is given."""
     _log.warning(sentence)
 
 

@@ -24,7 +24,7 @@ _NAMES_IN = {
     "streams": "STEP ByteStream unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
-__all__ = [*HOMES]
+__all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms
 
 
 def __getattr__(name: str) -> Any:

@@ -90,9 +90,18 @@ class InputSettings(NamedTuple):
         )
 
     def titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
-        """Return title and body, without an empty title; with labels even that, as all documents of a corpus have it.
+        """Return the zones of a title and texts.
 
-        Several texts are joined by line ends, without the empty ones.
+        Parameters
+        ----------
+        title : str
+            Left out if it is empty, unless labels are wanted: all documents of a corpus have a title.
+        texts : sequence of str
+            Joined by line ends, without the empty ones.
+
+        Returns
+        -------
+        dict
         """
         body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
         return {"title": title, "body": body} if title or self.labels is not None else {"body": body}

@@ -218,11 +218,13 @@ class RowCutter(LineCutter):
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole rows at the start of the data."""
         if not self._quotes or b'"' not in data:
             return super().cut(data)
         return max(row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         # Of a row with a quote that seems to be a slip, only the first line is passed over.
         if not self._quotes:
             return super().skip(data)

@@ -110,6 +110,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
+    """Return a batch of Arrow as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)

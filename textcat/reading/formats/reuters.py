@@ -55,13 +55,16 @@ class StoryCutter:
         self._inside = False  # of a story that is passed over
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole stories at the start of the data."""
         end = data.rfind(_CLOSING)
         return end + len(_CLOSING) if end >= 0 else 0
 
     def count(self, data: bytes) -> int:
+        """Return how many stories start in the data."""
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         # Where the next story opens, this one ends, too.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
