@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import document_stream
 from textcat.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
+from textcat.reading import document_stream
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
