@@ -19,8 +19,8 @@ import pytest
 
 import textcat
 from textcat.evaluation.thresholds import Calibration
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
-from textcat.features.vectorizer import Vectorizer
 from textcat.former_names import todays_recipe
 from textcat.margin.learners import LEARNERS, PAUM
 from textcat.model import MODEL, ModelError, read_manifest
@@ -162,7 +162,7 @@ def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path
 
 OTHER_DEFAULTS = {
     Tokens: {"lowercase": False, "alphanumeric": True, "remove_stop_words": False, "singularize": True},
-    Vectorizer: {"zones": {"title": 9.0}, "ngrams": 2, "chars": 3, "weighting": "bm25", "idf": "smooth", "k1": 2.0},
+    TfIdf: {"zones": {"title": 9.0}, "ngrams": 2, "chars": 3, "weighting": "bm25", "idf": "smooth", "k1": 2.0},
     PAUM: {"tau_neg": 1.0, "lambda_": 9.0, "eta": 2.0},
     type(textcat.Recipe("").make_tags()): {"strategy": "single"},
 }
