@@ -9,7 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings"},
+    {"cluster", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings", "surrogates"},
     {"reading"},
     {"documents"},
     {"corpus", "evaluation", "features", "margin", "runs"},

@@ -130,8 +130,8 @@ class Corpus:
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
             if (part := document.split or "train") not in parts:
-                known = ", ".join(PARTS)
-                raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {known}.")
+                choices = ", ".join(PARTS)
+                raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {choices}.")
             parts[part].append(document)
         if not parts["train"]:
             raise TextcatError(f"Corpus {name} has no training document: check its files and its split rule.")
@@ -304,10 +304,10 @@ class Corpus:
             if document.labelled_for is None:
                 rows.append(everything[:0])
                 continue
-            known = (*document.labelled_for, *document.topics)
-            if known not in places_of:
-                places_of[known] = np.setdiff1d(everything, [column[topic] for topic in known if topic in column])
-            rows.append(places_of[known])
+            decided = (*document.labelled_for, *document.topics)
+            if decided not in places_of:
+                places_of[decided] = np.setdiff1d(everything, [column[topic] for topic in decided if topic in column])
+            rows.append(places_of[decided])
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         indices = np.concatenate([everything[:0], *rows])
         data = np.ones(len(indices), dtype=np.int8)
@@ -340,8 +340,8 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
-    more = n_rows - len(lines)
-    below = f"<p>and {more:,} smaller topics</p>" if more else ""
+    n_hidden = n_rows - len(lines)
+    below = f"<p>and {n_hidden:,} smaller topics</p>" if n_hidden else ""
     return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
 
 
