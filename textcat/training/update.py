@@ -292,13 +292,10 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return an earlier document, whose labels are of the former topics, or also, as negative ones, of the new topics."""
-    labelled_for = document.labelled_for
-    if not new or (labelled_for is None) == are_negative:
+    """Return an earlier document labelled for the former topics only, or, if new topics are negative, for these, too."""
+    if not new or (document.labelled_for is None) == are_negative:
         return document
-    return replace(
-        document, labelled_for=tuple(sorted(former)) if labelled_for is None else (*labelled_for, *sorted(new))
-    )
+    return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
 
 
 def _without(document: Document, topics: set[str]) -> Document:
