@@ -496,7 +496,7 @@ def _are_label_lists(y: Any) -> bool:
     return named or len({len(labels) for labels in documents}) > 1
 
 
-def _constraints(parameter: rules._Parameter) -> list:
+def _constraints(parameter: "rules.Parameter") -> list:
     """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
@@ -522,13 +522,13 @@ def _describe(learner: type[MarginClassifier]) -> str:
 
     What the learner itself says of a parameter takes the place of what the rule says.
     """
-    own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
-    summary, _, more = own.partition("\n\n")
+    of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
+    summary, _, details = of_learner.partition("\n\n")
     text, _, notes = of_rule.partition("\nNotes\n-----\n")
     text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
-    for name in re.findall(r"^(\w+) : ", more, re.MULTILINE):
+    for name in re.findall(r"^(\w+) : ", details, re.MULTILINE):
         text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
-    parts = [text.partition("\n\n")[2].rstrip(), more, of_all.partition("----------\n")[2]]
+    parts = [text.partition("\n\n")[2].rstrip(), details, of_all.partition("----------\n")[2]]
     return "\n".join([summary, "", *filter(None, parts), "", "Notes", "-----", notes, ""])
 
 

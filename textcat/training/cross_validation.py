@@ -21,7 +21,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.ranking import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.thresholds import Calibration
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column

@@ -13,14 +13,13 @@ from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
-from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import subset
 from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
-from textcat.model._shortlist import rows_by_topic
-from textcat.model.shortlist import Shortlist
+from textcat.model.shortlist import Shortlist, rows_by_topic
 from textcat.progress import Advance
 
 # Of a topic's sum of rows: divided by its length to this power. With 1 frequent topics are listed too seldom, with 0
@@ -117,7 +116,7 @@ def train_shortlist(
     topics = _ListedTopics(rows, labels, learner, size, n_documents, Workers(n_jobs))
     names_by_topic = sp.csc_array(names.T, dtype=np.float32)
     with one_blas_thread():
-        evidence = _weigh(topics, names_by_topic, seed)
+        evidence = weigh_evidence(topics, names_by_topic, seed)
     rankers = _combined_rankers(topics, evidence, names_by_topic, progress)
     shortlist = Shortlist(topics.centroids, size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
@@ -186,7 +185,7 @@ def columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features
     return sp.csc_array((data, indices, ends), shape=(n_features, len(columns))).tocsr()
 
 
-def _centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
+def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     """Return the sum of each topic's rows, divided by a power of its length: shape (n_features, n_topics)."""
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
@@ -224,7 +223,7 @@ class _ListedTopics:
         self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
-        self.centroids = _centroids(self.matrix, self.labels)
+        self.centroids = topic_centroids(self.matrix, self.labels)
         listed = self.listed(self.centroids, np.arange(n_documents))
         own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
@@ -236,7 +235,7 @@ class _ListedTopics:
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
-        done = self._workers.in_order(partial(_list_block, self.size), blocks, *shared)
+        done = self._workers.in_order(partial(list_block, self.size), blocks, *shared)
         for start, block in zip(range(0, len(documents), _DOCUMENTS), done, strict=True):
             listed[start : start + _DOCUMENTS] = block
         return listed
@@ -253,7 +252,7 @@ class _ListedTopics:
         most = _ROWS * len(self._rules) // max(1, len(self._listed_for))
         size = max(1, min(_TOPICS, most, len(topics) // (2 * self._workers.jobs)))
         blocks = (list(map(problem, topics[start : start + size])) for start in range(0, len(topics), size))
-        task = partial(_train_block, self._seed)
+        task = partial(train_block, self._seed)
         for block in self._workers.in_order(task, blocks, self._shared):
             yield from block
 
@@ -272,11 +271,12 @@ def _matrix(rows: Any) -> sp.csr_matrix:
     return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
 
 
-def _list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+    """Return the topics nearest to some documents: shape (n_documents, size)."""
     return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
 
 
-def _train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
+def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
     """Train some topics, each over its own rows and the columns that they have."""
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
@@ -297,7 +297,7 @@ def _train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[
     return rankers
 
 
-def _weigh(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
+def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
     """Return what the kinds of evidence count, found on documents that are held out, for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
@@ -308,7 +308,7 @@ def _weigh(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
     is_held_out[held_out] = True
     labels = sp.csc_array(sp.diags_array((~is_held_out).astype(np.int8), dtype=None) @ topics.labels)
     labels.eliminate_zeros()
-    centroids = _centroids(topics.matrix, labels)
+    centroids = topic_centroids(topics.matrix, labels)
     listed = topics.listed(centroids, held_out)
     is_sampled = np.zeros(n_topics + 1, bool)
     is_sampled[sample] = True

@@ -9,10 +9,9 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.features._rows import release_memory
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
+from textcat.features.rows import release_memory
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import solve

@@ -18,7 +18,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, choose_bands
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
 from textcat.evaluation.top import MANY_TOPICS, TopEvaluation
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
