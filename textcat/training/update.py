@@ -292,7 +292,7 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return an earlier document labelled for the former topics only, or, if new topics are negative, for these, too."""
+    """Return an earlier document labelled for the former topics only, or if new ones are negative for these, too."""
     if not new or (document.labelled_for is None) == are_negative:
         return document
     return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
