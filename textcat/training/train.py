@@ -252,7 +252,7 @@ def _check_topics(corpus: Corpus) -> None:
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
 
 
 @dataclass(frozen=True)
