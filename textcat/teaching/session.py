@@ -114,7 +114,7 @@ class Session:
         settings: RankerSettings | None = None,
         **parts: Any,
     ) -> Session:
-        """Start a session.
+        """Start a session; raise TextcatError if the folder already has one, or cannot be written to.
 
         Parameters
         ----------
@@ -134,11 +134,6 @@ class Session:
         Returns
         -------
         Session
-
-        Raises
-        ------
-        TextcatError
-            If the folder already has a session, or cannot be written to.
         """
         if not 0 <= overlap <= 1:
             raise TextcatError(f"The share of documents that everybody is shown cannot be {overlap}: give 0 to 1.")
@@ -153,7 +148,7 @@ class Session:
     def open(
         cls, folder: str | os.PathLike[str], pool: Pool | None = None, *, read_only: bool = False, **parts: Any
     ) -> Session:
-        """Open a session again.
+        """Open a session again; raise TextcatError if it is damaged, open in another process, or its pool has changed.
 
         Parameters
         ----------
@@ -168,11 +163,6 @@ class Session:
         Returns
         -------
         Session
-
-        Raises
-        ------
-        TextcatError
-            If the folder has no session, it is damaged or open in another process, or its pool has changed.
         """
         path = Path(folder).expanduser()
         journal = SessionJournal.open(path, read_only=read_only)
