@@ -406,7 +406,7 @@ def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, g
         run(model, ["-"], out, progress=break_off)
     for other in (content.replace(b"0-0", b"9-9"), content[:100], b""):
         give(pack(other))
-        with pytest.raises(TextcatError, match="^- does not give the same bytes"):
+        with pytest.raises(TextcatError, match=r"^- does not give the same bytes"):
             run(model, ["-"], out)
     give(pack(content))
     summary = run(model, ["-"], out)
