@@ -9,9 +9,9 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "folders", "former_names", "journal", "progress", "settings"},
+    {"cluster", "documents", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings"},
     {"reading"},
-    {"corpus", "evaluation", "features", "margin"},
+    {"corpus", "evaluation", "features", "margin", "runs"},
     {"recipe"},
     {"model"},
     {"training"},

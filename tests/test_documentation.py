@@ -27,7 +27,7 @@ from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.folders import shipped
 from textcat.margin.learners import LEARNERS
-from textcat.reading.formats import FORMATS
+from textcat.reading import FORMATS
 from textcat.recipe import Recipe
 from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS
@@ -295,7 +295,7 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= 8000
 
 
-def test_the_drawing_of_the_house_names_the_folders_that_there_are():
+def test_the_layout_in_the_readme_names_the_folders_that_there_are():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     drawn = set(re.findall(r"^│? *[├└]── (\w+)/", text.partition("textcat/")[2], re.MULTILINE))
     assert drawn == {path.parent.name for path in (ROOT / "textcat").glob("*/__init__.py")}

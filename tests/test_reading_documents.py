@@ -12,10 +12,7 @@ import pytest
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import formats, text_of_file
-from textcat.reading.batches import read_batches
-from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, text_of_file
 
 
 def word(*paragraphs, title=""):

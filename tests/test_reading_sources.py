@@ -33,10 +33,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.reading import formats, streams
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Block, InputSettings, Record, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_batches, streams
 
 COMPRESSIONS = {
     ".gz": gzip.compress,

@@ -223,7 +223,7 @@ def test_a_recipe_of_a_newer_version_asks_for_a_newer_textcat(model):
 # --- the tables of the tokenizer -------------------------------------------------------------------------------------
 
 SCORES = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import json, sys
 import textcat

@@ -14,18 +14,6 @@ PROTOCOLS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace", "_rep
 NAMING = re.compile(r"_[A-Z]\w*|textcat\.[\w.]+|(.*\n)?(from \S+ )?import .*", re.DOTALL)
 #: Today's leftovers, "file: name". An entry goes when its name is not used across files any more; none is added.
 EXCEPTIONS: set[str] = {
-    "scripts/benchmarks/archive_course.py: _job",
-    "scripts/fuzzing/tagging.py: _job",
-    "tests/archive_folders.py: _folder",
-    "tests/archive_folders.py: _job",
-    "tests/test_archive_cluster.py: _workers",
-    "tests/test_archive_faults.py: _workers",
-    "tests/test_archive_flow.py: _workers",
-    "tests/test_archive_run.py: _LOG_SECONDS",
-    "tests/test_archive_run.py: _job",
-    "tests/test_archive_run.py: _workers",
-    "tests/test_archive_shards.py: _folder",
-    "tests/test_cli.py: _forked",
     "tests/test_cli.py: _tables",
     "tests/test_pool.py: _PIECES_FROM",
     "tests/test_pool.py: _archive",
@@ -41,9 +29,7 @@ EXCEPTIONS: set[str] = {
     "tests/test_serving.py: _front",
     "tests/test_serving.py: _texts",
     "tests/test_shortlist.py: _CELLS",
-    "tests/test_shortlist.py: _job",
     "tests/test_sparse_weights.py: _SMALL_SHARE",
-    "tests/test_sparse_weights.py: _job",
     "tests/test_storage.py: _exchange",
     "tests/test_storage.py: _identity",
     "tests/test_tables.py: _tables",
@@ -56,18 +42,12 @@ EXCEPTIONS: set[str] = {
     "tests/test_teaching_server.py: _teach_schemas",
     "tests/test_top.py: _DOCUMENTS",
     "tests/test_train.py: _CELLS",
-    "textcat/__main__.py: _lean_imports",
     "textcat/cli/serve.py: _front",
     "textcat/cli/teach.py: _front",
     "textcat/cli/teach.py: _index",
     "textcat/report/write.py: _LabelIssue",
     "textcat/serving/teach.py: _keys",
-    "textcat/teaching/_archive.py: _folder",
-    "textcat/teaching/_archive.py: _job",
-    "textcat/teaching/_archive.py: _workers",
     "textcat/teaching/pool.py: _data",
-    "textcat/teaching/pool.py: _folder",
-    "textcat/training/cross_validation.py: _settings",
 }
 
 

@@ -23,7 +23,7 @@ _NAMES_IN = {
     "margin.solve": "solve",
     "model.storage": "load save",
     "model.tagger": "Tagger",
-    "reading.records": "InputSettings",
+    "reading": "InputSettings",
     "recipe": "Recipe read_recipe",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",

@@ -1,4 +1,4 @@
-"""The names that `textcat/__init__.py` imports at their first use."""
+"""The names that `textcat` imports at their first use."""
 
 from textcat.corpus.catalogue import open_corpus as open_corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
@@ -29,7 +29,7 @@ from textcat.margin.solve import solve as solve
 from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
-from textcat.reading.records import InputSettings as InputSettings
+from textcat.reading import InputSettings as InputSettings
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe
 from textcat.report.displays import CalibrationBands as CalibrationBands

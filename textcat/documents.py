@@ -155,7 +155,7 @@ class Corpus:
         """
         if topics not in TOPIC_RULES:
             raise TextcatError(
-                f"The topics of a corpus are chosen by 'both', 'train' or 'described', not by {topics!r}."
+                f"There is no rule {topics!r} for the topics of a corpus: choose 'both', 'train' or 'described'."
             )
         described, named = dict(descriptions or {}), dict(names or {})
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
@@ -271,7 +271,7 @@ class Corpus:
         """
         if self.test:
             raise TextcatError(
-                f"Corpus {self.name} has a test part of {len(self.test):,} documents already: no other one can be made."
+                f"Corpus {self.name} has a test part of {len(self.test):,} documents already: leave out test_size."
             )
         size = test_size if 0 < test_size < 1 else test_size / len(self.train)
         if not 0 < size < 1 or (test_size >= 1 and test_size != int(test_size)):
@@ -281,7 +281,10 @@ class Corpus:
             )
         in_test = _stratified([document.topics for document in self.train], size, seed)
         if not in_test:
-            raise TextcatError(f"Corpus {self.name} has no two documents of a topic, so it has none for a test part.")
+            raise TextcatError(
+                f"Corpus {self.name} has no two documents of a topic, so it has none for a test part: "
+                "add labelled documents."
+            )
         train = [document for i, document in enumerate(self.train) if i not in in_test]
         origin = {**self.origin, "test_size": test_size, "seed": seed} if self.origin else {}
         return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)], origin=origin)
@@ -443,7 +446,7 @@ class _Record(NamedTuple):
         else:
             self.check(names)
         if all(self.value(name) is None for name in (*names, "title")):
-            raise self._fault(f"no text in {' or '.join(map(repr, names))}; its fields are {self._known()}.")
+            raise self._fault(f"no text in {' or '.join(map(repr, names))}", self._name_fields())
         body = [self.text(name) for name in names if name != "title"]
         return {"title": self.text("title"), "body": "\n".join(filter(None, body))}
 
@@ -455,13 +458,13 @@ class _Record(NamedTuple):
         values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
         for name in values:
             if isinstance(name, bool) or not isinstance(name, str | Integral) or not str(name).strip():
-                raise self._fault(f"the {field} {value!r:.60}: they must be a list of names, or one name.")
+                raise self._fault(f"the {field} {value!r:.60}", "they must be a list of names, or one name")
         return tuple(dict.fromkeys(map(str, values)))
 
     def text(self, field: str) -> str:
         value = self.value(field)
         if value is not None and not isinstance(value, str):
-            raise self._fault(f"the {field} {value!r:.60}: it must be a text.")
+            raise self._fault(f"the {field} {value!r:.60}", "it must be a text")
         return value or ""
 
     def value(self, field: str) -> Any:
@@ -472,13 +475,13 @@ class _Record(NamedTuple):
     def check(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.fields:
-                raise self._fault(f"no field {name!r}; its fields are {self._known()}.")
+                raise self._fault(f"no field {name!r}", self._name_fields())
 
-    def _known(self) -> str:
-        return ", ".join(map(str, self.fields))
+    def _name_fields(self) -> str:
+        return f"name one of its fields: {', '.join(map(str, self.fields))}"
 
-    def _fault(self, what: str) -> TextcatError:
-        return TextcatError(f"Record {self.number} has {what}")
+    def _fault(self, what: str, remedy: str) -> TextcatError:
+        return TextcatError(f"Record {self.number} has {what}: {remedy}.")
 
 
 def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:

@@ -173,13 +173,13 @@ def _head(space: Space, arguments: Sequence[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
 
 - Corpus: {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents, {len(corpus.topics):,}
-  topics that have a training document. See [corpora.md](corpora.md), and [many-topics.md](many-topics.md) for how
-  textcat trains so many.
+  topics that have a training document. [corpora.md](corpora.md) describes the corpus, and
+  [many-topics.md](many-topics.md) how textcat trains so many topics.
 {described()}
-- {omikuji}: partitioned label trees, in Rust, as its Python package has it. Its rows are those of scikit-learn's
-  `TfidfVectorizer()`; documents without a known word are left out. Bonsai-like is
-  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}`; all else is as it comes.
-- Each thing is measured in a process of its own, {JOBS} jobs or threads where nothing else is said.
+- {omikuji} trains partitioned label trees, in Rust; it is called by its Python package. Its rows are those of
+  scikit-learn's `TfidfVectorizer()`; documents without a known word are left out. "Bonsai-like" sets
+  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}` and keeps all other defaults.
+- Each measurement runs in a separate process, with {JOBS} jobs or threads unless stated otherwise.
 """
 
 
@@ -218,19 +218,20 @@ def quality(space: Space) -> str:
     ]
     return f"""## Time and memory of training
 
-textcat: `textcat train`, the whole process, from the file of titles to the saved model and its evaluation. Omikuji:
-the process that reads ready rows, trains, and saves the model; making its rows has a line of its own, and its
-vectorizer is not in the size of the model. The peak is that of all processes of a run together.
+For textcat, this is the whole process of `textcat train`, from the file of titles to the saved model and its
+evaluation. For Omikuji, it is a process that reads ready rows, trains, and saves the model; a separate row of the table
+shows the making of its rows, and the size of its model does not include the vectorizer. The peak is that of all
+processes of a run together.
 
 {_table(costs, list(facts.values()))}
 ## Quality
 
-The measures of [evaluation.md](evaluation.md#thousands-of-topics) on the test documents, of all topics and of those
-with so many training documents. In brackets: 95 % intervals, of {RESAMPLES:,} resamples of the documents.
+The measures are those of [evaluation.md](evaluation.md#thousands-of-topics), on the test documents: for all topics, and
+for topics grouped by their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of
+the documents.
 
 {markdown_table(figures)}
-By how much each is better or worse than {next(iter(OURS))} on the same documents, with 95 % intervals of the paired
-difference:
+Differences from {next(iter(OURS))} on the same documents, with 95 % intervals of the paired difference:
 
 {markdown_table(differences)}"""
 
@@ -324,9 +325,9 @@ def tagging(space: Space) -> str:
     rounds = len(facts["rates"][0])
     return f"""## Tagging
 
-The first {TAGGED} topics of titles, with the model loaded, on one core with one thread. Rounds: {rounds}, in each of
-which each ran once, in turn; medians, and in brackets least and most. textcat starts from texts. Omikuji starts from
-ready rows, which its Python takes one by one.
+Each system predicts the first {TAGGED} topics of titles, with the model loaded, on one core with one thread. In each of
+{rounds} rounds each system ran once; figures are medians (in brackets: minimum and maximum). textcat starts from texts;
+Omikuji starts from ready rows, which its Python package accepts only one by one.
 
 {_table(_rate_rows(facts), [facts])}"""
 
@@ -392,23 +393,23 @@ def annif(space: Space) -> str:
     return f"""{head}{versions}, trained by `annif train` with its default settings and the analyzer
 `{many_topics_annif.ANALYZER}`:
 
-- `tfidf` compares a text with all titles of a topic together; it has all training documents.
-- `mllm` finds names of topics in the text, and learns which of them to believe, on the first
-  {many_topics_annif.MLLM_TITLES:,} training documents; its draws have no seed.
+- `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
+- `mllm` finds names of topics in the text, and learns which matches to trust, from the first
+  {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
 
-The vocabulary is the topics and their names; the synonyms and relations of topics, which `mllm` would use, too, are
-not in the corpus. What NLTK needs to cut texts into sentences it learns from the first {many_topics_annif.CUT_BY:,}
-training titles; Annif would download a model for it.
+The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus
+has none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the
+first {many_topics_annif.CUT_BY:,} training titles.
 
-Measured on the first {n:,} test documents, all rows alike, with 95 % intervals in brackets as above:
+All rows of this table are measured on the first {n:,} test documents, with 95 % intervals in brackets as above:
 
 {markdown_table(figures)}
-Training is the whole process, from the file of titles to the saved model. Before it, Annif loads the vocabulary once:
+Training is the whole process, from the file of titles to the saved model. Before that, Annif loads the vocabulary once:
 {prepared["cpu_seconds"]:.1f} seconds of processor.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-The first {TAGGED} topics, from texts, as under "Tagging", but by seconds of the processor; Annif in batches as
-`annif index` makes them. Rounds: {len(rates["rates"][0])}.
+All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor
+time. Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
 
 {_table(_rate_rows(rates, "second of processor"), [rates])}"""
 
@@ -468,9 +469,9 @@ def unseen(space: Space) -> str:
     n, least = next(iter(facts.values()))["0-0"]["topics"], "1 document" if least == 1 else f"{least} documents"
     return f"""## Topics without a training document
 
-{n} topics, chosen at random (seed {SEED}) of those that have at least {least} in the test part, are taken away from
-all training documents, so that nothing but their names is known of them. Measured is how well test documents are
-given these topics, among all others.
+{n} topics are removed from all training documents, so that only their names are known. They are drawn at random (seed
+{SEED}) from those that have at least {least} in the test part. The table shows how well these topics are predicted for
+test documents, among all topics.
 
 {_table(rows, list(facts.values()))}"""
 
@@ -500,9 +501,9 @@ def cost(space: Space) -> str:
     ]
     return f"""## Cost per topic
 
-The seconds of the stage "train topics", of so many topics, those of most documents, on all documents; divided by the
-number of non-zeros of all rows, and by that of topics. A document is listed for so many topics as the recipe's
-`topics.shortlist` says, however many there are, and no others are shown it.
+The table shows the seconds of the stage "train topics" on all documents, for the topics with the most documents; the
+cost is divided by the number of non-zeros of all rows and by the number of topics. A document's shortlist has the
+length `topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
 
 {_table(rows, all_facts)}
 ![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)

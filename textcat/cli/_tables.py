@@ -169,11 +169,10 @@ def training(
     console: Console, tagger: Tagger, corpus: Corpus, folder: Path, stages: Stages, *, per_topic: bool, as_json: bool
 ) -> None:
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
-    from textcat.margin.problems import StopReason
     from textcat.training.train import MEASURED_ON_SAMPLE, unevaluated_topics
 
-    reasons = map(StopReason.of_sentence, tagger.facts["stopped"])
-    late = [topic for topic, reason in zip(tagger.topics, reasons, strict=True) if reason is StopReason.LAST_EPOCH]
+    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in known if not converged]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:

@@ -1,6 +1,5 @@
 """Commands that train: `train`, `learn` and `tune`; and `recipes`, what they train by."""
 
-import pickle
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from textcat.cli import common
 if TYPE_CHECKING:
     from textcat.documents import Document
     from textcat.progress import Stages
+    from textcat.reading import ForkedCorpus
     from textcat.recipe import Recipe
     from textcat.training.examples import CountedCorpus
 
@@ -109,13 +109,14 @@ def train(
 
 
 def _counted_while_read(
-    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
+    reading: "ForkedCorpus | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    errors = EOFError, pickle.UnpicklingError, TypeError, ValueError
-    with stages.stage("read and count", shows="bytes") as bar, suppress(*errors):
+    from textcat.reading import STREAM_ERRORS
+
+    with stages.stage("read and count", shows="bytes") as bar, suppress(*STREAM_ERRORS):
         import textcat.training.train  # noqa: F401
         from textcat.training.examples import CountedCorpus
 

@@ -10,9 +10,7 @@ from typing import Any, get_type_hints
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError, did_you_mean
 from textcat.folders import shipped
-from textcat.reading.formats import rcv1
-from textcat.reading.records import LAST, InputSettings, LabelSettings
-from textcat.reading.sources import FOLDERS, named_format, plain_name
+from textcat.reading import FOLDERS, LAST, InputSettings, LabelSettings, is_wanted_story, named_format, plain_name
 from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
@@ -79,7 +77,7 @@ class Card:
         if self.describes(name) or self.names_topics(name):
             return True
         if self.reader == "rcv1":
-            return rcv1.is_wanted_story(name, self.settings().labels or LabelSettings())
+            return is_wanted_story(name, self.settings().labels or LabelSettings())
         return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:

@@ -7,10 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from textcat.errors import TextcatError, install_hint, similar_files
-from textcat.reading.containers import open_file
-from textcat.reading.records import UnreadableError
-from textcat.reading.sources import plain_name
-from textcat.reading.streams import STEP, ByteStream, unpacked_stream
+from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:
     import rdflib
@@ -120,8 +117,8 @@ def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str
     label = next((name for name in (f"label_{language}", "label") if name in columns), "")
     if "uri" not in columns or not label:
         raise TextcatError(
-            f"{place} has the columns {', '.join(columns)!r:.100}: a vocabulary needs 'uri' and 'label_{language}'; "
-            "another language is named with --vocabulary-language."
+            f"{place} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
+            "name another language with --vocabulary-language."
         )
     for number, cells in enumerate(rows[1:], start=2):
         row = dict(zip(columns, map(str.strip, cells), strict=False))

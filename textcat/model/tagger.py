@@ -69,6 +69,8 @@ class Tagger:
     shortlist, support, training_counts : optional
         With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
         to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
+    converged : ndarray of shape (n_topics,), bool, optional
+        Whether training converged; None in a tagger that was read from a folder, of which `facts` tell it in words.
     """
 
     features: TfIdf
@@ -87,6 +89,7 @@ class Tagger:
     shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
+    converged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -478,7 +481,8 @@ class Tagger:
             theirs = sorted({topic for document in corpus.test for topic in document.topics})
             raise TextcatError(
                 f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
-                + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
+                + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
+                + "name the corpus that the model was trained on, or one with its topics."
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
             documents = advance_over(corpus.test, advance)

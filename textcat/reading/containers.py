@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from textcat.reading import streams
-from textcat.reading.records import UnreadableError
+from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     READ_ERRORS,
     STEP,
@@ -57,7 +57,7 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
         fault, what = "is encrypted: unpack the archive first", "an encrypted file"
     else:
         return None
-    return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
+    return UnreadableError(fault, FaultKind.UNSAFE, f"{what} ({name!r})")
 
 
 class ContainerEntry(NamedTuple):
@@ -92,7 +92,7 @@ def walk(folder: str) -> Iterator[_Walked]:
             with os.scandir(path) as listing:
                 entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
         except OSError as error:
-            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", "access"))
+            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.ACCESS))
             continue
         # A folder is sorted with its slash, which makes the order that of the whole paths.
         entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
@@ -104,14 +104,14 @@ def _met(name: str, path: str) -> _Walked:
     try:
         status = os.stat(path)
     except OSError as error:
-        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", "link"))
+        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", FaultKind.LINK))
     if stat.S_ISREG(status.st_mode):
         return _Walked(name, path, status)
     if stat.S_ISDIR(status.st_mode):
         fault = "is a link to a folder, which is not followed: name the folder as an input, too"
     else:
         fault = "is a device, a pipe or a socket, so it is not read"
-    return _Walked(name, path, fault=UnreadableError(fault, "link"))
+    return _Walked(name, path, fault=UnreadableError(fault, FaultKind.LINK))
 
 
 def folder_entries(folder: str) -> Iterator[ContainerEntry]:

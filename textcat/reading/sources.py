@@ -344,7 +344,7 @@ def _remote(url: str, settings: InputSettings) -> list[Source]:
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
-        raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
+        raise TextcatError(f"{url} needs another package ({str(error).rstrip('.')}): install it.") from None
     except Exception as error:  # every system has its own
         raise TextcatError(f"{url} cannot be read ({error}): check the address and your rights there.") from None
     if not urls:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.records import UnreadableError, encoding_error, is_like_ascii
+from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
@@ -41,9 +41,9 @@ def unreadable(error: BaseException) -> UnreadableError:
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
-        return UnreadableError(f"cannot be read ({error.strerror})", "access")
+        return UnreadableError(f"cannot be read ({error.strerror})", FaultKind.ACCESS)
     detail = str(error) or type(error).__name__
-    return UnreadableError(f"is damaged or incomplete ({detail})", "damage", detail)
+    return UnreadableError(f"is damaged or incomplete ({detail})", FaultKind.DAMAGE, detail)
 
 
 class ByteStream:
@@ -66,7 +66,7 @@ class ByteStream:
         self.prompt, self.close = prompt, close
         self._take, self._consumed, self._n_taken = take, consumed, 0
         self._kept = b""  # taken, but not read yet
-        self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
+        self._fault: tuple[Any, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     def consumed(self) -> int:
         """Return how many bytes of the stored file have been used."""
@@ -178,7 +178,7 @@ class LookAhead:
         self._stream = stream
         self.data, self.offset = b"", 0
         self.ended = False
-        self._fault: tuple[str, ...] = ()
+        self._fault: tuple[Any, ...] = ()
 
     @property
     def error(self) -> UnreadableError | None:
@@ -448,4 +448,4 @@ def check_ratio(unpacked: int, packed: int) -> None:
     """Raise UnreadableError if implausibly many bytes are unpacked, as of a decompression bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
-        raise UnreadableError(fault, "damage", f"it {fault}")
+        raise UnreadableError(fault, FaultKind.DAMAGE, f"it {fault}")

@@ -248,7 +248,9 @@ def cross_validate(
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
-        raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
+        raise TextcatError(
+            f"No topic of corpus {corpus.name} has two training documents to compare by: give it more documents."
+        )
     parts = list(repeated_splits(labels, n_folds, n_repeats, seed))
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):
@@ -375,7 +377,7 @@ class HeldOutFold:
             for k, positives, left_out, n_trained in topics
         ]
         prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
-        set_to = learner.rules_for(prevalence), learner._settings(examples.rows, prevalence)
+        set_to = learner.rules_for(prevalence), learner.settings_for(examples.rows, prevalence)
         for (positives, left_out, _), rule, settings in zip(parts, *set_to, strict=True):
             yield Problem(positives, rule, left_out, **settings)
 
@@ -402,6 +404,7 @@ class HeldOutFold:
 
 
 def nanmean(values: np.ndarray) -> float:
+    """Return the mean of the values that are numbers, nan if none is."""
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 

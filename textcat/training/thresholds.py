@@ -72,7 +72,7 @@ class TopicProblems:
         self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
         self._solutions = learner.solutions_
         self._rules = learner.rules_for(learner.prevalence_)
-        self._settings = learner._settings(self.rows, learner.prevalence_)
+        self._settings = learner.settings_for(self.rows, learner.prevalence_)
         self._seed = learner.random_state
         self._work = local()
 

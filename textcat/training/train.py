@@ -252,7 +252,7 @@ def _check_topics(corpus: Corpus) -> None:
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
 
 
 @dataclass(frozen=True)
@@ -344,7 +344,7 @@ class _Training:
         release_memory()
         weights, bias = _weights(learner.solutions_, n_features, units), learner.intercept_ / units
         parts = {"weights": weights, "bias": bias, "thresholds": thresholds, "calibration": calibration}
-        return tagger_of(**parts, facts=learner.facts(), support=support), test_rows
+        return tagger_of(**parts, facts=learner.facts(), converged=learner.converged_, support=support), test_rows
 
     def _fitted(self, examples: Examples) -> MarginClassifier:
         """Train the recipe's learner; raise TextcatError if weights overflow."""
@@ -469,6 +469,7 @@ def _train_listed(
         "calibration": calibration,
         "facts": trained.facts,
         "shortlist": trained.shortlist,
+        "converged": trained.converged,
     }
 
 

@@ -185,7 +185,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
         if not (before / MANIFEST).exists():
             raise TextcatError(
                 f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
-                "restored, or has removed documents, which cannot be undone."
+                "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
             )
         storage.load(before, prepare=False)  # which looks at the checksums,
         storage.load_training_counts(before)  # and at those of the rest

@@ -42,6 +42,7 @@ class MessageCutter:
     """Cut before the separator lines of messages."""
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole messages at the start of the data."""
         # The last message ends only where the file does.
         place = len(data)
         while (place := data.rfind(_START, 0, place)) > 0:
@@ -50,9 +51,11 @@ class MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
+        """Return how many messages start in the data."""
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True

@@ -110,6 +110,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
+    """Return a batch of Arrow as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -138,7 +139,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         i = span.position - block.position
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
-            raise UnreadableError("has no text")
+            raise UnreadableError("has no text: give it one, or leave it out")
         zones = settings.titled(title or "", [text or "" for text in texts])
         length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
