@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 DOCUMENTS_PER_BLOCK = 4096
 
 
-@dataclass(eq=False, repr=False)
 class TfIdf(FeatureSteps):
     """Weigh terms by frequency and rarity.
 
