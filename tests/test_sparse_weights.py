@@ -277,7 +277,7 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     dense = textcat.train(corpus, recipe)
     assert isinstance(dense.weights, np.ndarray)
     monkeypatch.setattr(train, "MANY_TOPICS", 50)
-    monkeypatch.setattr(train, "_SMALL_SHARE", 10)
+    monkeypatch.setattr(train, "SPARSE_SHARE", 10)
     monkeypatch.setattr(train, "side_by_side", None)  # the dense array is never made
     thin = textcat.train(corpus, recipe)
     assert isinstance(thin.weights, sparse.csr_array)
