@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading import Record, Rejection
-from textcat.runs.results import encode_rejection, escape_undecodable
+from textcat.runs.results import encode_rejection
+from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,

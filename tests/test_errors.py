@@ -30,7 +30,7 @@ EXCEPTIONS = frozenset(
         # scikit-learn's sentence for all vectorizers, by which its users know it.
         "Iterable over raw text documents expected, string object received.",
         # Behind these stands what scikit-learn or `parse_value` says that a parameter must be.
-        "Recipe {self.name}: {message}",
+        "Recipe {self.name}: {error}",
         "The recipe's field {path} cannot be {text}; {error}.",
     }
 )

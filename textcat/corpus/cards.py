@@ -143,11 +143,11 @@ def card(name_or_path: str | Path) -> Card:
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
-    known = _shipped_cards()
-    if str(name_or_path) not in known:
-        hint = did_you_mean(str(name_or_path), known)
-        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
-    return read_card(known[str(name_or_path)])
+    shipped_cards = _shipped_cards()
+    if str(name_or_path) not in shipped_cards:
+        hint = did_you_mean(str(name_or_path), shipped_cards)
+        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(shipped_cards)}.{hint}")
+    return read_card(shipped_cards[str(name_or_path)])
 
 
 def _shipped_cards() -> dict[str, Path]:

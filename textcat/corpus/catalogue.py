@@ -435,8 +435,8 @@ def _reason(error: Exception) -> str:
         return f"HTTP {response.status_code}"
     if isinstance(error, DamagedError):
         return "the file it gives is cut off or not the one the card describes"
-    known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
-    return next(known, str(error))
+    reasons = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
+    return next(reasons, str(error))
 
 
 def _by_hand(card: Card) -> str:

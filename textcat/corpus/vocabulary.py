@@ -87,8 +87,8 @@ def read_vocabulary_stream(name: str, stream: ByteStream, language: str, place: 
             raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
         pairs = _from_tsv(place, lines) if suffix == ".tsv" else _from_csv(place, lines, language)
     else:
-        known = ", ".join((".tsv", ".csv", *_SKOS))
-        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {known}.")
+        endings = ", ".join((".tsv", ".csv", *_SKOS))
+        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {endings}.")
     names: dict[str, dict[str, None]] = {}
     for topic, label in pairs:
         names.setdefault(topic, {})[label] = None

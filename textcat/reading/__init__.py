@@ -12,11 +12,13 @@ from typing import Any
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
     "containers": "open_file",
+    "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
     "formats": "DOCUMENTS FORMATS batch_records",
     "formats.annif": "SUBJECTS",
     "formats.parquet": "packed_column",
     "formats.rcv1": "is_wanted_story",
+    "in_memory": "as_documents document_stream",
     "records": (
         "LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection UnreadableError"
     ),

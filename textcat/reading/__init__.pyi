@@ -7,6 +7,8 @@ from textcat.reading.batches import read_documents as read_documents
 from textcat.reading.batches import shared_depth as shared_depth
 from textcat.reading.batches import text_of_file as text_of_file
 from textcat.reading.containers import open_file as open_file
+from textcat.reading.document import PARTS as PARTS
+from textcat.reading.document import Document as Document
 from textcat.reading.forked import STREAM_ERRORS as STREAM_ERRORS
 from textcat.reading.forked import ForkedCorpus as ForkedCorpus
 from textcat.reading.forked import read_forked as read_forked
@@ -16,6 +18,8 @@ from textcat.reading.formats import batch_records as batch_records
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS
 from textcat.reading.formats.parquet import packed_column as packed_column
 from textcat.reading.formats.rcv1 import is_wanted_story as is_wanted_story
+from textcat.reading.in_memory import as_documents as as_documents
+from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.records import LAST as LAST
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch

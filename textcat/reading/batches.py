@@ -15,9 +15,9 @@ from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.containers import ContainerEntry, tar_entries, zip_entries
+from textcat.reading.document import Document
 from textcat.reading.formats import (
     BINARY,
     DOCUMENTS,

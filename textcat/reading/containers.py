@@ -16,10 +16,10 @@ from textcat.reading.streams import (
     ByteStream,
     StoredBytes,
     check_ratio,
-    shown,
     sought_in,
     unreadable,
 )
+from textcat.surrogates import decode_surrogates
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -118,7 +118,7 @@ def folder_entries(folder: str) -> Iterator[ContainerEntry]:
     """Yield the files of a folder."""
     for index, item in enumerate(walk(folder)):
         size = item.status.st_size if item.status else 0
-        yield ContainerEntry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
+        yield ContainerEntry(index, decode_surrogates(item.name), partial(open_file, item.path), item.fault, size)
 
 
 def open_file(path: str) -> ByteStream:
@@ -142,9 +142,11 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 name = _safe_name(entry.filename)
                 is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
                 if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
-                    yield ContainerEntry(index, shown(entry.filename), fault=fault, read=part.end)
+                    yield ContainerEntry(index, decode_surrogates(entry.filename), fault=fault, read=part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield ContainerEntry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
+                    yield ContainerEntry(
+                        index, decode_surrogates(name), partial(_open_zipped, archive, entry, part), read=part.end
+                    )
             # Its own count, which zipfile does not look at, and some write without the higher bits.
             end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
             if (end[4] - len(archive.filelist)) % (1 << 16):
@@ -199,9 +201,9 @@ def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 if fault is None and info.issparse():
                     fault = UnreadableError("is a sparse file: pack it without --sparse")
                 if fault is not None:
-                    yield ContainerEntry(index, shown(info.name), fault=fault)
+                    yield ContainerEntry(index, decode_surrogates(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
-                    yield ContainerEntry(index, shown(name), partial(file.part, info.size, stream.consumed))
+                    yield ContainerEntry(index, decode_surrogates(name), partial(file.part, info.size, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
@@ -246,10 +248,10 @@ class _TarFile:
 
     def has_more(self) -> bool:
         """Read the rest, where the checksum of a compressed tar is compared; return whether it has data."""
-        more = False
+        has_data = False
         while data := self._some(STEP):
-            more = more or bool(data.strip(b"\0"))
-        return more
+            has_data = has_data or bool(data.strip(b"\0"))
+        return has_data
 
     def _some(self, n: int) -> bytes:
         """Return 1 to `n` bytes, none at the end."""

@@ -11,12 +11,11 @@ from contextlib import closing
 from queue import SimpleQueue
 from threading import Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textcat.progress import is_single_threaded
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
     from textcat.reading.records import Record
 
 _SENT_AT_ONCE = 256  # documents
@@ -30,7 +29,7 @@ class ForkedCorpus:
     A warning counts as a failure. `corpus` is set once all texts have gone by; its documents have them as `zones`.
     """
 
-    corpus: "Corpus"
+    corpus: Any  # the `textcat.documents.Corpus`
 
     def __init__(self, receiving: int, child: int):
         self._receiving, self._child = receiving, child
@@ -50,7 +49,7 @@ class ForkedCorpus:
             os.waitpid(self._child, 0)
 
 
-def read_forked(open_corpus: Callable[..., "Corpus"]) -> ForkedCorpus | None:
+def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
     """Open a corpus in a process of its own; None where this cannot be done safely, or would be no sooner.
 
     Whoever cannot read it to the end opens the corpus itself, and is then the one to meet what went wrong.
@@ -103,7 +102,7 @@ class _Outbox(Thread):
             os._exit(0)  # nobody reads any more
 
 
-def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None:
+def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
     """Send lists of documents' zones as they are read, and what is to be shown of it, and then the corpus."""
     texts: list[dict[str, str]] = []
 

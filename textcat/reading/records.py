@@ -129,9 +129,9 @@ class InputSettings(NamedTuple):
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
         if "\0" in text:
-            place = span.offset + max(span.data.find(b"\0"), 0)
+            first_nul = span.offset + max(span.data.find(b"\0"), 0)
             raise UnreadableError(
-                f"has a NUL byte (byte {place}), so it is not text in {encoding}: leave it out or convert it"
+                f"has a NUL byte (byte {first_nul}), so it is not text in {encoding}: leave it out or convert it"
             )
         return text
 

@@ -24,7 +24,7 @@ _MARKS = (  # UTF-32's mark begins with UTF-16's
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
 _NEVER = re.compile(rb"(?!)")
-_IN_MEMORY = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
+IN_MEMORY_BYTES = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
 _LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to
 _LZMA_MEMORY = 256 << 20
@@ -83,12 +83,12 @@ class ByteStream:
         """Return the next bytes without consuming them; fewer than `n` at the end, or once they match a pattern."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
-                more = self._more()
+                part = self._more()
             except UnreadableError:
                 break  # it is raised again where it matters
-            if not more:
+            if not part:
                 break
-            self._kept += more
+            self._kept += part
         return self._kept[:n]
 
     def skip(self, n: int) -> None:
@@ -122,11 +122,11 @@ class _FileStream(ByteStream):
             raise unreadable(error) from None
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        place, data = self._file.tell(), b""
+        position, data = self._file.tell(), b""
         try:
-            while len(data) < n and (more := self._file.read(n - len(data))):
-                data += more
-            self._file.seek(place)
+            while len(data) < n and (part := self._file.read(n - len(data))):
+                data += part
+            self._file.seek(position)
         except READ_ERRORS:
             pass
         return data
@@ -210,14 +210,14 @@ class LookAhead:
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
-        place = file.tell()
+        position = file.tell()
         try:
-            file.seek(place + distance)
+            file.seek(position + distance)
             return file.read(size)
         except READ_ERRORS:
             return b""  # it is raised again where it matters
         finally:
-            file.seek(place)
+            file.seek(position)
 
     def drop(self, n: int) -> bytes:
         """Take `n` bytes from the start."""
@@ -297,16 +297,11 @@ def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, StoredBytes(start, file.seek(0, io.SEEK_END))
-    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
+    spool = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)
     return spool, StoredBytes(start, stream.consumed())
-
-
-def shown(name: str) -> str:
-    """Return a file's name as text, though it may have bytes that are not text."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 # --- what is compressed by gzip, bzip2, xz or Zstandard ---------------------------------------------------------------

@@ -102,12 +102,12 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 def _own_journal(path: Path) -> Journal | None:
     """Return the journal, if there is one; rename files of earlier versions."""
     former = not (path / JOURNAL).exists()
-    place = path / ("journal.jsonl" if former else JOURNAL)
-    journal = read_journal(place)
+    journal_path = path / ("journal.jsonl" if former else JOURNAL)
+    journal = read_journal(journal_path)
     if journal is None:
         return None
     if not journal.lines or _MARK not in journal.lines[0]:
-        raise TextcatError(f"{place} is not a journal of textcat: name another folder.")
+        raise TextcatError(f"{journal_path} is not a journal of textcat: name another folder.")
     if former:
         for old, new in _FORMER_NAMES.items():
             if (path / old).exists():

@@ -49,8 +49,8 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
     """Raise an error if a run would read its own output."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
-            place, target = Path(source.name).resolve(), out.resolve()
-            if place == target or place in target.parents or target in place.parents:
+            origin, target = Path(source.name).resolve(), out.resolve()
+            if origin == target or origin in target.parents or target in origin.parents:
                 raise TextcatError(
                     f"{out} and the input {source.name} overlap, as one contains the other: write to another folder."
                 )

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from textcat.reading import Rejection
+from textcat.surrogates import escape_undecodable
 
 _MAX_REASONS = 100  # that are counted each by itself: what a reason quotes may be anything
 
@@ -75,8 +76,3 @@ def encode_rejection(rejection: Rejection) -> bytes:
     """Return the line of a rejection: source, position, reason, and the place of its bytes."""
     texts = {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
     return orjson.dumps(rejection._asdict() | texts, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def escape_undecodable(text: str) -> str:
-    """Return a text with escapes for undecodable bytes of a file's name, which no output format can hold."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -13,7 +13,7 @@ from textcat.errors import TextcatError
 from textcat.folders import installed_version
 from textcat.reading import Record, packed_column
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
-from textcat.runs.results import escape_undecodable
+from textcat.surrogates import escape_undecodable
 
 DECIMALS = 4  # of scores and probabilities
 _CSV_COLUMNS = "id,source,position,topic,score,probability"  # and terms, if they are asked for
@@ -117,7 +117,8 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
     return [
-        {escape_undecodable(term): round(value, DECIMALS) for term, value in each.items()} for each in contributions
+        {escape_undecodable(term): round(value, DECIMALS) for term, value in adds_of.items()}
+        for adds_of in contributions
     ]
 
 
@@ -131,7 +132,7 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
     write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
-        of_topics = [(orjson.dumps(each).decode(),) for each in _rounded_terms(record, tags_of_record, terms)]
+        of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), more in zip(tags_of_record, of_topics or repeat(()), strict=False):
             write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *more))
         if not tags_of_record:
@@ -159,8 +160,8 @@ def _arrow_schema(*, with_terms: bool) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
-    more = [("terms", pa.list_(term))] if with_terms else []
-    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *more])
+    extra_fields = [("terms", pa.list_(term))] if with_terms else []
+    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *extra_fields])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
     return pa.schema(types.items())
 

@@ -26,8 +26,9 @@ from textcat.runs.folder import JOURNAL, ShardWriter, open_folder
 from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
-from textcat.runs.results import BatchResult, Counts, escape_undecodable, process_name
+from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.surrogates import escape_undecodable
 from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, as_documents, topic_counts
+from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
@@ -26,6 +26,7 @@ from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
+from textcat.reading import as_documents
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score

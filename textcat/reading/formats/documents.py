@@ -14,6 +14,7 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
 )
+from textcat.surrogates import mark_surrogates
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4
@@ -59,7 +60,7 @@ def content_parser(read: _Reader, block: Block, settings: InputSettings) -> Call
 
 def _clean(text: str) -> str:
     """Return a text without NUL, halves of surrogate pairs, and soft hyphens."""
-    return text.replace("\xad", "").replace("\0", " ").encode("utf-8", "replace").decode()
+    return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
 
 
 def tidy_lines(text: str) -> str:

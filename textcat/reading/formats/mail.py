@@ -19,6 +19,7 @@ from textcat.reading.records import (
     UnreadableError,
     is_encoding,
 )
+from textcat.surrogates import decode_surrogates, mark_surrogates
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -142,10 +143,10 @@ def _header(message: "Message", name: str) -> str:
     from email.header import decode_header, make_header
 
     text = next((text for key, text in message.raw_items() if key.lower() == name.lower()), "")
-    value = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # what is not encoded is UTF-8
+    value = decode_surrogates(text)  # what is not encoded is UTF-8
     with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
         value = str(make_header(decode_header(value)))
-    return " ".join(value.encode("utf-8", "replace").decode().split())
+    return " ".join(mark_surrogates(value).split())
 
 
 def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str]) -> str:
