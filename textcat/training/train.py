@@ -178,8 +178,8 @@ def _evaluation(
         return trained.sample_evaluation
     if trained.scores_out_of_fold is not None:
         relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe)
-        on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
-        return tagger.measure_corpus(trained.scores_out_of_fold, relevant, bands=bands, **on)
+        options: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
+        return tagger.measure_corpus(trained.scores_out_of_fold, relevant, bands=bands, **options)
     if trained.test_rows is None:
         return tagger.evaluate(corpus, bands=bands, stages=stages)
     with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
@@ -299,9 +299,9 @@ class _Training:
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the scores of training documents by cross-validation."""
-        on: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
         with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
-            return cross_validated_scores(counted, self.recipe, n_folds, **on, advance=advance)
+            return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
 
     def tagger(
         self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool

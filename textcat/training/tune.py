@@ -355,8 +355,8 @@ def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
 def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | None, advance: Advance) -> Trial:
     tagger, rows = train_without(counts, recipe, part, n_jobs=n_jobs, advance=advance)
     top = (tagger.first_topics(scores, max(KS)) for scores in tagger.row_scores(rows))
-    known = tagger.topics, tagger.train_sizes, tagger.train_documents
-    measured = evaluate_top(top, counts.labels[part.held_out], *known)
+    facts = tagger.topics, tagger.train_sizes, tagger.train_documents
+    measured = evaluate_top(top, counts.labels[part.held_out], *facts)
     support = np.asarray(tagger.facts["support"], float)
     bands = choose_bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
     sparsity = {band.name: nanmean(support[list(band.topics)]) for band in bands}
