@@ -14,10 +14,10 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving._front import Limits, Log  # noqa: E402
-from textcat.serving.app import Service  # noqa: E402
-from textcat.serving.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.front import Limits, Log  # noqa: E402
+from textcat.serving.http.keys import Keys, new_key  # noqa: E402
 from textcat.serving.store import Store, named_folders  # noqa: E402
+from textcat.serving.tagging import Service  # noqa: E402
 
 STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 TAG = "/api/v1/models/news/tag"
@@ -410,6 +410,6 @@ def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatc
         answer = post(service, "/api/v1/text", params={"name": name}, content=b"a text")
         assert "root:" not in answer.text
     assert_problem(post(service, "/api/v1/text?name=a.pdf", content=b"no PDF"), 422, "a.pdf")
-    monkeypatch.setattr("textcat.serving._texts._MEMORY", 1)  # not that of the other process
+    monkeypatch.setattr("textcat.serving.files.MEMORY", 1)  # not that of the other process
     slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
     assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503

@@ -16,9 +16,9 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.documents import Document  # noqa: E402
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving._front import Limits, Log  # noqa: E402
-from textcat.serving.keys import Keys, new_key  # noqa: E402
-from textcat.serving.teach import Teaching  # noqa: E402
+from textcat.serving.http.front import Limits, Log  # noqa: E402
+from textcat.serving.http.keys import Keys, new_key  # noqa: E402
+from textcat.serving.teaching import Teaching  # noqa: E402
 from textcat.teaching.pool import Pool  # noqa: E402
 from textcat.teaching.queues import Queue, read_queues  # noqa: E402
 from textcat.teaching.session import Session  # noqa: E402
@@ -142,7 +142,7 @@ def test_an_answer_does_not_wait_for_an_estimate(service, session, monkeypatch):
         assert go_on.wait(20)
         return session.agreement("wheat")
 
-    monkeypatch.setattr("textcat.serving.teach._agreement", slow)
+    monkeypatch.setattr("textcat.serving.teaching._agreement", slow)
 
     async def both():
         transport = httpx.ASGITransport(service)
@@ -271,7 +271,7 @@ def test_the_command_opens_the_labels_that_a_report_doubts(tmp_path, monkeypatch
         served.append((session.topics(), session.about("wheat"), how))
         return 15
 
-    monkeypatch.setattr("textcat.serving.teach.serve", serve)
+    monkeypatch.setattr("textcat.serving.teaching.serve", serve)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.jsonl").write_text('{"id": "3", "topic": "wheat", "labelled": true}\n')
     options = ["teach", "newswire", "--list", "odd.jsonl", "--model", str(newswire_model), "-j", "1", "--no-browser"]
@@ -441,7 +441,7 @@ def test_all_routes_are_described(service):
 
 
 def test_the_longest_name_of_a_topic_is_that_of_sessions():
-    from textcat.serving import _teach_schemas
+    from textcat.serving import teaching_schemas
     from textcat.teaching import judgements
 
-    assert _teach_schemas.LONGEST_NAME == judgements.LONGEST_NAME
+    assert teaching_schemas.LONGEST_NAME == judgements.LONGEST_NAME

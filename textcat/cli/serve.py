@@ -45,7 +45,7 @@ def serve(
     requests end.
     """
     if new_key:
-        from textcat.serving.keys import new_key as make_key
+        from textcat.serving.http.keys import new_key as make_key
 
         key, line = make_key(new_key)
         typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
@@ -86,12 +86,12 @@ def _server(
     try:
         import fastapi  # noqa: F401
 
-        from textcat.serving.run import Server
+        from textcat.serving.http.processes import Server
     except ImportError as error:
         raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
-    from textcat.serving._front import Limits, warn
-    from textcat.serving.keys import Keys
-    from textcat.serving.run import cores, is_loopback
+    from textcat.serving.http.front import Limits, warn
+    from textcat.serving.http.keys import Keys
+    from textcat.serving.http.processes import cores, is_loopback
     from textcat.serving.store import named_folders
 
     known, n = Keys(keys), cores() if workers == -1 else workers

@@ -18,7 +18,7 @@ from textcat.errors import TextcatError, install_hint
 if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.reading.records import InputSettings
-    from textcat.serving.keys import Keys
+    from textcat.serving.http.keys import Keys
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
@@ -276,14 +276,14 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
     try:
         import fastapi  # noqa: F401
 
-        import textcat.serving.teach  # noqa: F401
+        import textcat.serving.teaching  # noqa: F401
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
         ) from error
-    from textcat.serving._front import warn
-    from textcat.serving.keys import Keys
-    from textcat.serving.run import is_loopback
+    from textcat.serving.http.front import warn
+    from textcat.serving.http.keys import Keys
+    from textcat.serving.http.processes import is_loopback
 
     known = Keys(keys)
     if not known and not is_loopback(host):
@@ -292,7 +292,7 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
 
 
 def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
-    from textcat.serving import teach as page
+    from textcat.serving import teaching as page
 
     def told(url: str) -> None:
         typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)

@@ -13,8 +13,8 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.model import manifest_status
-from textcat.serving._problems import Problem
-from textcat.serving._work import Work
+from textcat.serving.http.problems import Problem
+from textcat.serving.work import Work
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger

@@ -1,6 +1,6 @@
 """The texts of an uploaded file, read in a separate process with limits on its memory and time.
 
-``python -m textcat.serving._texts NAME`` reads the file from standard input, and writes its zones as JSON.
+``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones as JSON.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from textcat.errors import TextcatError
-from textcat.serving._problems import Problem
+from textcat.serving.http.problems import Problem
 
 # By the types of files, names by whose ends they are known; clients that know a name send it.
 NAMES = {
@@ -22,7 +22,7 @@ NAMES = {
     b"application/pdf": "file.pdf",
     b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
 }
-_MEMORY = 1 << 30
+MEMORY = 1 << 30
 _ANSWER = 1 << 26  # bytes of the texts
 _AT_ONCE = 2
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
@@ -59,7 +59,7 @@ def main() -> None:
     """Read the file from standard input."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     from textcat.reading import text_of_file
 

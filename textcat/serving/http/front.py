@@ -23,13 +23,13 @@ import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from textcat.serving._problems import TYPE, ClientGoneError, Problem
-from textcat.serving.keys import Keys
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.problems import TYPE, ClientGoneError, Problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from textcat.serving._metrics import Metrics
+    from textcat.serving.http.metrics import Metrics
 
 JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")

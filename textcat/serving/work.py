@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from textcat.serving._problems import Problem
+from textcat.serving.http.problems import Problem
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger

@@ -27,13 +27,13 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcat.errors import TextcatError
-from textcat.serving._front import Limits, Log, Rates
-from textcat.serving._problems import TYPE, Problem
-from textcat.serving.keys import Keys
+from textcat.serving.http.front import Limits, Log, Rates
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.problems import TYPE, Problem
 from textcat.serving.store import Store
 
 if TYPE_CHECKING:
-    from textcat.serving.app import Application
+    from textcat.serving.tagging import Application
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
@@ -84,7 +84,7 @@ class Server:
             shutil.rmtree(shared, ignore_errors=True)
 
     def _work(self, store: Store, listener: socket.socket, rates: Rates | None, shares: np.ndarray, place: int) -> None:
-        from textcat.serving.app import Service
+        from textcat.serving.tagging import Service
 
         log = Log(requests=self.log_requests)
         service = Service(

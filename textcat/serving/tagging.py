@@ -15,14 +15,14 @@ from fastapi import APIRouter, FastAPI, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
 import textcat
-from textcat.serving import _schemas as s
-from textcat.serving import _texts
-from textcat.serving._front import Call, Front, Limits, Log, Rates
-from textcat.serving._lean import check_documents, problems, router
-from textcat.serving._metrics import Metrics
-from textcat.serving._others import annif_routes, kserve_routes
-from textcat.serving._problems import ClientGoneError, Problem, of_validation
-from textcat.serving.keys import Keys
+from textcat.serving import files
+from textcat.serving import schemas as s
+from textcat.serving.annif import annif_routes, kserve_routes
+from textcat.serving.http.front import Call, Front, Limits, Log, Rates
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.metrics import Metrics
+from textcat.serving.http.problems import ClientGoneError, Problem, of_validation
+from textcat.serving.http.routes import check_documents, problems, router
 from textcat.serving.store import Served, Store
 
 if TYPE_CHECKING:
@@ -262,8 +262,8 @@ def _tagging(service: Service) -> APIRouter:
     @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
     async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
         """Return the texts of a file: HTML, mail, Markdown, docx, PDF or plain text, recognised by its name."""
-        name = query.name or _texts.NAMES.get(call.kind, "")
-        return {"zones": await _texts.of_file(name, await call.data(()), limits.seconds)}
+        name = query.name or files.NAMES.get(call.kind, "")
+        return {"zones": await files.of_file(name, await call.data(()), limits.seconds)}
 
     return routes
 

@@ -21,13 +21,13 @@ from fastapi import APIRouter, Query
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
-from textcat.serving import _teach_schemas as s
-from textcat.serving._front import JSON, Call, Front, Limits, Log
-from textcat.serving._lean import problems, router
-from textcat.serving._metrics import Metrics
-from textcat.serving._problems import Problem
-from textcat.serving.app import Application, site
-from textcat.serving.keys import Keys
+from textcat.serving import teaching_schemas as s
+from textcat.serving.http.front import JSON, Call, Front, Limits, Log
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.metrics import Metrics
+from textcat.serving.http.problems import Problem
+from textcat.serving.http.routes import problems, router
+from textcat.serving.tagging import Application, site
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -569,7 +569,7 @@ def serve(
     int
         The signal's number.
     """
-    from textcat.serving.run import listen, run_alone
+    from textcat.serving.http.processes import listen, run_alone
 
     listener = listen(host, port)
     service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))

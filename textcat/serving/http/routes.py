@@ -11,8 +11,8 @@ import orjson
 from fastapi.routing import APIRoute, APIRouter
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from textcat.serving._front import JSON, Call, Limits
-from textcat.serving._problems import Problem, of_validation
+from textcat.serving.http.front import JSON, Call, Limits
+from textcat.serving.http.problems import Problem, of_validation
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

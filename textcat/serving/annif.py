@@ -9,15 +9,15 @@ import orjson
 from fastapi import APIRouter, Path, Query
 
 import textcat
-from textcat.serving import _schemas as s
-from textcat.serving._front import Call
-from textcat.serving._lean import check_documents, form_body, form_of, problems, router
-from textcat.serving._problems import Problem
+from textcat.serving import schemas as s
+from textcat.serving.http.front import Call
+from textcat.serving.http.problems import Problem
+from textcat.serving.http.routes import check_documents, form_body, form_of, problems, router
 
 if TYPE_CHECKING:
-    from textcat.serving._work import Choice, Tags
-    from textcat.serving.app import Service
     from textcat.serving.store import Served
+    from textcat.serving.tagging import Service
+    from textcat.serving.work import Choice, Tags
 
 Name = Annotated[str, Path(description="The name of a model.")]
 
