@@ -14,8 +14,9 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving.http.front import Limits, Log  # noqa: E402
 from textcat.serving.http.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.limits import Limits  # noqa: E402
+from textcat.serving.http.log import Log  # noqa: E402
 from textcat.serving.store import Store, named_folders  # noqa: E402
 from textcat.serving.tagging import Service  # noqa: E402
 

@@ -16,8 +16,9 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.documents import Document  # noqa: E402
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving.http.front import Limits, Log  # noqa: E402
 from textcat.serving.http.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.limits import Limits  # noqa: E402
+from textcat.serving.http.log import Log  # noqa: E402
 from textcat.serving.teaching import Teaching  # noqa: E402
 from textcat.teaching.pool import Pool  # noqa: E402
 from textcat.teaching.queues import Queue, read_queues  # noqa: E402
@@ -137,12 +138,14 @@ def test_people_who_answer_at_the_same_moment_are_all_heard(service, session):
 def test_an_answer_does_not_wait_for_an_estimate(service, session, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(*_):
+    agreement = session.agreement
+
+    def slow(topic):
         begun.set()
         assert go_on.wait(20)
-        return session.agreement("wheat")
+        return agreement(topic)
 
-    monkeypatch.setattr("textcat.serving.teaching._agreement", slow)
+    monkeypatch.setattr(session, "agreement", slow)
 
     async def both():
         transport = httpx.ASGITransport(service)

@@ -2,13 +2,16 @@
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError, install_hint
+
+if TYPE_CHECKING:
+    from textcat.serving.http.keys import Keys
 
 
 def serve(
@@ -86,24 +89,34 @@ def _server(
     try:
         import fastapi  # noqa: F401
 
-        from textcat.serving.http.processes import Server
+        from textcat.serving.server import Server
     except ImportError as error:
         raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
-    from textcat.serving.http.front import Limits, warn
-    from textcat.serving.http.keys import Keys
-    from textcat.serving.http.processes import cores, is_loopback
+    from textcat.serving.http.limits import Limits
+    from textcat.serving.http.processes import cores
     from textcat.serving.store import named_folders
 
-    known, n = Keys(keys), cores() if workers == -1 else workers
-    if not known and not is_loopback(host):
-        warn(f"anyone who can reach {host} can use the server without a key: give --keys FILE, or --host 127.0.0.1")
-    server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, _labels_of(vocabulary))
+    named_keys = read_keys(keys, host, "use the server without a key")
+    n = cores() if workers == -1 else workers
+    server = Server(named_folders(models), host, port, n, Limits(*limits), named_keys, origins, _labels_of(vocabulary))
     server.log_requests = log == "requests"
 
-    def told(url: str, n: int) -> None:
+    def announce(url: str, n: int) -> None:
         typer.echo(f"textcat: serving {', '.join(server.folders)} at {url} by {n} processes; Ctrl-C stops.", err=True)
 
-    return server.run(told)
+    return server.run(announce)
+
+
+def read_keys(path: Path | None, host: str, action: str) -> "Keys":
+    """Return the keys of a file; without any, warn if everybody who can reach the host could do the action."""
+    from textcat.serving.http.keys import Keys
+    from textcat.serving.http.processes import is_loopback
+
+    keys = Keys(path)
+    if not keys and not is_loopback(host):
+        remedy = "give --keys FILE, or --host 127.0.0.1"
+        typer.echo(f"textcat: warning: anyone who can reach {host} can {action}: {remedy}", err=True)
+    return keys
 
 
 def _labels_of(vocabulary: Path | None) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
 from textcat.cli.app import Interrupted
+from textcat.cli.serve import read_keys
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
@@ -281,14 +282,7 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
         ) from error
-    from textcat.serving.http.front import warn
-    from textcat.serving.http.keys import Keys
-    from textcat.serving.http.processes import is_loopback
-
-    known = Keys(keys)
-    if not known and not is_loopback(host):
-        warn(f"anyone who can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
-    return known
+    return read_keys(keys, host, "answer")
 
 
 def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:

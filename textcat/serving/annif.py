@@ -1,84 +1,160 @@
-"""Routes of other servers, for clients that are pointed here: Annif's, where a model is a project, and KServe's."""
+"""Annif's routes, below /v1, for its clients: a model is a project."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-import orjson
-from fastapi import APIRouter, Path, Query
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field
 
-import textcat
-from textcat.serving import schemas as s
 from textcat.serving.http.front import Call
-from textcat.serving.http.problems import Problem
+from textcat.serving.http.problems import json_bytes
 from textcat.serving.http.routes import check_documents, form_body, form_of, problems, router
+from textcat.serving.schemas import VersionedAnswer
+from textcat.serving.store import Served, served_model
+from textcat.serving.work import Choice, Tags
 
-if TYPE_CHECKING:
-    from textcat.serving.store import Served
-    from textcat.serving.tagging import Service
-    from textcat.serving.work import Choice, Tags
-
-Name = Annotated[str, Path(description="The name of a model.")]
+Project: TypeAlias = Annotated[str, Path(description="The name of a model.")]
+routes = router("annif")
 
 
-def annif_routes(service: Service) -> APIRouter:
-    """Return Annif's routes, which are below /v1."""
-    annif, store, labels = router("annif"), service.store, service.labels
+class SuggestQuery(BaseModel):
+    """Which subjects Annif's clients ask for."""
 
-    def choice(query: s.SuggestQuery, served: Served) -> Choice:
-        return query.limit, query.threshold or None if served.tagger.calibration is not None else None, False
+    limit: int = Field(10, ge=1, le=100_000)
+    threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
+    language: str = Field("", max_length=20)
 
-    def subjects(tags: Tags) -> list[dict[str, Any]]:
-        return [
-            {
-                "uri": tag["topic"],
-                "label": labels.get(tag["topic"], tag["topic"]),
-                "notation": None,
-                "score": tag["score"] if tag["probability"] is None else tag["probability"],
-            }
-            for tag in tags
-        ]
 
-    @annif.get("/v1/projects", response_model=s.AnnifProjects, responses=problems())
-    async def projects() -> dict[str, Any]:
-        """List the models as Annif's projects."""
-        return {"projects": [_project(served) for served in store.models.values()]}
+class SuggestForm(SuggestQuery):
+    """The form that Annif's clients send."""
 
-    @annif.get("/v1/projects/{project}", response_model=s.AnnifProject, responses=problems())
-    async def project(project: Name, call: Call) -> dict[str, Any]:
-        """Return a model as a project of Annif's."""
-        return _project(call.of(store[project]))
+    text: str
 
-    @annif.post(
-        "/v1/projects/{project}/suggest",
-        response_model=s.AnnifSuggestions,
-        openapi_extra=form_body(s.SuggestForm),
-        responses=problems(body=True),
-    )
-    async def suggest(project: Name, call: Call) -> bytes:
-        """Suggest subjects for a text, as Annif does: a form with `text`, `limit` and `threshold`."""
-        form: s.SuggestForm = await form_of(call, s.SuggestForm)
-        served: Served = call.of(store[project], 1)
-        return served.answer("results", subjects(await served.work.tag_one(form.text, choice(form, served))))
 
-    @annif.post(
-        "/v1/projects/{project}/suggest-batch", response_model=list[s.AnnifBatchRow], responses=problems(body=True)
-    )
-    async def suggest_batch(
-        project: Name, query: Annotated[s.SuggestQuery, Query()], body: s.AnnifBatch, call: Call
-    ) -> None:
-        """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
-        check_documents(len(body.documents), service.limits)
-        served: Served = call.of(store[project], len(body.documents))
-        tags = await served.work.tag_all([each.text for each in body.documents], choice(query, served))
-        rows = [
-            {"document_id": each.document_id, "results": subjects(of_document)}
-            for each, of_document in zip(body.documents, tags, strict=True)
-        ]
-        await call.answer(orjson.dumps(rows), headers={"X-Model": served.name, "X-Model-Version": served.version})
+class AnnifDocument(BaseModel):
+    """A text that Annif's clients send."""
 
-    return annif
+    model_config = ConfigDict(strict=True)
+    text: str
+    document_id: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class AnnifBatch(BaseModel):
+    """The texts that Annif's clients send."""
+
+    model_config = ConfigDict(strict=True)
+    documents: list[AnnifDocument] = Field(min_length=1)
+
+
+class AnnifBackend(BaseModel):
+    """The backend of a project."""
+
+    backend_id: str
+
+
+class AnnifProject(BaseModel):
+    """A model, as Annif describes a project."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: AnnifBackend
+    vocab: dict[str, Any] | None = None
+    vocab_language: str | None = None
+    is_trained: bool = True
+    modification_time: str | None = None
+    model: str
+    version: str
+
+
+class AnnifProjects(BaseModel):
+    """The projects."""
+
+    projects: list[AnnifProject]
+
+
+class AnnifSubject(BaseModel):
+    """A suggested subject."""
+
+    uri: str
+    label: str | None
+    notation: str | None
+    score: float
+
+
+class AnnifSuggestions(VersionedAnswer):
+    """The suggested subjects of a text."""
+
+    results: list[AnnifSubject]
+
+
+class AnnifBatchRow(BaseModel):
+    """The suggested subjects of one of several texts."""
+
+    document_id: str | None
+    results: list[AnnifSubject]
+
+
+@routes.get("/v1/projects", response_model=AnnifProjects, responses=problems())
+async def projects(call: Call) -> dict[str, Any]:
+    """List the models as Annif's projects."""
+    return {"projects": [_project(served) for served in call.app.store.models.values()]}
+
+
+@routes.get("/v1/projects/{project}", response_model=AnnifProject, responses=problems())
+async def project(project: Project, call: Call) -> dict[str, Any]:
+    """Return a model as a project of Annif's."""
+    return _project(served_model(call, project))
+
+
+@routes.post(
+    "/v1/projects/{project}/suggest",
+    response_model=AnnifSuggestions,
+    openapi_extra=form_body(SuggestForm),
+    responses=problems(body=True),
+)
+async def suggest(project: Project, call: Call) -> bytes:
+    """Suggest subjects for a text, as Annif does: a form with `text`, `limit` and `threshold`."""
+    form: SuggestForm = await form_of(call, SuggestForm)
+    served = served_model(call, project, 1)
+    tags = await served.work.tag_one(form.text, _choice(form, served))
+    return served.answer("results", _subjects(tags, call.app.labels))
+
+
+@routes.post("/v1/projects/{project}/suggest-batch", response_model=list[AnnifBatchRow], responses=problems(body=True))
+async def suggest_batch(
+    project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
+) -> None:
+    """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
+    check_documents(len(body.documents), call.front.limits)
+    served = served_model(call, project, len(body.documents))
+    tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served))
+    rows = [
+        {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels)}
+        for document, tags_of_document in zip(body.documents, tags, strict=True)
+    ]
+    await call.answer(json_bytes(rows), headers={"X-Model": served.name, "X-Model-Version": served.version})
+
+
+def _choice(query: SuggestQuery, served: Served) -> Choice:
+    has_probabilities = served.tagger.calibration is not None
+    return Choice(query.limit, query.threshold or None if has_probabilities else None)
+
+
+def _subjects(tags: Tags, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "uri": tag["topic"],
+            "label": labels.get(tag["topic"], tag["topic"]),
+            "notation": None,
+            "score": tag["score"] if tag["probability"] is None else tag["probability"],
+        }
+        for tag in tags
+    ]
 
 
 def _project(served: Served) -> dict[str, Any]:
@@ -94,47 +170,3 @@ def _project(served: Served) -> dict[str, Any]:
         "modification_time": datetime.fromtimestamp(served.loaded, timezone.utc).isoformat(),
         **served.named,
     }
-
-
-def kserve_routes(service: Service) -> APIRouter:
-    """Return the routes of the open inference protocol below /v2 for metadata and health."""
-    kserve, store = router("kserve"), service.store
-
-    @kserve.get("/v2", response_model=s.KServeServer, responses=problems())
-    async def server() -> dict[str, Any]:
-        """Return the name and version of the server."""
-        return {"name": "textcat", "version": textcat.__version__, "extensions": []}
-
-    @kserve.get("/v2/health/live", response_model=s.KServeLive, responses=problems())
-    async def live() -> dict[str, Any]:
-        """Confirm that the server runs."""
-        return {"live": True}
-
-    @kserve.get("/v2/health/ready", response_model=s.KServeReady, responses=problems())
-    async def ready() -> dict[str, Any]:
-        """Confirm that requests can be answered."""
-        if len(store.models) < len(store.folders):
-            raise Problem(503, "The models are being loaded: try again in a second.", {"Retry-After": "1"})
-        return {"ready": True}
-
-    @kserve.get("/v2/models/{name}", response_model=s.KServeModel, responses=problems())
-    async def model(name: Name, call: Call) -> dict[str, Any]:
-        """Return the inputs and outputs of a model."""
-        served = call.of(store[name])
-        rows = {"datatype": "BYTES", "shape": [-1]}
-        return {
-            **served.named,
-            "name": served.name,
-            "versions": [served.version],
-            "platform": "textcat",
-            "inputs": [{"name": "text", **rows}],
-            "outputs": [{"name": "topic", **rows}, {"name": "probability", "datatype": "FP64", "shape": [-1]}],
-        }
-
-    @kserve.get("/v2/models/{name}/ready", response_model=s.KServeModelReady, responses=problems())
-    async def model_ready(name: Name, call: Call) -> dict[str, Any]:
-        """Confirm that a model is ready."""
-        served = call.of(store[name])
-        return {"name": served.name, "ready": True, **served.named}
-
-    return kserve

@@ -18,6 +18,7 @@ from textcat.serving.work import Work
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
+    from textcat.serving.http.front import Call
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _CACHE_BYTES = 64 * 2**20  # of tokens: a server is up for long, and meets many words that do not come again
@@ -104,6 +105,10 @@ class Store:
         except KeyError:
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
+    def versions(self) -> list[tuple[str, str]]:
+        """Return the name and version of each model."""
+        return [(served.name, served.version) for served in self.models.values()]
+
     def load(self) -> None:
         """Load all models; raise a TextcatError if one cannot be loaded."""
         for name, folder in self._folders.items():
@@ -139,6 +144,13 @@ class Store:
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
         return Served(name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n)), written)
+
+
+def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
+    """Return the model that answers a request, and note it for the log."""
+    served: Served = call.app.store[name]
+    call.model, call.version, call.documents = served.name, served.version, n_documents
+    return served
 
 
 def _identity(folder: Path) -> Identity:

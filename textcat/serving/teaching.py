@@ -1,15 +1,15 @@
-"""The routes below /api/v1/teach for teaching the topics of a session, and the process that serves them."""
+"""The server of a session: topics are taught over HTTP, below /api/v1/teach."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import ipaddress
-import math
 import tempfile
 import threading
 import webbrowser
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
@@ -17,24 +17,29 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Query
+import numpy as np
+from fastapi import Query
+from pydantic import BaseModel
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.serving import teaching_schemas as s
-from textcat.serving.http.front import JSON, Call, Front, Limits, Log
+from textcat.serving.http.application import Application
+from textcat.serving.http.front import JSON, Call
 from textcat.serving.http.keys import Keys
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
 from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
-from textcat.serving.http.routes import problems, router
-from textcat.serving.tagging import Application, site
+from textcat.serving.http.processes import listen, run_alone, url_of
+from textcat.serving.http.routes import LeanRoute, problems, router
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp
-
     from textcat.teaching.judgements import Judgement
+    from textcat.teaching.progress import Progress
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
+    from textcat.teaching.stopping import Estimate
 
 T = TypeVar("T")
 _ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
@@ -73,63 +78,51 @@ class Teaching(Application):
     queues : sequence of Queue
     hosts : tuple of str
         Host names that requests may use, besides addresses and `localhost`.
-    limits : Limits, optional
-    keys : Keys, optional
-        The keys that clients may use; a key's name is then the person.
-    log : Log, optional
+    **options
+        Options of `Application`: limits, keys, log. With keys, a key's name is the person.
     """
 
     def __init__(
-        self,
-        session: Session,
-        *,
-        queues: Sequence[Queue] = (),
-        hosts: tuple[str, ...] = (),
-        limits: Limits | None = None,
-        keys: Keys | None = None,
-        log: Log | None = None,
+        self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
     ) -> None:
-        super().__init__("textcat teach", _ABOUT, Metrics(), limits=limits, keys=keys, log=log)
-        self.session, self.queues, self._hosts = session, queues, hosts
-        self._answering = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
-        self._reading = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
-        self.add(_teaching(self), _reading(self), site(self, "teach.html"))
+        groups, check = (changing, reading), _Guard(hosts, session.tag).check
+        super().__init__("textcat teach", _ABOUT, Metrics(), groups, "teach.html", check=check, **options)
+        self.session, self.queues = session, queues
+        self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
+        self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
 
-    def build_middleware_stack(self) -> ASGIApp:
-        """Return the middleware of all requests: `Front`, after a check of where the asking page comes from."""
-        return _Guard(self._hosts, self.session.tag, self.router, self.metrics, self.log, self.limits, self._keys)
-
-    async def _change(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Call a function that changes the session or asks for a question, after all earlier calls of this kind."""
-        return await self._called(self._answering, function, *arguments)
+        return await _called(self._changes, partial(function, *arguments, **named))
 
-    async def _look(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
         """Call a function that only reads the session, at the same time as those that change it."""
-        return await self._called(self._reading, function, *arguments)
-
-    async def _called(self, executor: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(executor, partial(function, *arguments))
-        except TextcatError as error:
-            raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
+        return await _called(self._reads, partial(function, *arguments, **named))
 
     def close(self) -> None:
         """End when all running calls are done."""
-        self._answering.shutdown()
-        self._reading.shutdown()
+        self._changes.shutdown()
+        self._reads.shutdown()
 
 
-class _Guard(Front):
+async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    try:
+        return await asyncio.get_running_loop().run_in_executor(executor, function)
+    except TextcatError as error:
+        raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
+
+
+class _Guard:
     """Refuses requests from pages of other sites: cross-site requests, and DNS rebinding.
 
     It also refuses requests from a page that is still open, but shows an earlier session at the same address.
     """
 
-    def __init__(self, hosts: tuple[str, ...], tag: str, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._hosts, self.tag_text = frozenset(host.casefold() for host in hosts), tag.encode()
+    def __init__(self, hosts: tuple[str, ...], tag: str) -> None:
+        self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
 
-    def _admit(self, call: Call) -> None:
+    def check(self, call: Call) -> None:
+        """Raise a Problem for a request that is to be refused."""
         host = call.head.get(b"host", b"").decode("latin-1")
         name = _without_port(host)
         if not (name in self._hosts or _is_address(name) or name == "localhost" or name.endswith(".localhost")):
@@ -142,9 +135,8 @@ class _Guard(Front):
             raise Problem(
                 403, "The request comes from a page of another site: use the server's own page, or a program."
             )
-        if call.head.get(b"if-match", self.tag_text) != self.tag_text:
+        if call.head.get(b"if-match", self._tag) != self._tag:
             raise Problem(412, "The server now has another session than this page: reload the page.")
-        super()._admit(call)
 
 
 def _without_port(host: str) -> str:
@@ -160,357 +152,318 @@ def _is_address(name: str) -> bool:
         return False
 
 
-async def _check_json(call: Call) -> None:
-    """Refuse a body that is not declared as JSON; no page of another site can send JSON without a preflight."""
-    if call.kind != JSON:
-        raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
+# --- routes that change the session, or ask for a question -----------------------------------------------------------
 
 
-# --- what changes the session ----------------------------------------------------------------------------------------
+class _ChangingRoute(LeanRoute):
+    """A route whose function is called after all earlier ones of this kind."""
+
+    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
+        # No page of another site can send JSON without a preflight.
+        if "body" in arguments and call.kind != JSON:
+            raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
+        return await call.app.change(self.endpoint, **arguments)
 
 
-def _teaching(service: Teaching) -> APIRouter:
-    routes, session = router("teach"), service.session
-    changing = problems(403, 409, 412, 421, 507, body=True)
-
-    @routes.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=changing)
-    async def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
-        """Begin a topic, from a description, a query or examples, and return its first question."""
-        await _check_json(call)
-
-        def add() -> dict[str, Any]:
-            person = _person(call, body.person)
-            session.add_topic(body.topic, body.description, body.query, body.examples, person=person)
-            return _next(session, body.topic, person)
-
-        return await service._change(add)
-
-    @routes.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=problems(403, 409, 412, 421, 422))
-    async def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return the document to judge next."""
-        return await service._change(_next, session, query.topic, _person(call, query.person))
-
-    @routes.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=changing)
-    async def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
-        """Save an answer to disk, rank all documents again, and return the next question."""
-        await _check_json(call)
-        person = _person(call, body.person)
-
-        def take() -> dict[str, Any]:
-            _check_topic(session, body.topic)
-            _check_positions(session, [body.position])
-            for other in body.others:
-                _check_topic(session, other)
-            session.answer(
-                body.topic, body.position, body.answer, person, body.source, body.note.strip(), others=body.others
-            )
-            return _next(session, body.topic, person, ask=body.ask)
-
-        return await service._change(take)
-
-    @routes.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=changing)
-    async def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
-        """Take back a person's last answer for a topic, and ask about its document again."""
-        await _check_json(call)
-        person = _person(call, body.person)
-
-        def take_back() -> dict[str, Any]:
-            _check_topic(session, body.topic)
-            undone = session.undo(person)
-            found = _next(session, body.topic, person, ask=not undone)
-            if not undone:
-                return {**found, "undone": undone}
-            again = _document(session, undone[0].position)
-            again |= {"rank": None, "score": None, "why": "taken back", "n_answers": 0, "duplicates": [], "answers": {}}
-            return {**found, "question": again, "undone": [_judgement(session, each) for each in undone]}
-
-        return await service._change(take_back)
-
-    @routes.post("/api/v1/teach/mark", response_model=s.MarksAnswer, responses=changing)
-    async def mark(body: s.MarkSent, call: Call) -> dict[str, Any]:
-        """Mark a word as speaking for a topic or against it, which also affects the choice of the next question."""
-        await _check_json(call)
-        person = _person(call, body.person)
-
-        def take() -> dict[str, Any]:
-            _check_topic(session, body.topic)
-            session.mark(body.topic, body.term, body.speaks_for, person)
-            return {"marks": session.marks(body.topic)}
-
-        return await service._change(take)
-
-    return routes
+changing = router("teach", _ChangingRoute)
+_OF_CHANGES = problems(403, 409, 412, 421, 507, body=True)
+_OF_QUERIES = problems(403, 409, 412, 421, 422)
 
 
-# --- what reads it ---------------------------------------------------------------------------------------------------
+@changing.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=_OF_CHANGES)
+def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
+    """Begin a topic, from a description, a query or examples, and return its first question."""
+    session, person = call.app.session, _person(call, body.person)
+    session.add_topic(body.topic, body.description, body.query, body.examples, person=person)
+    return _next(session, body.topic, person)
 
 
-def _reading(service: Teaching) -> APIRouter:
-    routes, session = router("teach"), service.session
-    of_query = problems(403, 409, 412, 421, 422)
+@changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
+def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the document to judge next."""
+    return _next(call.app.session, query.topic, _person(call, query.person))
 
-    @routes.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
-    async def about(call: Call) -> dict[str, Any]:
-        """Return the topics of the session and the number of documents."""
-        return {
-            "session": session.tag,
-            "person": call.key or None,
-            **await service._look(_about, session, service.queues),
+
+@changing.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=_OF_CHANGES)
+def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
+    """Save an answer to disk, rank all documents again, and return the next question."""
+    session, person = call.app.session, _person(call, body.person)
+    _check(session, body.topic, *body.others, position=body.position)
+    session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), others=body.others)
+    return _next(session, body.topic, person, ask=body.ask)
+
+
+@changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
+def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
+    """Take back a person's last answer for a topic, and ask about its document again."""
+    session, person = call.app.session, _person(call, body.person)
+    _check(session, body.topic)
+    undone = session.undo(person)
+    following = _next(session, body.topic, person, ask=not undone)
+    if not undone:
+        return {**following, "undone": undone}
+    again = _document(session, undone[0].position)
+    again |= {"rank": None, "score": None, "why": "taken back", "n_answers": 0, "duplicates": [], "answers": {}}
+    return {**following, "question": again, "undone": [_judgement(session, judgement) for judgement in undone]}
+
+
+@changing.post("/api/v1/teach/mark", response_model=s.MarksAnswer, responses=_OF_CHANGES)
+def mark(body: s.MarkSent, call: Call) -> dict[str, Any]:
+    """Mark a word as speaking for a topic or against it, which also affects the choice of the next question."""
+    session = call.app.session
+    _check(session, body.topic)
+    session.mark(body.topic, body.term, body.speaks_for, _person(call, body.person))
+    return {"marks": session.marks(body.topic)}
+
+
+# --- routes that read the session ------------------------------------------------------------------------------------
+
+
+class _ReadingRoute(LeanRoute):
+    """A route whose function is called while others change the session; one that is asynchronous sees to it itself."""
+
+    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
+        if inspect.iscoroutinefunction(self.endpoint):
+            return await super().result(call, arguments)
+        return await call.app.read(self.endpoint, **arguments)
+
+
+reading = router("teach", _ReadingRoute)
+
+
+@reading.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
+def about(call: Call) -> dict[str, Any]:
+    """Return the topics of the session and the number of documents."""
+    session, rows, people = call.app.session, [], set()
+    for name in session.topics():
+        progress, started = session.progress(name, None), session.about(name)
+        people.update(progress.persons)
+        rows.append(
+            {
+                "topic": name,
+                "description": started["description"],
+                "query": started["query"],
+                "counts": _counts(progress),
+                "marks": session.marks(name),
+                "disagreements": progress.disagreements,
+            }
+        )
+    return {
+        "session": session.tag,
+        "documents": len(session.pool),
+        "person": call.key or None,
+        "people": sorted(people - {""}),
+        "topics": rows,
+        "queues": [_answer(s.QueueRow, queue, documents=len(queue.documents)) for queue in call.app.queues],
+    }
+
+
+@reading.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=_OF_QUERIES)
+def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return a document and its judgements for a topic."""
+    session, topics_asked = call.app.session, [query.topic] if query.topic else []
+    _check(session, *topics_asked, position=query.position)
+    rows = [
+        _judgement(session, judgement)
+        for topic in topics_asked
+        for judgement in session.judgements(topic)
+        if judgement.position == query.position
+    ]
+    return {**_document(session, query.position), "judgements": rows}
+
+
+@reading.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=_OF_QUERIES)
+def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the words by which a document is ranked: where they occur, and what they add to its score."""
+    session = call.app.session
+    _check(session, query.topic, position=query.position)
+    explanation = session.evidence(query.topic, query.position, query.n)
+    reasons = [
+        {**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in explanation.reasons
+    ]
+    return {
+        "topic": query.topic,
+        "position": query.position,
+        "score": float(explanation.score),
+        "bias": float(explanation.bias),
+        "reasons": reasons,
+    }
+
+
+@reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
+def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
+    """Find documents by words."""
+    session = call.app.session
+    if query.topic:
+        _check(session, query.topic)
+    person = _person(call, query.person)
+    results = session.search(query.query, query.topic or None, query.offset, query.limit, person)
+    rows = []
+    for hit in results.documents:
+        text = " ".join(text for name, text in hit.zones.items() if text and name != "title")
+        if not hit.zones.get("title", "").strip():
+            text = " ".join(text[: 8 * _EXCERPT].split())[_TITLE - 1 :]  # it goes on where the heading ends
+        shown = {"title": _heading(hit.zones), "text": shortened_text(text, _EXCERPT), "answer": hit.answer or None}
+        rows.append(_answer(s.FoundRow, hit, **shown))
+    return {"total": results.n_found, "documents": rows}
+
+
+@reading.get("/api/v1/teach/judgements", response_model=s.JudgementsAnswer, responses=_OF_QUERIES)
+def judgements(query: Annotated[s.JudgementsQuery, Query()], call: Call) -> dict[str, Any]:
+    """List the judgements of a topic, the latest first."""
+    session = call.app.session
+    _check(session, query.topic)
+    listed = [
+        judgement
+        for judgement in reversed(session.judgements(query.topic))
+        if query.answer in ("", judgement.answer) and query.person in (None, judgement.person)
+    ]
+    shown = listed[query.offset : query.offset + query.limit]
+    return {"total": len(listed), "judgements": [_judgement(session, judgement) for judgement in shown]}
+
+
+@reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
+def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the gain curve, the estimate of how much of the topic has been found, and the pace."""
+    session = call.app.session
+    _check(session, query.topic)
+    state = session.progress(query.topic, target=query.target, confidence=query.confidence)
+    n = len(state.curve)
+    places = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
+    return _answer(
+        s.ProgressAnswer,
+        state,
+        documents=state.n_documents,
+        counts=_counts(state),
+        open=state.n_groups - state.yes - state.no,
+        curve=[(0, 0), *((place + 1, state.curve[place]) for place in places)],
+        target=query.target,
+        confidence=query.confidence,
+        estimate=_estimate(state.estimate),
+    )
+
+
+@reading.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=_OF_QUERIES)
+def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any]:
+    """Return how far people agree, and the documents on which they disagree."""
+    session = call.app.session
+    _check(session, query.topic)
+    result = session.agreement(query.topic)
+    rows = [
+        {
+            **_named(session, disagreement.position),
+            "answers": {judgement.person: judgement.answer for judgement in disagreement.judgements},
         }
+        for disagreement in result.disagreements
+    ]
+    pairs = [{"people": people, "documents": n, "kappa": kappa} for people, (kappa, n) in result.pairs.items()]
+    return {
+        "kappa": result.kappa,
+        "agreed": result.observed,
+        "documents": result.n,
+        "pairs": pairs,
+        "disagreements": rows,
+    }
 
-    @routes.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=of_query)
-    async def document(query: Annotated[s.DocumentQuery, Query()]) -> dict[str, Any]:
-        """Return a document and its judgements for a topic."""
 
-        def read() -> dict[str, Any]:
-            _check_positions(session, [query.position])
-            found = _judgements(session, query.topic) if query.topic else []
-            own = [_judgement(session, each) for each in found if each.position == query.position]
-            return {**_document(session, query.position), "judgements": own}
+@reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
+def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return a list of documents to review."""
+    session, person = call.app.session, _person(call, query.person)
+    listed = next((listed for listed in call.app.queues if listed.name == query.name), None)
+    if listed is None:
+        raise Problem(404, f"There is no list {query.name!r:.80}: GET /api/v1/teach names the lists.")
+    with session.lock:
+        answers = [session.own_answer(listed.topic, position, person) or None for position, _ in listed.documents]
+    rows = [
+        {**_named(session, position), "labelled": labelled, "answer": answer}
+        for (position, labelled), answer in zip(listed.documents, answers, strict=True)
+    ]
+    return _answer(s.QueueAnswer, listed, documents=rows)
 
-        return await service._look(read)
 
-    @routes.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=of_query)
-    async def evidence(query: Annotated[s.EvidenceQuery, Query()]) -> dict[str, Any]:
-        """Return the words by which a document is ranked: where they occur, and what they add to its score."""
-
-        def read() -> dict[str, Any]:
-            _check_topic(session, query.topic)
-            _check_positions(session, [query.position])
-            found = session.evidence(query.topic, query.position, query.n)
-            reasons = [{**each._asdict(), "spans": [span._asdict() for span in each.spans]} for each in found.reasons]
-            known = {"topic": query.topic, "position": query.position}
-            return {**known, "score": float(found.score), "bias": float(found.bias), "reasons": reasons}
-
-        return await service._look(read)
-
-    @routes.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=of_query)
-    async def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
-        """Find documents by words."""
-        return await service._look(_search, session, query, _person(call, query.person))
-
-    @routes.get("/api/v1/teach/judgements", response_model=s.JudgementsAnswer, responses=of_query)
-    async def judgements(query: Annotated[s.JudgementsQuery, Query()]) -> dict[str, Any]:
-        """List the judgements of a topic, the latest first."""
-
-        def read() -> dict[str, Any]:
-            found = [
-                each
-                for each in reversed(_judgements(session, query.topic))
-                if query.answer in ("", each.answer) and query.person in (None, each.person)
-            ]
-            shown = found[query.offset : query.offset + query.limit]
-            return {"total": len(found), "judgements": [_judgement(session, each) for each in shown]}
-
-        return await service._look(read)
-
-    @routes.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=of_query)
-    async def progress(query: Annotated[s.ProgressQuery, Query()]) -> dict[str, Any]:
-        """Return the gain curve, the estimate of how much of the topic has been found, and the pace."""
-
-        def read() -> dict[str, Any]:
-            _check_topic(session, query.topic)
-            return _progress(session, query)
-
-        return await service._look(read)
-
-    @routes.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=of_query)
-    async def agreement(query: Annotated[s.OfTopic, Query()]) -> dict[str, Any]:
-        """Return how far people agree, and the documents on which they disagree."""
-
-        def read() -> dict[str, Any]:
-            _check_topic(session, query.topic)
-            return _agreement(session, query.topic)
-
-        return await service._look(read)
-
-    @routes.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=of_query)
-    async def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
-        """Return a list of documents to review."""
-        return await service._look(_queue, session, service.queues, query.name, _person(call, query.person))
-
-    @routes.get("/api/v1/teach/export", response_model=None, responses={**of_query, **_DOWNLOAD})
-    async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
-        """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
-        name, kind = _EXPORTS[query.what]
-        making = asyncio.ensure_future(service._look(_export, session, query.what, query.topic))
-        while not making.done():
-            call.wait()
-            await asyncio.wait([making], timeout=min(_AGAIN, service.limits.seconds / 2))
-        await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-    return routes
+@reading.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
+async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
+    """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
+    name, kind = _EXPORTS[query.what]
+    making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, query.topic))
+    while not making.done():
+        call.wait()
+        await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.seconds / 2))
+    await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
 
 # --- from the session's words to those of the routes -----------------------------------------------------------------
 
 
-def _person(call: Call, given: str) -> str:
-    return call.key or given.strip()
+def _person(call: Call, name: str) -> str:
+    return call.key or name.strip()
 
 
-def _check_topic(session: Session, name: str) -> None:
-    if name not in session.topics():
-        raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
-
-
-def _check_positions(session: Session, positions: Iterable[int]) -> None:
+def _check(session: Session, *names: str, position: int = -1) -> None:
+    """Raise a Problem if the session does not have the topics, or no document at the position."""
+    for name in names:
+        if name not in session.topics():
+            raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
     n = len(session.pool)
-    for position in positions:
-        if position >= n:
-            raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}, counted from 0.")
+    if position >= n:
+        raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}, counted from 0.")
+
+
+def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
+    """Return the fields of an answer: those that are not given have their values in what the session returned."""
+    return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 
 def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dict[str, Any]:
-    _check_topic(session, topic)
+    _check(session, topic)
     asked = session.next(topic, person) if ask else None
-    question = None
+    row = None
     if asked is not None:
-        same = ("position", "rank", "score", "why", "n_answers", "answers")
-        question = {name: getattr(asked, name) for name in same}
-        question |= {
-            "id": _plain(asked.id),
-            "zones": _zones(asked.zones),
-            "duplicates": list(asked.duplicates[:_LISTED]),
-        }
-    return {"question": question, "counts": _counts(session, topic)}
+        row = _answer(s.QuestionAnswer, asked, zones=_filled(asked.zones), duplicates=list(asked.duplicates[:_LISTED]))
+    return {"question": row, "counts": _counts(session.progress(topic, None))}
 
 
-def _zones(zones: Mapping[str, str]) -> dict[str, str]:
-    """Return the texts that are not empty, without characters that JSON cannot hold."""
-    return {name: _plain(text) for name, text in zones.items() if text}
-
-
-def _plain(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+def _filled(zones: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in zones.items() if text}
 
 
 def _document(session: Session, position: int) -> dict[str, Any]:
     pool = session.pool
-    return {"position": int(position), "id": _plain(pool.ids[position]), "zones": _zones(pool.document(position))}
+    return {"position": int(position), "id": pool.ids[position], "zones": _filled(pool.document(position))}
 
 
 def _heading(zones: Mapping[str, str]) -> str:
-    return shortened_text(zones.get("title", "").strip() or " ".join(zones.values()), _TITLE)
+    return shortened_text(zones.get("title", "").strip() or " ".join(filter(None, zones.values())), _TITLE)
 
 
 def _named(session: Session, position: int) -> dict[str, Any]:
-    document = _document(session, position)
-    return {"position": document["position"], "id": document["id"], "title": _heading(document["zones"])}
-
-
-def _judgements(session: Session, topic: str) -> list[Judgement]:
-    _check_topic(session, topic)
-    return session.judgements(topic)
+    return {
+        "position": int(position),
+        "id": session.pool.ids[position],
+        "title": _heading(session.pool.document(position)),
+    }
 
 
 def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
     at = datetime.fromtimestamp(judgement.at, timezone.utc).isoformat(timespec="seconds")
-    plain = {name: getattr(judgement, name) for name in ("topic", "answer", "person", "source", "note")}
-    return {**_named(session, judgement.position), **plain, "at": at}
+    return _answer(s.JudgementRow, judgement, **_named(session, judgement.position), at=at)
 
 
-def _counts(session: Session, topic: str) -> dict[str, int]:
-    told = session.progress(topic, None)
-    return {"yes": told.yes, "no": told.no, "skip": told.skipped}
+def _counts(progress: Progress) -> dict[str, int]:
+    return {"yes": progress.yes, "no": progress.no, "skip": progress.skipped}
 
 
-def _about(session: Session, given: Sequence[Queue]) -> dict[str, Any]:
-    topics, people = [], set()
-    for name in session.topics():
-        told, about = session.progress(name, None), session.about(name)
-        people.update(told.persons)
-        topics.append(
-            {
-                "topic": name,
-                "description": about["description"],
-                "query": about["query"],
-                "counts": {"yes": told.yes, "no": told.no, "skip": told.skipped},
-                "marks": session.marks(name),
-                "disagreements": told.disagreements,
-            }
-        )
-    queues = [{"name": each.name, "topic": each.topic, "documents": len(each.documents)} for each in given]
-    return {"documents": len(session.pool), "people": sorted(people - {""}), "topics": topics, "queues": queues}
-
-
-def _search(session: Session, query: s.SearchQuery, person: str) -> dict[str, Any]:
-    if query.topic:
-        _check_topic(session, query.topic)
-    found = session.search(query.query, query.topic or None, query.offset, query.limit, person)
-    documents = []
-    for each in found.documents:
-        zones = _zones(each.zones)
-        text = " ".join(text for name, text in zones.items() if name != "title")
-        if not zones.get("title", "").strip():
-            text = " ".join(text[: 8 * _EXCERPT].split())[_TITLE - 1 :]  # it goes on where the heading ends
-        documents.append(
-            {
-                "position": each.position,
-                "id": _plain(each.id),
-                "title": _heading(zones),
-                "text": shortened_text(text, _EXCERPT),
-                "answer": each.answer or None,
-                "label": each.label,
-            }
-        )
-    return {"total": found.n_found, "documents": documents}
-
-
-def _progress(session: Session, query: s.ProgressQuery) -> dict[str, Any]:
-    told = session.progress(query.topic, target=query.target, confidence=query.confidence)
-    n = len(told.curve)
-    places = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
-    estimate = None
-    if told.estimate is not None:
-        estimate = told.estimate._asdict()
-        if not all(math.isfinite(estimate[name]) for name in ("recall", "low", "high", "relevant")):
-            estimate = None
-    return {
-        "topic": query.topic,
-        "documents": told.n_documents,
-        "counts": {"yes": told.yes, "no": told.no, "skip": told.skipped},
-        "open": told.n_groups - told.yes - told.no,
-        "found": told.found,
-        "at_random": told.at_random,
-        "curve": [(0, 0), *((place + 1, told.curve[place]) for place in places)],
-        "target": query.target,
-        "confidence": query.confidence,
-        "estimate": estimate,
-        "pace": told.pace,
-    }
-
-
-def _agreement(session: Session, topic: str) -> dict[str, Any]:
-    found = session.agreement(topic)
-    return {
-        "kappa": found.kappa,
-        "agreed": found.observed,
-        "documents": found.n,
-        "pairs": [{"people": people, "documents": n, "kappa": kappa} for people, (kappa, n) in found.pairs.items()],
-        "disagreements": [
-            {**_named(session, each.position), "answers": {one.person: one.answer for one in each.judgements}}
-            for each in found.disagreements
-        ],
-    }
-
-
-def _queue(session: Session, given: Sequence[Queue], wanted: str, person: str) -> dict[str, Any]:
-    for queue in given:
-        if queue.name == wanted:
-            with session.lock:
-                own = [session.own_answer(queue.topic, position, person) or None for position, _ in queue.documents]
-            documents = [
-                {**_named(session, position), "labelled": labelled, "answer": answer}
-                for (position, labelled), answer in zip(queue.documents, own, strict=True)
-            ]
-            return {"name": queue.name, "topic": queue.topic, "documents": documents}
-    raise Problem(404, f"There is no list {wanted!r:.80}: GET /api/v1/teach names the lists.")
+def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
+    """Return an estimate; None if the rule only tells when to stop."""
+    if estimate is None or not np.isfinite((estimate.recall, estimate.low, estimate.high, estimate.relevant)).all():
+        return None
+    return _answer(s.EstimateAnswer, estimate)
 
 
 def _export(session: Session, what: str, topic: str) -> bytes:
     if topic:
-        _check_topic(session, topic)
+        _check(session, topic)
     with tempfile.TemporaryDirectory(prefix="textcat-teach-") as folder:
         path = Path(folder, _EXPORTS[what][0].removesuffix(".zip"))
         getattr(session, f"export_{what}")(path, [topic] if topic else None)
@@ -569,17 +522,13 @@ def serve(
     int
         The signal's number.
     """
-    from textcat.serving.http.processes import listen, run_alone
-
-    listener = listen(host, port)
     service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))
     try:
-        name, bound = listener.getsockname()[:2]
-        url = f"http://{f'[{name}]' if ':' in name else name}:{bound}/"
-        on_start(url)
-        if open_browser:
-            threading.Thread(target=webbrowser.open, args=(url + path,), daemon=True).start()
-        return run_alone(service, listener)
+        with listen(host, port) as listener:
+            url = url_of(listener) + "/"
+            on_start(url)
+            if open_browser:
+                threading.Thread(target=webbrowser.open, args=(url + path,), daemon=True).start()
+            return run_alone(service, listener)
     finally:
-        listener.close()
         service.close()

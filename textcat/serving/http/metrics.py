@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from textcat.serving.store import Store
-
+Versions: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which the processes' counts lie, if there are several
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics:
-    """The counts of a server, or of one of its processes."""
+    """The counts of a server, or of one of its processes; `versions` returns the names and versions of its models."""
 
-    def __init__(self, store: Store | None = None) -> None:
-        self._registry, self._store = CollectorRegistry(), store
+    def __init__(self, versions: Versions | None = None) -> None:
+        self._registry, self._versions = CollectorRegistry(), versions
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
         self._seconds = Histogram(
@@ -45,8 +43,8 @@ class Metrics:
         key = method, route, status
         children = self._children.get(key)
         if children is None:
-            known = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-            children = self._requests.labels(known, route, str(status)), self._seconds.labels(route)
+            label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+            children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
             if len(self._children) < 1000:  # methods are the client's words
                 self._children[key] = children
         children[0].inc()
@@ -69,22 +67,23 @@ class Metrics:
         if SHARED in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
-        own = CollectorRegistry()
-        if self._store is not None:
-            own.register(_Models(self._store))
-        return generate_latest(registry) + generate_latest(own)
+        models = CollectorRegistry()
+        if self._versions is not None:
+            models.register(_Models(self._versions))
+        return generate_latest(registry) + generate_latest(models)
 
 
 class _Models(Collector):
     """The models of the process that answers; the other processes load a new model within seconds."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, versions: Versions) -> None:
+        self._versions = versions
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Yield a gauge of 1 for each model."""
         family = GaugeMetricFamily(
             "textcat_model_info", "The served models and their versions.", labels=("model", "version")
         )
-        for served in self._store.models.values():
-            family.add_metric((served.name, served.version), 1)
+        for name_and_version in self._versions():
+            family.add_metric(name_and_version, 1)
         yield family

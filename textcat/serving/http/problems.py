@@ -1,10 +1,16 @@
-"""Errors of requests, as `application/problem+json` (RFC 9457)."""
+"""Errors of requests, as `application/problem+json` (RFC 9457), and how answers become JSON."""
 
+from __future__ import annotations
+
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 TYPE = b"application/problem+json"
 _MOST_ERRORS = 10  # that are listed of a body
@@ -13,37 +19,37 @@ _MOST_ERRORS = 10  # that are listed of a body
 class Problem(Exception):  # noqa: N818  (the standard's word)
     """An error to answer with: its status, a sentence, and headers."""
 
-    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **more: Any) -> None:
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers, self.more = status, detail, dict(headers or {}), more
+        self.status, self.detail, self.headers, self.fields = status, detail, dict(headers or {}), fields
 
     def as_json(self, request_id: str) -> bytes:
         """Return the body of the answer."""
         title = HTTPStatus(self.status).phrase
-        known = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
-        # What a client has sent may have halves of characters, which no JSON can have.
-        return orjson.dumps(_encodable({**known, **self.more, "request_id": request_id}))
+        always = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
+        return json_bytes({**always, **self.fields, "request_id": request_id})
 
 
 class ClientGoneError(Exception):
     """The client closed its connection before the answer was sent."""
 
 
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(each) for key, each in value.items()}
-    return [_encodable(each) for each in value] if isinstance(value, list) else value
+def json_bytes(value: Any) -> bytes:
+    """Return a value as JSON, with question marks in place of lone surrogates, which no JSON can have."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # what clients send, and the texts of archives, may have some
+        return orjson.dumps(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")))
 
 
-def of_validation(errors: list[dict[str, Any]]) -> Problem:
-    """Return the problem with a body or a query, given the errors of pydantic."""
+def problem_of_validation(error: ValidationError) -> Problem:
+    """Return the problem with a body or a query, as pydantic has found it."""
+    errors: list[Any] = error.errors(include_url=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")
     listed = [
-        {"where": ".".join(map(str, _place(each["loc"])))[:200], "what": each["msg"][:300]}
-        for each in errors[:_MOST_ERRORS]
+        {"where": ".".join(map(str, _place(detail["loc"])))[:200], "what": detail["msg"][:300]}
+        for detail in errors[:_MOST_ERRORS]
     ]
     first = f"{listed[0]['where']}: {listed[0]['what']}" if listed[0]["where"] else listed[0]["what"]
     return Problem(422, f"The request is invalid: {first}.", errors=listed)

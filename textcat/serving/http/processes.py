@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import ipaddress
 import logging
 import mmap
 import os
@@ -13,12 +14,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Iterator
 from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,13 +28,12 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcat.errors import TextcatError
-from textcat.serving.http.front import Limits, Log, Rates
-from textcat.serving.http.keys import Keys
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
 from textcat.serving.http.problems import TYPE, Problem
-from textcat.serving.store import Store
 
 if TYPE_CHECKING:
-    from textcat.serving.tagging import Application
+    from textcat.serving.http.application import Application
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
@@ -41,65 +41,7 @@ _CONNECTIONS = 4096  # of a process
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 _WAIT = 0.003  # seconds that a process with more connections waits for one with less
 _SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
-_SHARED = "PROMETHEUS_MULTIPROC_DIR"
-
-
-@dataclass
-class Server:
-    """The settings of `textcat serve`."""
-
-    folders: Mapping[str, Path]
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    limits: Limits = field(default_factory=Limits)
-    keys: Keys = field(default_factory=Keys)
-    origins: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    log_requests: bool = True
-    check_seconds: float = 1.0
-    stop_seconds: float = 30.0  # for requests that run when the server is to stop
-
-    def run(self, on_start: Callable[[str, int], object] = lambda url, n: None) -> int:
-        """Serve until a signal ends it; return the signal's number."""
-        if self.workers > 1 and not hasattr(os, "fork"):
-            raise TextcatError(f"This system cannot share a socket among {self.workers} processes: give --workers 1.")
-        store = Store(self.folders)
-        store.load()
-        listener = listen(self.host, self.port)
-        host, port = listener.getsockname()[:2]
-        on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", self.workers)
-        shared = tempfile.mkdtemp(prefix="textcat-serve-")
-        os.environ[_SHARED] = shared  # before prometheus_client is imported
-        rates = Rates(self.limits.rate) if self.limits.rate else None
-        shares = np.frombuffer(mmap.mmap(-1, 8 * self.workers), np.int64)  # the connections of each process
-        try:
-            if hasattr(os, "fork"):
-                return _Supervisor(lambda place: self._work(store, listener, rates, shares, place), self.workers).run()
-            self._work(store, listener, rates, shares, 0)
-            return signal.SIGTERM
-        finally:
-            listener.close()
-            del os.environ[_SHARED]
-            shutil.rmtree(shared, ignore_errors=True)
-
-    def _work(self, store: Store, listener: socket.socket, rates: Rates | None, shares: np.ndarray, place: int) -> None:
-        from textcat.serving.tagging import Service
-
-        log = Log(requests=self.log_requests)
-        service = Service(
-            store,
-            limits=self.limits,
-            keys=self.keys,
-            origins=self.origins,
-            log=log,
-            rates=rates,
-            labels=self.labels,
-            check_seconds=self.check_seconds,
-        )
-        shares[place] = 0
-        _Protocol.shares, _Protocol.place = shares, place
-        _run(service, listener, self.stop_seconds)
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # its name for the folder of the processes' counts
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -146,14 +88,44 @@ def run_alone(service: Application, listener: socket.socket, stop_seconds: float
     int
         The signal's number.
     """
-    _Alone.ended_by = signal.SIGTERM
-    _run(service, listener, stop_seconds, _Alone)
-    return _Alone.ended_by
+    return _run(service, listener, stop_seconds, alone=True)
 
 
-def _run(
-    service: Application, listener: socket.socket, stop_seconds: float, kind: type[_Uvicorn] | None = None
-) -> None:
+def run_processes(make: Callable[[], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
+    """Serve in several processes that share a socket, until a signal ends them.
+
+    Parameters
+    ----------
+    make : function
+        Is called in each process, and returns its application.
+    listener : socket
+    n : int
+        How many processes; where processes cannot be forked, this process serves alone.
+    stop_seconds : float
+        Seconds that running requests get to end when the server stops.
+
+    Returns
+    -------
+    int
+        The signal's number.
+    """
+    shared = tempfile.mkdtemp(prefix="textcat-serve-")
+    os.environ[_SHARED] = shared  # before prometheus_client is imported
+    shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # the connections of each process
+
+    def work(place: int) -> int:
+        shares[place] = 0
+        _Protocol.shares, _Protocol.place = shares, place
+        return _run(make(), listener, stop_seconds, alone=not hasattr(os, "fork"))
+
+    try:
+        return _Supervisor(work, n).run() if hasattr(os, "fork") else work(0)
+    finally:
+        del os.environ[_SHARED]
+        shutil.rmtree(shared, ignore_errors=True)
+
+
+def _run(service: Application, listener: socket.socket, stop_seconds: float, *, alone: bool) -> int:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     _Protocol.limits = service.limits
@@ -174,8 +146,10 @@ def _run(
     service.description_json  # noqa: B018  (now, rather than while requests wait)
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(0.001)  # a model that is loaded beside is not to hold requests up
-    (kind or _Uvicorn)(config).run([listener])
+    sys.setswitchinterval(0.001)  # a model that is loaded meanwhile is not to hold requests up
+    server = _Uvicorn(config, alone=alone)
+    server.run([listener])
+    return server.ended_by
 
 
 class _Acceptor:
@@ -206,7 +180,7 @@ class _Acceptor:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process was sooner
             return
-        except OSError:  # as of too many open files
+        except OSError:  # such as too many open files
             self._pause(0.1)
             return
         connection.setblocking(False)
@@ -231,41 +205,30 @@ class _Acceptor:
 
 
 class _Uvicorn(uvicorn.Server):
+    """uvicorn's server, on an `_Acceptor`; alone, it also ends at Ctrl-C, which else is for the supervisor."""
+
+    def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
+        super().__init__(config)
+        self._alone, self.ended_by = alone, int(signal.SIGTERM)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         assert sockets is not None
         loop, protocol = asyncio.get_running_loop(), cast(Any, self.config.http_protocol_class)
         state: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state, "_loop": loop}
-        self.servers: list[Any] = [_Acceptor(each, partial(protocol, config=self.config, **state)) for each in sockets]
+        make_protocol = partial(protocol, config=self.config, **state)
+        self.servers: list[Any] = [_Acceptor(listener, make_protocol) for listener in sockets]
         self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at SIGTERM, which the supervisor sends; Ctrl-C is handled by the supervisor alone."""
-        before = {number: signal.getsignal(number) for number in _ENDING}
-        signal.signal(signal.SIGTERM, self.handle_exit)
-        signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self.handle_exit)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-class _Alone(_Uvicorn):
-    """The server of one process, which also ends at Ctrl-C."""
-
-    ended_by: int = signal.SIGTERM
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """End at the first signal; only the main thread can handle signals."""
-        import threading
-
+        """End at the first signal; uvicorn's own would raise it anew. Only the main thread can handle signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.signal(number, self._end) for number in _ENDING}
+        if not self._alone:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             yield
         finally:
@@ -273,7 +236,7 @@ class _Alone(_Uvicorn):
                 signal.signal(number, handler)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        type(self).ended_by = number
+        self.ended_by = number
         self.handle_exit(number, frame)
 
 
@@ -340,11 +303,15 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Supervisor:
-    """The process that starts the other processes and waits for them."""
+    """The process that starts the other processes and waits for them.
 
-    def __init__(self, work: Callable[[int], None], n: int) -> None:
+    uvicorn's own starts each process anew, in which the models would be loaded again, and leaves them running if it is
+    killed. These are forked, share the models' memory, and end with the first.
+    """
+
+    def __init__(self, work: Callable[[int], object], n: int) -> None:
         self._work, self._n = work, n
-        self._started: dict[int, tuple[int, float]] = {}  # the place of each among them, and when
+        self._started: dict[int, tuple[int, float]] = {}  # by process, its place among them, and when
         self._stop = 0
         self._log = Log()
 
@@ -386,8 +353,6 @@ class _Supervisor:
             self._work(place)
             code = 0
         except BaseException:
-            import traceback
-
             self._log.write("error", error="A process of the server failed.", traceback=traceback.format_exc())
         finally:
             os._exit(code)
@@ -395,18 +360,18 @@ class _Supervisor:
     def _wait(self) -> None:
         while self._started:
             process, status = os.wait()
-            began = self._started.pop(process, None)
-            if began is None or self._stop:
+            place, begun = self._started.pop(process, (None, 0.0))
+            if place is None or self._stop:
                 continue
             self._log.write("process_died", process=process, status=os.waitstatus_to_exitcode(status))
             with contextlib.suppress(ImportError, OSError):
                 from prometheus_client.multiprocess import mark_process_dead
 
                 mark_process_dead(process)
-            if time.monotonic() - began[1] < _SHORT:
+            if time.monotonic() - begun < _SHORT:
                 time.sleep(1)
             if not self._stop:
-                self._start(began[0])
+                self._start(place)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self._stop = self._stop or number
@@ -417,13 +382,18 @@ class _Supervisor:
 
 def _end_with(alive: int) -> None:
     """End this process gracefully when nobody holds the other end of a pipe any more."""
-    import threading
 
     def wait() -> None:
         os.read(alive, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def cores() -> int:
@@ -433,8 +403,6 @@ def cores() -> int:
 
 def is_loopback(host: str) -> bool:
     """Return whether an address can be reached only from this machine."""
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

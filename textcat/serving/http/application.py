@@ -1,0 +1,194 @@
+"""An application of routes whose requests all go through `Front`, with a page and a description of the routes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from importlib.resources import files as package_files
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from fastapi import APIRouter, FastAPI
+
+import textcat
+from textcat.serving.http.front import Call, Front
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.limits import Limits, Rates
+from textcat.serving.http.log import Log
+from textcat.serving.http.metrics import Metrics
+from textcat.serving.http.problems import Problem
+from textcat.serving.http.routes import ProblemAnswer, router
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PAGE_TYPES = {
+    ".html": b"text/html; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".css": b"text/css; charset=utf-8",
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_PAGE_HEADERS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}
+
+
+class Application(FastAPI):
+    """An ASGI application of one process.
+
+    Parameters
+    ----------
+    title, about : str
+        Title and text of the OpenAPI description.
+    metrics : Metrics
+    groups : sequence of APIRouter
+        The routes.
+    first_page : str
+        The file of the page that is served at ``/``.
+    limits : Limits, optional
+        Limits of a request.
+    keys : Keys, optional
+        The keys that clients may use; without any, no key is needed.
+    origins : tuple of str
+        Origins whose pages may send requests.
+    log : Log, optional
+        By default lines of JSON on standard output.
+    rates : Rates, optional
+        Number of requests of each client, shared by several processes.
+    check : function of Call, optional
+        Raises a Problem for requests that are not to be answered.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        about: str,
+        metrics: Metrics,
+        groups: Sequence[APIRouter],
+        first_page: str,
+        *,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
+        origins: tuple[str, ...] = (),
+        log: Log | None = None,
+        rates: Rates | None = None,
+        check: Callable[[Call], None] | None = None,
+    ) -> None:
+        super().__init__(
+            title=title,
+            version=textcat.__version__,
+            description=about,
+            openapi_url=None,
+            docs_url=None,
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        for group in (*groups, site):
+            self.router.routes.extend(group.routes)  # include_router would put a look-up of its own before each
+        self.limits, self.metrics, self.log = limits or Limits(), metrics, log or Log()
+        self._keys, self._origins, self._rates, self._check = keys or Keys(), origins, rates, check
+        self.first_page, self._page = first_page, _read_page()
+        self._description = b""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the middleware of all requests, in place of FastAPI's."""
+        return Front(
+            self.router,
+            self.metrics,
+            self.log,
+            self.limits,
+            self._keys,
+            self._origins,
+            self._rates,
+            self._check,
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or begin and end."""
+        if scope["type"] == "http":
+            await super().__call__(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        background = asyncio.create_task(self.background())
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        background.cancel()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def background(self) -> None:
+        """Run the background tasks of the server."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the description of all routes."""
+        schema = super().openapi()
+        schemas: dict[str, Any] = schema["components"]["schemas"]
+        schemas["ProblemAnswer"] = ProblemAnswer.model_json_schema()
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are nowhere answered
+            schemas.pop(name, None)
+        for operation in (operation for path in schema["paths"].values() for operation in path.values()):
+            if "application/json" in operation["responses"].get("422", {}).get("content", {}):
+                del operation["responses"]["422"]
+        if self._keys:
+            schema["components"]["securitySchemes"] = {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            }
+            schema["security"] = [{"bearer": []}, {"header": []}]
+        return schema
+
+    @property
+    def description_json(self) -> bytes:
+        """The description of all routes as JSON."""
+        if not self._description:
+            self._description = orjson.dumps(self.openapi())
+        return self._description
+
+    def page(self, name: str) -> tuple[bytes, bytes]:
+        """Return a file of the page, and its content type."""
+        try:
+            return self._page[name]
+        except KeyError:
+            raise Problem(404, f"The page has no file {name!r:.80}.") from None
+
+
+def _read_page() -> dict[str, tuple[bytes, bytes]]:
+    folder = package_files(textcat).joinpath("serving").joinpath("page")
+    if not folder.is_dir():
+        return {}
+    named = {file.name: file for file in folder.iterdir()}
+    kinds = {name: _PAGE_TYPES.get(name[name.rfind(".") :]) for name in named}
+    return {name: (named[name].read_bytes(), kind) for name, kind in kinds.items() if kind}
+
+
+# --- the routes of every application ---------------------------------------------------------------------------------
+
+site = router("site")
+
+
+@site.get("/metrics", include_in_schema=False)
+async def metrics(call: Call) -> None:
+    """Answer with all counts, for Prometheus."""
+    await call.answer(call.app.metrics.text(), kind=b"text/plain; version=0.0.4; charset=utf-8")
+
+
+@site.get("/openapi.json", include_in_schema=False)
+async def description(call: Call) -> bytes:
+    """Return the description of all routes."""
+    return bytes(call.app.description_json)
+
+
+@site.get("/", include_in_schema=False)
+async def page(call: Call) -> None:
+    """Answer with the page."""
+    await page_file(call.app.first_page, call)
+
+
+@site.get("/page/{file}", include_in_schema=False)
+async def page_file(file: str, call: Call) -> None:
+    """Answer with a file of the page."""
+    content, kind = call.app.page(file)
+    await call.answer(content, kind=kind, headers=_PAGE_HEADERS)
