@@ -4,7 +4,7 @@ Each rival's parameter is chosen by the cross-validation on the training documen
 folds, rows (with the descriptions of topics as examples) and simulated rare topics, the highest EXPECTED. Then all of
 them rank the test documents, and the recipe is compared with each rival, with the tests of `textcat compare`.
 
-    python scripts/rivals.py [--recipe best] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
+    python scripts/rivals.py [--recipe default] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
 
 prints two tables in Markdown.
 """
@@ -53,7 +53,7 @@ RIVALS = {
 def main() -> None:
     """Tune the rivals, and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="best")
+    parser.add_argument("--recipe", default="default")
     parser.add_argument("--corpus", default="reuters21578")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,12 +1,13 @@
 """Where tests find real data: the folder named by TEXTCAT_CORPORA, never a download."""
 
 import os
-import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import optional_tools
 import pytest
 from hypothesis import settings
+from not_run import leave_out, pytest_make_collect_report, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401
 
 # These machines are shared: an example that once takes long is no failure.
 settings.register_profile("shared", deadline=None)
@@ -27,10 +28,10 @@ def pytest_collection_modifyitems(items):
 def _corpus_file(name: str) -> Path:
     folder = os.environ.get("TEXTCAT_CORPORA")
     if not folder:
-        pytest.skip(f"{name} is absent: TEXTCAT_CORPORA is not set to a folder of corpora")
+        pytest.skip(f"data: {name} is absent, TEXTCAT_CORPORA is not set to a folder of corpora")
     path = Path(folder, name)
     if not path.exists():
-        pytest.skip(f"{name} is absent from TEXTCAT_CORPORA={folder}")
+        pytest.skip(f"data: {name} is absent from TEXTCAT_CORPORA={folder}")
     return path
 
 
@@ -53,10 +54,10 @@ def finna_titles() -> Path:
 def browser():
     """Chromium, without a window, and by their options the pages that tests have left: to open one anew takes long."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = os.environ.get("TEXTCAT_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if not path:
-        pytest.skip("Chromium is absent: it is neither on the path nor named by TEXTCAT_CHROMIUM")
     with api.sync_playwright() as playwright:
+        path = optional_tools.chromium() or playwright.chromium.executable_path
+        if not Path(path).exists():
+            pytest.skip("Chromium is absent: neither on the path, nor named by TEXTCAT_CHROMIUM, nor playwright's own")
         chromium = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium, defaultdict(list)
         chromium.close()
@@ -105,11 +106,11 @@ def new_page(browser):
 @pytest.fixture
 def look():
     """Look at a page: it is not too wide, and axe-core finds nothing that shuts anybody out, by some of its rules."""
-    path = Path(os.environ.get("TEXTCAT_AXE") or Path(__file__).parent.parent / "node_modules/axe-core/axe.min.js")
+    path = optional_tools.axe()
 
     def look_(page, view="", **options):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
-        if path.is_file():
+        if path:
             if page.evaluate("!window.axe"):
                 page.evaluate(path.read_text(encoding="utf-8"))
             passed, *violations = page.evaluate(
@@ -121,8 +122,8 @@ def look():
             assert not violations, view
 
     yield look_
-    if not path.is_file():
-        pytest.skip("only widths are looked at: axe-core is not there, TEXTCAT_AXE may name its axe.min.js")
+    if not path:
+        pytest.skip("axe-core is absent, so only widths are looked at: TEXTCAT_AXE may name its axe.min.js")
 
 
 @pytest.fixture(scope="session")

@@ -193,7 +193,7 @@ def test_what_cannot_be_read_is_left_to_the_regex(pattern, role, flags):
         alternatives_of(regex, role)
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="atomic groups came with Python 3.11")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="system: atomic groups came with Python 3.11")
 def test_a_lookbehind_after_an_atomic_group_does_not_look_before_the_match():
     find = re.compile("(?>a+)(?<=[ab].)").finditer
     assert _found(_table(find, alternatives_of(find.__self__, "infix"), "infix"), "infix", "ba _") == [(1, 2)]

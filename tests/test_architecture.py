@@ -9,7 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "folders", "journal", "progress", "settings"},
+    {"cluster", "documents", "errors", "folders", "former_names", "journal", "progress", "settings"},
     {"reading"},
     {"corpus", "evaluation", "features", "margin"},
     {"recipe"},
@@ -27,7 +27,7 @@ MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py"
 
 
 class Imports(ast.NodeVisitor):
-    """The absolute names that a module imports, also inside functions; at run time only, or for the type checker too."""
+    """The absolute names that a module imports, also inside functions, also for the type checker only."""
 
     def __init__(self, module, *, at_run_time=False):
         self.at_run_time = at_run_time

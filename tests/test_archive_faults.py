@@ -244,7 +244,7 @@ def whole(model, archive, tmp_path_factory):
     return written(out / "first"), time.perf_counter() - began
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 @pytest.mark.long
 def test_a_run_that_is_killed_at_random_moments_loses_and_doubles_nothing(model, archive, whole, tmp_path):
     undisturbed, seconds = whole
@@ -318,7 +318,7 @@ def long_archive(tmp_path_factory):
     return make_archive(tmp_path_factory.mktemp("long") / "a.jsonl", 3000)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: processes are not listed")
 def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive, tmp_path, threads):
     with started(model, long_archive, tmp_path / "out", threads) as process:
         workers = children_of(process.pid)
@@ -334,7 +334,7 @@ def test_a_killed_run_leaves_no_workers_and_is_gone_on_with(model, long_archive,
     assert written(tmp_path / "out") == written(tmp_path / "undisturbed")
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: processes are not listed")
 @pytest.mark.long
 def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path, threads):
     with started(model, long_archive, tmp_path / "out", threads) as process:
@@ -348,7 +348,7 @@ def test_a_run_goes_on_when_workers_are_killed(model, long_archive, tmp_path, th
     assert written(tmp_path / "out") == written(tmp_path / "undisturbed")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 @pytest.mark.parametrize("limit", [100, 3000, 5000])
 def test_a_file_that_the_system_does_not_let_grow_is_told_of(model, archive, whole, tmp_path, limit):
     import resource

@@ -228,7 +228,7 @@ def test_little_work_is_done_by_the_process_itself_and_much_by_others(monkeypatc
     assert at_home == [True] * 5 + [False] * 5
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list threads")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: threads are not listed")
 def test_workers_are_forked_with_what_was_prepared_unless_there_are_threads():
     for threads, prepares in [(0, True), (1, False)]:
         command = [sys.executable, "-c", PREPARING, str(threads)]

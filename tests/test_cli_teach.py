@@ -176,7 +176,7 @@ def test_a_page_needs_an_extra(run, monkeypatch):
     assert sentence in ended.err
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no such terminal")
+@pytest.mark.skipif(sys.platform == "win32", reason="system: there is no such terminal")
 def test_single_keys_are_enough_in_a_terminal_and_ctrl_c_says_how_to_go_on(tmp_path):
     write_archive(tmp_path / "news.jsonl")
     terminal, theirs = pty.openpty()

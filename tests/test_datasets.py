@@ -33,7 +33,7 @@ PLATT = [name for name in datasets.DATASET_SOURCES if name.startswith(("adult-",
 @pytest.fixture(scope="session")
 def real():
     if not os.environ.get("TEXTCAT_DATASETS"):
-        pytest.skip("the papers' data sets are absent: TEXTCAT_DATASETS is not set to a folder of them")
+        pytest.skip("data: the papers' data sets are absent, TEXTCAT_DATASETS is not set to a folder of them")
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def expect(monkeypatch):
 @pytest.mark.parametrize("name", COUNTS)
 def test_a_data_set_has_the_counts_of_the_papers(name):
     if sentence := datasets.missing(name):
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     n_rows, n_features, positives, longest = COUNTS[name]
     dataset = load(name)
     assert dataset.X.shape == (n_rows, n_features)

@@ -408,7 +408,7 @@ solve_dual_block(rows, [(0, problem)], order=None, margins=False, control=SolveC
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a single child")
+@pytest.mark.skipif(sys.platform == "win32", reason="system: Windows has no SIGINT for a single child")
 @pytest.mark.parametrize(("cache_mb", "mini_epochs"), [(1000, 0), (1000, 10**9), (5, 0)])
 def test_ctrl_c_ends_training_at_once(cache_mb, mini_epochs):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

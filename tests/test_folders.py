@@ -43,7 +43,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions, links and pipes")
+@pytest.mark.skipif(os.name == "nt", reason="system: POSIX permissions, links and pipes")
 def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_link(tmp_path):
     target, link, plain = tmp_path / "target", tmp_path / "link", tmp_path / "plain"
     plain.touch()
@@ -54,7 +54,7 @@ def test_a_replaced_file_has_the_permissions_of_any_new_file_and_a_link_stays_a_
     assert stat.S_IMODE(target.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions, links and pipes")
+@pytest.mark.skipif(os.name == "nt", reason="system: POSIX permissions, links and pipes")
 def test_what_is_no_regular_file_is_written_to_directly(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

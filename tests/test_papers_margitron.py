@@ -40,7 +40,7 @@ def loaded(clouds, monkeypatch):
 
 def from_disk(case):
     if sentence := datasets.missing(case.data):
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     return datasets.load(case.data)
 
 

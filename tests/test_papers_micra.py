@@ -18,7 +18,7 @@ SHORT = 800_000  # updates, about half a second
 
 def load(name):
     if sentence := datasets.missing(name):
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     return datasets.load(name)
 
 

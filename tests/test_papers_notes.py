@@ -168,7 +168,7 @@ def test_mirrored_rows_have_their_best_plane_through_the_origin_of_the_augmented
 @pytest.fixture(params=notes.SEPARABLE)
 def separable(request):
     if (sentence := datasets.missing(request.param)) is not None:
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     return request.param
 
 
@@ -192,7 +192,7 @@ def test_the_perceptron_keeps_both_bounds_on_real_data(separable):
 
 def test_our_own_solution_proves_the_largest_margin_of_mushroom_that_the_machine_finds():
     if (sentence := datasets.missing("mushroom")) is not None:
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     data = datasets.load("mushroom")
     (solution,) = solve(data.X, [Problem.from_labels(data.y, PDM(0.02), rho=0.0, max_epochs=10**6)], margins=True)
     plane = notes.libsvm_plane(*notes.mirrored(data.X, data.y, 0.0))

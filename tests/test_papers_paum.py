@@ -35,7 +35,7 @@ def reuters(reuters_archive):
 @pytest.fixture(scope="module")
 def usps():
     if sentence := datasets.missing("usps"):
-        pytest.skip(sentence)
+        pytest.skip(f"data: {sentence}")
     return paum.kernels()
 
 

@@ -17,7 +17,7 @@ words = st.one_of(
 words_of_letters = st.builds(
     str.__add__, st.text("abceiou", min_size=1), st.sampled_from(["", "s", "es", "y", "ies", "us", "ss"])
 ) | st.sampled_from(["its", "it", "does", "ours", "hers", "always"])
-FOLDED = Tokens(fold_plurals=True)
+FOLDED = Tokens(singularize=True)
 
 
 @pytest.mark.parametrize(

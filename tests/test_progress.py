@@ -81,7 +81,7 @@ def test_a_bar_that_draws_nothing_takes_the_same_calls():
 
 
 def test_the_peak_memory_is_that_of_this_process_in_bytes():
-    pytest.importorskip("resource")
+    pytest.importorskip("resource", reason="system: there is no module resource")
     before = peak_memory()
     block = bytearray(before + 50_000_000)
     block[::4096] = b"x" * len(block[::4096])

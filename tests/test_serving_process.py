@@ -16,7 +16,7 @@ pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 if not hasattr(os, "fork"):
-    pytest.skip("processes are not forked here", allow_module_level=True)
+    pytest.skip("system: there is no fork", allow_module_level=True)
 
 BODY = b'{"text": "Wheat exports rose to 12 mln tonnes."}'
 HEAD = b"POST /api/v1/models/news/tag HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(BODY)
@@ -131,7 +131,7 @@ def test_what_is_slow_broken_or_no_http_is_told_so_and_others_are_served(serve):
     assert server.log.read_text() == ""
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: there is no /proc")
 def test_a_process_that_dies_is_replaced_and_none_outlives_the_first(serve):
     server = serve("--workers", "2")
     assert server.ask(HEAD + BODY)[0] == 200

@@ -614,7 +614,7 @@ with joblib.parallel_config(backend=sys.argv[1], n_jobs=int(sys.argv[2])):
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for a single child")
+@pytest.mark.skipif(sys.platform == "win32", reason="system: Windows has no SIGINT for a single child")
 @pytest.mark.parametrize(("backend", "n_jobs"), [("threading", 1), ("threading", 2), ("loky", 2)])
 def test_ctrl_c_ends_training_at_once(backend, n_jobs):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

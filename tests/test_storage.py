@@ -87,8 +87,8 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
 @pytest.mark.parametrize(
     "features",
     [
-        {"apart": True, "ngrams": 2, "chars": 4},
-        {"apart": ["title"], "weighting": "bm25", "idf": "smooth"},
+        {"zone_terms": True, "ngrams": 2, "chars": 4},
+        {"zone_terms": ["title"], "weighting": "bm25", "idf": "smooth"},
         {"hash_bits": 12, "ngrams": 3},
         {"dtype": "float64"},
         {"zones": {"title": 2.5}, "max_features": 100},
@@ -379,7 +379,7 @@ def test_an_empty_folder_is_taken_but_not_the_current_one(small, tmp_path, monke
         save(small, ".")
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="system: root may write everywhere")
 def test_a_folder_nobody_may_write_to_is_told_of(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(ModelError, match=r"Permission denied"):
@@ -433,7 +433,7 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, s
     assert load(model).corpus == "twin"
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="this system cannot exchange two folders")
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "renameat2"), reason="system: nothing can exchange two folders")
 def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, model):
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})
     expected = {"small": small.bias, "twin": twin.bias}

@@ -22,7 +22,7 @@ def scores_of(session):
     return {topic: session.scores(topic).tobytes() for topic in session.topics()}
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no process")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
 def test_nothing_acknowledged_is_lost_however_often_the_process_is_killed(tmp_path):
     pool, folder = small_pool(), tmp_path / "session"
     with Session.create(folder, pool) as session:
@@ -63,7 +63,7 @@ def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_
         session.add_topic("gold", query="gold bullion", examples=["d2"])
         teach(session, "strike", 25, "anna")
         teach(session, "gold", 6, "bert", "gold")
-        session.mark("strike", "union", True, "anna")
+        session.set_keyword("strike", "union", True, "anna")
         session.undo("bert")
         before = scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")
         progress = session.progress("strike")

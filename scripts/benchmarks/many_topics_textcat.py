@@ -30,7 +30,7 @@ from textcat.documents import Corpus, topic_counts
 from textcat.progress import Bar, Stages
 from textcat.training import shortlist
 
-RECIPE = "subjects"
+RECIPE = "many-topics"
 SEED = 0
 
 

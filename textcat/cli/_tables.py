@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
-    from textcat.training.learn import Learnt
+    from textcat.training.learn import UpdateResult
     from textcat.training.selection import Trial
 
 _ENDS = 5  # of the first and last topics of a corpus that are printed
@@ -44,11 +44,11 @@ _LARGEST = 10  # of the topics that differ most between models, and of the pairs
 _MOST_TRIALS = 30  # of a study; a file has them all
 
 _BAND_LINES = (
-    ("macro-averaged precision", "macro_average_precision", 3),
+    ("macro-averaged precision (MAP)", "macro_average_precision", 3),
     ("macro R-precision", "macro_r_precision", 3),
     ("macro P@10", "macro_precision_at_10", 3),
     ("macro nDCG", "macro_ndcg", 3),
-    ("average sparsity", "average_sparsity", 0),
+    ("average sparsity (support documents)", "average_sparsity", 0),
     *(
         (f"{average} {title}", f"{average}_{title.lower()}", 3)
         for average in ("macro", "micro", "sample")
@@ -200,16 +200,16 @@ def training(
     print_text(console, f"Model: {folder}")
 
 
-def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
-    """Print what a model has learnt: how many documents and topics before and after, and what was measured."""
-    rows, evaluation = learnt.rows(), learnt.tagger.evaluation
+def updated(console: Console, result: UpdateResult, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
+    """Print what an update has changed: how many documents and topics before and after, and what was measured."""
+    rows, evaluation = result.rows(), result.tagger.evaluation
     if as_json:
-        ids = {name: list(getattr(learnt, name)) for name in ("added", "corrected", "unlearnt")}
-        print_json(console, {"model": str(learnt.folder), **ids, "topics": rows, **cost_of_stages(stages)})
+        ids = {name: list(getattr(result, name)) for name in ("added", "corrected", "removed")}
+        print_json(console, {"model": str(result.folder), **ids, "topics": rows, **cost_of_stages(stages)})
         return
-    n_changed = {"added": len(learnt.added), "corrected": len(learnt.corrected), "unlearnt": len(learnt.unlearnt)}
+    n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
-    print_text(console, f"Documents: {said}; {learnt.tagger.train_documents:,} are trained on.\n")
+    print_text(console, f"Documents: {said}; {result.tagger.train_documents:,} are trained on.\n")
     shown = [
         {
             "topic": row["topic"],
@@ -233,7 +233,7 @@ def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool,
         print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
     console.print()
     show(console, stage_rows(stages.seconds, peak_memory()))
-    print_text(console, f"\nModel: {learnt.folder}")
+    print_text(console, f"\nModel: {result.folder}")
 
 
 def undone(console: Console, folder: Path, *, as_json: bool) -> None:

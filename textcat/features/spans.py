@@ -70,8 +70,8 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
 
 def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
     """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
-    numbers: dict[str, int] = {} if features.apart is True else {SHARED_SPACE: 0}
-    plan = plan_texts(tuple(texts), features.zones, features.apart, numbers)
+    numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
+    plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
     of_zone: list[list[str]] = [[] for _ in plan.zones]
     for offset, number in zip(plan.offsets, plan.spaces, strict=True):

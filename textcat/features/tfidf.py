@@ -51,7 +51,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     zones : dict of str to float, optional
         The weight of each zone, above 0, such as `{"title": 2, "body": 1}`; other zones are left out. By default all
         zones have the weight 1. A document given as a string has the single zone "body".
-    apart : bool or list of str, default=False
+    zone_terms : bool or list of str, default=False
         Which zones have terms of their own, named "title:word". False: none, all zones share their terms. True: all of
         them, and no terms are shared. A list: these zones, whose words count as shared terms, too.
     ngrams : {1, 2, 3}, default=1
@@ -148,7 +148,7 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
         """Count all terms of documents, and n-grams however rare."""
         self.check_settings()
-        texts = ZoneTexts(checked_documents(documents), self.zones, self.apart)
+        texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
         counts, parts = self.count_texts(texts), texts.parts()
         release_memory()
@@ -163,13 +163,13 @@ class TfIdf(Vectorizer, TransformerMixin, BaseEstimator):
         """Return the parts of documents that were counted, given the names of the zones that each has."""
         self.check_settings()
         self.take_tokens()
-        return ZoneTexts((), self.zones, self.apart).parts_of_names(documents)
+        return ZoneTexts((), self.zones, self.zone_terms).parts_of_names(documents)
 
     def fit_counted(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> TfIdf:
         """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
 
-        They must be counted by the same `tokens`, `zones`, `apart`, `ngrams`, `chars` and `hash_bits`, and no lower
-        `ngram_min_df`.
+        They must be counted by the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and `hash_bits`, and no
+        lower `ngram_min_df`.
         """
         self.check_settings()
         parts, counts, lengths = counted

@@ -77,7 +77,7 @@ class Tokens:
         Leave out tokens without a letter or a digit, such as punctuation; `alphabetic` leaves out more.
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
-    fold_plurals : bool, default=False
+    singularize : bool, default=False
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     memo_bytes : int, default=268435456
         About how many bytes of memory the token cache may take; if there are more, it drops spans that occurred once.
@@ -94,7 +94,7 @@ class Tokens:
     alphabetic: bool = True
     alphanumeric: bool = False
     remove_stop_words: bool = True
-    fold_plurals: bool = False
+    singularize: bool = False
     memo_bytes: int = 256 * 2**20
 
     def prepare(self) -> Tokens:
@@ -218,7 +218,7 @@ class _TermCounter:
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
         get = self.language.attributes
-        self._singular = settings["fold_plurals"] and settings["lang"] == "en"
+        self._singular = settings["singularize"] and settings["lang"] == "en"
         self.term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
         self.required = [get.is_alpha] if settings["alphabetic"] else []
         self.required += [_has_letter_or_digit] if settings["alphanumeric"] else []

@@ -49,7 +49,7 @@ def _is_positive(x: Any) -> bool:
 
 # What each parameter may be, and how to say so.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "apart": (
+    "zone_terms": (
         lambda x: isinstance(x, bool) or (isinstance(x, Sequence) and not isinstance(x, str)),
         "True, False, or a list of zones",
     ),
@@ -92,7 +92,7 @@ class Vectorizer:
     tokens: Tokens | None = None
     _: KW_ONLY
     zones: Mapping[str, float] | None = None
-    apart: bool | Sequence[str] = False
+    zone_terms: bool | Sequence[str] = False
     ngrams: int = 1
     ngram_min_df: int = 2
     ngram_weight: float = 1.0
@@ -172,12 +172,12 @@ class Vectorizer:
 
     def zone_prefixes(self) -> tuple[str, ...]:
         """Return how the names of terms begin that zones have for themselves, beside those that are shared."""
-        return tuple(f"{zone}:" for zone in self.apart) if isinstance(self.apart, (list, tuple)) else ()
+        return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
 
     def _known_terms(self) -> Vocabulary | None:
         """Return what can have a column, so that the rest is passed over; None where that may be any term."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
-            self._terms = vocabulary_of(self.vocabulary_, self.ngrams, apart=bool(self.apart))
+            self._terms = vocabulary_of(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms
 
     def take_tokens(self) -> None:
@@ -205,7 +205,7 @@ class Vectorizer:
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
         """Return the parts, counts and lengths of documents, of which `_rows` makes rows."""
-        texts = ZoneTexts(documents, self.zones, self.apart)
+        texts = ZoneTexts(documents, self.zones, self.zone_terms)
         counts = self.count_texts(texts, self._known_terms())
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
@@ -253,9 +253,9 @@ class Vectorizer:
         for name, (fits, what) in _CHECKS.items():
             if not fits(getattr(self, name)):
                 raise FeatureError(f"{name} is {getattr(self, name)!r}: give {what}.")
-        for zone in () if isinstance(self.apart, bool) else self.apart:
+        for zone in () if isinstance(self.zone_terms, bool) else self.zone_terms:
             if self.zones is not None and zone not in self.zones:
-                raise FeatureError(f"apart names zone {zone!r}, which zones leaves out: name it in both.")
+                raise FeatureError(f"zone_terms names zone {zone!r}, which zones leaves out: name it in both.")
         if self.weighting == "bm25" and self.sublinear_tf:
             raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
         if self.hash_bits is not None and self.max_features is not None:

@@ -62,10 +62,10 @@ class TextParts(NamedTuple):
 class ZoneTexts:
     """The texts of documents' zones, as they come; then their parts, with the weights and spaces that `TfIdf` has."""
 
-    def __init__(self, documents: Documents, zones: Mapping[str, float] | None, apart: bool | Sequence[str]):
-        self._documents, self._zones, self._apart = documents, zones, apart
+    def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
+        self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
         self._plans: list[_Plan] = []
-        self._space_ids = {} if apart is True else {SHARED_SPACE: 0}
+        self._space_ids = {} if zone_terms is True else {SHARED_SPACE: 0}
 
     def __iter__(self) -> Iterator[str]:
         plan_of: dict[tuple[str, ...], _Plan] = {}
@@ -74,7 +74,7 @@ class ZoneTexts:
             names = tuple(zones)
             plan = plan_of.get(names)
             if plan is None:
-                plan = plan_of[names] = plan_texts(names, self._zones, self._apart, self._space_ids)
+                plan = plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
             self._plans.append(plan)
             for zone in plan.zones:
                 text = zones[zone]
@@ -92,7 +92,7 @@ class ZoneTexts:
         plans = []
         for names in documents:
             if names not in plan_of:
-                plan_of[names] = plan_texts(names, self._zones, self._apart, self._space_ids)
+                plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
             plans.append(plan_of[names])
         return self.parts_of(plans)
 
@@ -120,13 +120,16 @@ class _Plan(NamedTuple):
 
 
 def plan_texts(
-    names: tuple[str, ...], weights: Mapping[str, float] | None, apart: bool | Sequence[str], spaces: dict[str, int]
+    names: tuple[str, ...],
+    weights: Mapping[str, float] | None,
+    zone_terms: bool | Sequence[str],
+    spaces: dict[str, int],
 ) -> _Plan:
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
     for k, zone in enumerate(used):
-        own = apart if isinstance(apart, bool) else zone in apart
-        parts += [(k, SHARED_SPACE)] * (apart is not True) + [(k, zone)] * own
+        own = zone_terms if isinstance(zone_terms, bool) else zone in zone_terms
+        parts += [(k, SHARED_SPACE)] * (zone_terms is not True) + [(k, zone)] * own
     offsets = [k for k, _ in parts]
     numbers = [spaces.setdefault(space, len(spaces)) for _, space in parts]
     return _Plan(used, offsets, numbers, [1.0 if weights is None else weights[used[k]] for k in offsets])
@@ -232,25 +235,25 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
     return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
 
 
-def vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> Vocabulary:
+def vocabulary_of(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Vocabulary:
     """Return the terms and n-grams that names may be names of: all others have no column.
 
-    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `apart`) or as a shared
-    term. Each counts, since one too many does no harm. None can be read as OTHER.
+    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `zone_terms`) or as a
+    shared term. Each counts, since one too many does no harm. None can be read as OTHER.
     """
     names = list(names)
-    if ngrams > 1 and not apart:  # all are words and pairs, mostly: sooner
+    if ngrams > 1 and not zone_terms:  # all are words and pairs, mostly: sooner
         with suppress(UnicodeEncodeError):  # of a lone surrogate
             if (known := read_pairs(names)) is not None:
                 return Vocabulary(*known)
     plain: list[str] = []
     ambiguous: list[str] = []
     for name in filter(None, names):
-        (ambiguous if " " in name or (apart and ":" in name) else plain).append(name)
+        (ambiguous if " " in name or (zone_terms and ":" in name) else plain).append(name)
     terms = dict(zip(dict.fromkeys(plain), count()))
     ids: dict[tuple[int, int], int] = {}
     for name in ambiguous:
-        for parts in _readings(name, ngrams, apart):
+        for parts in _readings(name, ngrams, zone_terms):
             positions = [terms.setdefault(part, len(terms)) for part in parts]
             left = positions[0]
             for right in positions[1:]:
@@ -260,9 +263,9 @@ def vocabulary_of(names: Iterable[str], ngrams: int, *, apart: bool) -> Vocabula
     return Vocabulary(list(terms), np.array(list(ids), np.int32))
 
 
-def _readings(name: str, ngrams: int, apart: bool) -> Iterator[list[str]]:
+def _readings(name: str, ngrams: int, zone_terms: bool) -> Iterator[list[str]]:
     """Yield the ways to read a name as up to so many terms."""
-    starts = [0, *(i + 1 for i, character in enumerate(name) if apart and character == ":")]
+    starts = [0, *(i + 1 for i, character in enumerate(name) if zone_terms and character == ":")]
     for start in starts:
         spaces = [i for i in range(start, len(name)) if name[i] == " "]
         for n in range(min(ngrams, len(spaces) + 1)):

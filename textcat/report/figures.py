@@ -118,7 +118,7 @@ def confused_pairs(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int
     return [(topic, other, -n) for n, topic, other in cells if n]
 
 
-class LabelIssue(NamedTuple):
+class _LabelIssue(NamedTuple):
     """A document, by its place, whose score confidently contradicts its label for a topic."""
 
     document: int
@@ -128,15 +128,15 @@ class LabelIssue(NamedTuple):
     limit: float  # the probability from which on, or down to which, a score is confident
 
 
-def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:
+def _label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[_LabelIssue]:
     """Return labels that are probably wrong, the surest first.
 
     Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
-    section 3.1), each topic by itself: a document without the topic is a suspect if its probability is at least the
+    section 3.1), each topic by itself: a document without the topic is a label issue if its probability is at least the
     mean probability of documents with the topic, and greater than 1/2; a document with the topic is one if its
     probability is at most the mean of documents without it, and at most 1/2. (Means of rare topics are low, hence
-    1/2.) `probabilities` come from rankers that were not trained on the document. The surest suspect has the largest
-    distance between its probability and its label.
+    1/2.) `probabilities` come from rankers that were not trained on the document. The surest label issue has the
+    largest distance between its probability and its label.
     """
     found = []
     for topic, (column, places) in enumerate(zip(probabilities.T, positives_by_topic(labels), strict=True)):
@@ -147,7 +147,7 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
         high, low = max(float(column[has].mean()), 0.5), min(float(column[~has].mean()), 0.5)
         for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
             documents = np.flatnonzero(wrong).tolist()
-            found += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
+            found += [_LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
     return sorted(found, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
     from textcat.model.tagger import Tagger
 
-_N_SUSPECTS = 60  # that the page shows; a file has all
+_N_LABEL_ISSUES = 60  # that the page shows; a file has all
 _TITLE = 90  # characters of a document by which it is shown
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
@@ -68,7 +68,7 @@ def write_report(
     bands: str | Iterable[str] | None = None,
     folds: int = 5,
     resamples: int = 1000,
-    suspects: str | os.PathLike[str] | None = None,
+    label_issues: str | os.PathLike[str] | None = None,
     title: str = "",
     names: tuple[str, str] = ("before", "now"),
     n_jobs: int | None = None,
@@ -94,7 +94,7 @@ def write_report(
         trained on them.
     resamples : int, default=1000
         Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
-    suspects : path, optional
+    label_issues : path, optional
         A second file to write: a line of JSON for each label that is probably wrong.
     title : str, optional
         The heading.
@@ -123,7 +123,7 @@ def write_report(
     sections: list[tuple[str, str, str]]
     data: dict[str, Any]
     if len(tagger.topics) >= top.MANY_TOPICS:
-        if suspects is not None:
+        if label_issues is not None:
             raise TextcatError(
                 f"Labels that are probably wrong are not looked for in models of {top.MANY_TOPICS:,} topics or more: "
                 "leave out the file for them."
@@ -136,13 +136,13 @@ def write_report(
         if measured.documents is corpus.test and tagger.calibration is not None:
             evaluation = measured.evaluation
             parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, evaluation.relevant, _BY_THE_MODEL))
-        found = _suspects(parts, tagger)
-        if suspects is not None:
-            write_atomically(suspects, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
+        found = _label_issues(parts, tagger)
+        if label_issues is not None:
+            write_atomically(label_issues, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
         with stages.stage("report", len(tagger.topics)) as advance:
             data = report_contents(measured, advance)
-            data["suspects"] = [_shown(one, part, place, measured) for part, place, one in found[:_N_SUSPECTS]]
-            data["n_suspects"] = len(found)
+            data["label_issues"] = [_shown(one, part, place, measured) for part, place, one in found[:_N_LABEL_ISSUES]]
+            data["n_label_issues"] = len(found)
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
                 data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
@@ -196,12 +196,14 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
+def _label_issues(
+    parts: Sequence[_Scored], tagger: Tagger
+) -> list[tuple[_Scored, figures._LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
-        for one in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
+        for one in figures._label_issues(part.calibration.probabilities(part.scores), part.labels):
             document = part.documents[one.document]
             entry = {
                 "id": document.id,
@@ -224,8 +226,8 @@ def _heading(document: Document) -> str:
     return shortened_text(text, _TITLE)
 
 
-def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return a suspect with the evidence in its text."""
+def _shown(entry: Mapping[str, Any], part: _Scored, one: figures._LabelIssue, measured: Measured) -> dict[str, Any]:
+    """Return a label issue with the evidence in its text."""
     evaluation = replace(measured.evaluation, scores=part.scores)
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
@@ -256,7 +258,9 @@ def _sections(
             "the number of topics (Holm)."
         )
         sections.append(("changes", "What changed", f"<p>{html_text(text)}</p>{_changed(measured, data)}"))
-    sections.append(("labels", "Labels that are probably wrong", _about_suspects(parts) + '<div id="suspects"></div>'))
+    sections.append(
+        ("labels", "Labels that are probably wrong", _about_label_issues(parts) + '<div id="label-issues"></div>')
+    )
     pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
 
@@ -320,15 +324,15 @@ def _link(j: int, topic: str) -> str:
     return f'<a href="#topic-{j}">{html_text(topic)}</a>'
 
 
-def _about_suspects(parts: Sequence[_Scored]) -> str:
+def _about_label_issues(parts: Sequence[_Scored]) -> str:
     if not parts:
         return "<p>Not searched for: the model has no probabilities, or --folds is 0.</p>"
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
     return (
         f"<p>{html_text(who)}. A label is listed if the score contradicts it as confidently as the scores of documents "
         "with the opposite label do on average; the surest come first. Check them: the model may be wrong, too. "
-        "<code>textcat report … --suspects suspects.jsonl</code> lists all of them, and "
-        "<code>textcat teach ARCHIVE --list suspects.jsonl</code> opens that list on a page, to judge "
+        "<code>textcat report … --label-issues label-issues.jsonl</code> lists all of them, and "
+        "<code>textcat teach ARCHIVE --list label-issues.jsonl</code> opens that list on a page, to judge "
         "them one by one.</p>"
     )
 

@@ -43,8 +43,8 @@ class KServeModel(BaseModel):
     name: str
     versions: list[str]
     platform: str
-    inputs: list[Any] = Field(max_length=0, description="Empty: no route of this protocol takes documents.")
-    outputs: list[Any] = Field(max_length=0)
+    inputs: list[str] = Field(max_length=0, description="None: this protocol is served for metadata and health only.")
+    outputs: list[str] = Field(max_length=0, description="None, as for inputs.")
     model: str
     version: str
 
@@ -81,7 +81,7 @@ async def ready(call: Call) -> dict[str, Any]:
 
 @routes.get("/v2/models/{name}", response_model=KServeModel, responses=problems())
 async def model(name: Name, call: Call) -> dict[str, Any]:
-    """Return the name and version of a model."""
+    """Return the name and version of a model; it has no tensors, as there is no inference by this protocol."""
     served = served_model(call, name)
     about = {"name": served.name, "versions": [served.version], "platform": "textcat", "inputs": [], "outputs": []}
     return {**served.named, **about}

@@ -207,13 +207,13 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
     return {**following, "question": again, "undone": [_judgement(session, judgement) for judgement in undone]}
 
 
-@changing.post("/api/v1/teach/mark", response_model=s.MarksAnswer, responses=_OF_CHANGES)
-def mark(body: s.MarkSent, call: Call) -> dict[str, Any]:
-    """Mark a word as speaking for a topic or against it, which also affects the choice of the next question."""
+@changing.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=_OF_CHANGES)
+def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
+    """Add a keyword that speaks for a topic or against it, which also affects the choice of the next question."""
     session = call.app.session
     _check(session, body.topic)
-    session.mark(body.topic, body.term, body.speaks_for, _person(call, body.person))
-    return {"marks": session.marks(body.topic)}
+    session.set_keyword(body.topic, body.term, body.speaks_for, _person(call, body.person))
+    return {"keywords": session.keywords(body.topic)}
 
 
 # --- routes that read the session ------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def about(call: Call) -> dict[str, Any]:
                 "description": started["description"],
                 "query": started["query"],
                 "counts": _counts(progress),
-                "marks": session.marks(name),
+                "keywords": session.keywords(name),
                 "disagreements": progress.disagreements,
             }
         )

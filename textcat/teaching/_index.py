@@ -20,6 +20,7 @@ from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import Documents
 from textcat.folders import FolderFormat, sha256_of_file
+from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
 from textcat.teaching._archive import PIECES, Archive, Shard
@@ -122,7 +123,7 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
     own = features.zone_prefixes()
-    bare = (name.partition(":")[2] if features.apart is True else name for name in names)
+    bare = (name.partition(":")[2] if features.zone_terms is True else name for name in names)
     counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
@@ -250,7 +251,7 @@ def read_index(folder: Path, *, verify: bool) -> Index:
             data = np.zeros(0, np.uint8)
             if arrays["id_ends"][-1]:
                 data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-            recipe, terms = Recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
+            recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
             shards = [Shard(*shard) for shard in manifest["shards"]]
             for shard in shards:
                 path = folder / shard.name

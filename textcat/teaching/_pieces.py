@@ -51,7 +51,7 @@ class Piece(NamedTuple):
 
 
 _MANY_TOKENS = {"alphanumeric": True, "remove_stop_words": True}
-_MANY_FEATURES = {"apart": False, "ngrams": 1, "chars": 0}
+_MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 
 
 def for_many(recipe: Recipe) -> Recipe:
@@ -63,7 +63,7 @@ def for_many(recipe: Recipe) -> Recipe:
 
 def may_be_pieces(features: Vectorizer) -> bool:
     """Return whether rows can be made piece by piece: each column is a named term, the same for all zones."""
-    return features.apart in (False, []) and not features.chars and features.hash_bits is None
+    return features.zone_terms in (False, []) and not features.chars and features.hash_bits is None
 
 
 def piece_of(

@@ -93,7 +93,10 @@ class Pool:
 
     @classmethod
     def from_documents(
-        cls, documents: Documents | Corpus, ids: Sequence[str] | None = None, recipe: str | Path | Recipe = "teach"
+        cls,
+        documents: Documents | Corpus,
+        ids: Sequence[str] | None = None,
+        recipe: str | Path | Recipe = "active-learning",
     ) -> "Pool":
         """Return a pool in memory.
 
@@ -197,7 +200,7 @@ def build_pool(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus,
     folder: str | os.PathLike[str],
     *,
-    recipe: str | Path | Recipe = "teach",
+    recipe: str | Path | Recipe = "active-learning",
     settings: InputSettings = _INPUT,
     jobs: int = -1,
     restart: bool = False,

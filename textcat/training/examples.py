@@ -51,8 +51,8 @@ class CountedCorpus:
     are counted while they are read, those of test documents among them. `tokens` are of the recipe's settings: their
     cache of other recipes' texts is used again. Without `keep_texts`, the zones of the documents are emptied as their
     texts are taken, so that each is gone once it is counted. `labels` are those of the training documents, and so are
-    those that are `unjudged`. With `keep`, test documents are counted, too, and `kept` are the counts of the training
-    documents, and behind them of the test documents.
+    those that are `unjudged`. For an `updatable` model, test documents are counted, too, and `document_counts` are
+    those of the training documents, and behind them of the test documents.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class CountedCorpus:
         advance: Advance = lambda n: None,
         *,
         keep_texts: bool = True,
-        keep: bool = False,
+        updatable: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
         self.tokens: Tokens | None = None  # with few texts in their cache, so that a tagger may have them
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
-        counted_parts = (corpus.train, corpus.test if keep else []) if isinstance(corpus, Corpus) else ()
+        counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
             of_corpus = (document.zones for part in counted_parts for document in part)
@@ -92,23 +92,25 @@ class CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.kept = DocumentCounts.of_documents(parts, counts, positions) if keep else None
+        self.document_counts = DocumentCounts.of_documents(parts, counts, positions) if updatable else None
         self._counts = features.restrict_to_vocabulary(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def of_training_counts(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> CountedCorpus:
-        """Return what counting a corpus gives, by the kept counts of its training and test documents."""
+    def _of_document_counts(
+        cls, corpus: Corpus, recipe: Recipe, counts: DocumentCounts, features: TfIdf
+    ) -> CountedCorpus:
+        """Return what counting a corpus gives, by the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
-        self.corpus, self.kept, self._recipe, self._copies = corpus, kept, recipe, recipe.descriptions
+        self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
         self._take_labels()
-        counts = kept
+        n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())
-            counts = kept.extended(DocumentCounts.of_documents(*described, np.arange(len(corpus.topics))))
-        self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
-        self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
+            counts = counts.extended(DocumentCounts.of_documents(*described, np.arange(len(corpus.topics))))
+        self._train, self._test = np.split(np.arange(n), [len(corpus.train)])
+        self._described = np.arange(n, n + len(corpus.topics))
         self._counts = counts.of_use(features)
         return self
 
@@ -153,21 +155,21 @@ class CountedCorpus:
         features: TfIdf,
         documents: np.ndarray | None = None,
         *,
-        store: str | os.PathLike[str] | None = None,
+        rows_dir: str | os.PathLike[str] | None = None,
         left_out: bool = True,
         advance: Advance = lambda n: None,
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there, and
+        without a known term it is an example of nothing. Given a folder as `rows_dir`, the rows are written there, and
         `advance` counts them. Without `left_out`, what descriptions are no examples of is not listed: of thousands of
         topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
-        if store is None:
+        if rows_dir is None:
             rows = features.rows_of(self._counts, positions)
         else:
 
@@ -177,7 +179,7 @@ class CountedCorpus:
                     yield features.rows_of(self._counts, batch)
                     advance(len(batch))
 
-            rows = write_rows(store, blocks())
+            rows = write_rows(rows_dir, blocks())
         if not self._copies:
             return Examples(rows, labels, unjudged)
         has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0

@@ -24,9 +24,9 @@ from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.margin.solve import solve
-from textcat.model.kept import kept_examples, title_of, what_to_keep
-from textcat.model.known import Known, without_texts
+from textcat.model.support import checked_keep_support, support_documents, title_of
 from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
 from textcat.training.examples import CountedCorpus, Examples
@@ -58,8 +58,9 @@ def train(
     recipe: Recipe | None = None,
     *,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
 ) -> Tagger:
     """Train a tagger on the training documents of a corpus.
@@ -68,17 +69,19 @@ def train(
     ----------
     corpus : Corpus
     recipe : Recipe, optional
-        By default that of the command line: `short` for texts of less than 300 characters on average, `subjects` from
-        1,000 topics on, otherwise `best`.
+        By default that of the command line: `short-texts` for texts of less than 300 characters on average,
+        `many-topics` from 1,000 topics on, otherwise `default`.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
-    store : path, optional
+    rows_dir : path, optional
         Folder to keep rows in, instead of in memory. The result is the same to the bit.
-    keep : {"none", "documents", "texts", "counts", "documents,counts", "texts,counts"}, optional
-        What the tagger keeps of the training documents that its weights are sums of, to explain topics by:
-        "documents", their ids, titles and rows; "texts", their texts, too. The default is "documents" for up to 20,000
-        training documents, if there is neither a shortlist nor a store, and otherwise "none"; with a shortlist neither
-        can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
+    keep_support : {"none", "ids", "texts"}, optional
+        What the tagger keeps of support documents, the training documents that its weights are sums of, to explain
+        topics by: "ids", their ids, titles and rows; "texts", their texts, too. The default is "ids" for up to 20,000
+        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none", which a shortlist
+        needs.
+    updatable : bool, default=False
+        Keep the training counts, those of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
         Times the work, and draws its progress.
 
@@ -93,7 +96,9 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return train_and_measure(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
+    return train_and_measure(
+        corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep_support=keep_support, updatable=updatable, stages=stages
+    )[0]
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -120,8 +125,9 @@ def train_and_evaluate(
     *,
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
@@ -141,11 +147,19 @@ def train_and_evaluate(
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
-    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
-    tagger, measured = train_and_measure(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
-    if tagger.known is not None:
+    options: dict[str, Any] = {
+        "n_jobs": n_jobs,
+        "rows_dir": rows_dir,
+        "stages": stages,
+        "counted": counted,
+        "bands": bands,
+        "keep_support": keep_support,
+        "updatable": updatable,
+    }
+    tagger, measured = train_and_measure(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
-        tagger.known = replace(tagger.known, bands=spec, is_measured=True)
+        tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
@@ -168,9 +182,10 @@ def train_and_measure(
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None,
+    rows_dir: str | os.PathLike[str] | None,
     stages: Stages | None,
-    keep: str | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> tuple[Tagger, Any]:
@@ -187,19 +202,20 @@ def train_and_measure(
                 f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
             )
         raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
-    if store is not None:
-        check_target(store)
-    keep, learns_on = _kept(corpus, recipe, keep, store)
+    if rows_dir is not None:
+        check_target(rows_dir)
+    keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
-    named, without = _named(corpus, recipe, keep), without_texts(corpus, keep) if learns_on else None
+    named = _named(corpus, recipe, keep_support)
+    without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     stages = stages or Stages()
     release_memory()
     features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
     try:
-        if counted is None or not counted.serves(recipe) or (learns_on and counted.kept is None):
+        if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with stages.stage("tokens to rows", len(corpus.train)) as advance:
-                options: dict[str, Any] = {"keep_texts": keep_texts, "keep": learns_on}
+                options: dict[str, Any] = {"keep_texts": keep_texts, "updatable": updatable}
                 counted = CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
@@ -211,24 +227,28 @@ def train_and_measure(
             )
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
+        of_documents, training_counts = counted.document_counts, None
+        if without is not None and of_documents is not None:
+            training_counts = TrainingCounts(without, of_documents, keep_support)
         measured = None
         release_memory()
         if n_folds and recipe.shortlist:
             part = hold_out_sample(corpus, seed=0)
             with stages.stage("held-out sample", len(corpus.topics)) as advance:
-                first, new = train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
+                first, new = train_without(counted, recipe, part, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance)
                 relevant = counted.labels[part.held_out]
                 measured = first.measure_rows(new, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE)
                 del first, new
         elif n_folds:
             with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-                measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
+                measured = _out_of_fold_scores(
+                    counted, recipe, n_folds, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance
+                )
         n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
-        with stages.stage("tokens to rows", None if store is None else n_rows) as advance:
+        with stages.stage("tokens to rows", None if rows_dir is None else n_rows) as advance:
             shortlisted = recipe.shortlist > 0
             counted.fit(features)
-            examples = counted.examples(features, store=store, left_out=not shortlisted, advance=advance)
+            examples = counted.examples(features, rows_dir=rows_dir, left_out=not shortlisted, advance=advance)
             labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
             if not n_folds:
                 measured = counted.test_rows(features)
@@ -242,7 +262,7 @@ def train_and_measure(
             "recipe": recipe.as_dict(),
             "corpus": corpus.name,
             "origin": corpus.origin,
-            "known": known,
+            "training_counts": training_counts,
         }
         if described is not None:
             with stages.stage("train topics", len(corpus.topics)) as advance:
@@ -270,7 +290,7 @@ def train_and_measure(
             del scores
     n_features = examples.rows.shape[1]
     units = _units(learner.solutions_, learner.intercept_.dtype)
-    kept = kept_examples(examples.rows, learner.solutions_, units, named) if named else None
+    support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
     del examples, named
     release_memory()
     weights = _weights(learner.solutions_, n_features, units)
@@ -281,32 +301,34 @@ def train_and_measure(
         thresholds=thresholds,
         calibration=calibration,
         facts=learner.facts(),
-        kept=kept,
+        support=support,
         **of_corpus,
     )
     return tagger, measured
 
 
-def _kept(corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None) -> tuple[str, bool]:
-    """Return what is kept of training documents to explain by, and whether counts are kept to learn on by."""
-    keep, learns_on = what_to_keep(keep)
-    if keep is None:  # what would make a model much larger is kept only for those who ask for it
+def _kept_support(
+    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
+) -> str:
+    """Return what explanations keep of support documents."""
+    kept = checked_keep_support(keep_support)
+    if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= _N_KEPT
-        keep = "documents" if few and store is None and not recipe.shortlist else "none"
-    if recipe.shortlist and keep != "none":
+        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
+    if recipe.shortlist and kept != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
-            f"no training documents can be kept with it, so keep 'none', not {keep!r}."
+            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
         )
-    return keep, learns_on
+    return kept
 
 
-def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[tuple[str, str, dict[str, str] | None]]:
     """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
-    if keep == "none":
+    if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
-    texts = keep == "texts"
+    texts = keep_support == "texts"
     return [(each.id, title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
 
 
@@ -337,16 +359,16 @@ def train_without(
     part: HoldOut,
     *,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist on a part of the documents; return it, and its rows of those held out.
 
-    Rows are kept beside the folder `store`, until they are not needed any more, or in memory.
+    Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
     """
     features, n_documents = counts.fit(recipe.make_features(), part.trained), len(part.trained)
-    with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-        examples = counts.examples(features, part.trained, store=folder and Path(folder, "rows"), left_out=False)
+    with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+        examples = counts.examples(features, part.trained, rows_dir=folder and Path(folder, "rows"), left_out=False)
         _check_terms(examples, recipe, n_documents)
         parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
         del examples
@@ -470,13 +492,13 @@ def _out_of_fold_scores(
     n_folds: int,
     *,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
     """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
 
-    There are at most as many folds as documents; rows are kept beside the folder `store`, until they are not needed any
-    more, or in memory. Of a topic's weights nothing is kept but the scores by them.
+    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
+    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
     """
     labels = counts.labels
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
@@ -486,8 +508,8 @@ def _out_of_fold_scores(
         if not len(trained):
             continue
         features = counts.fit(recipe.make_features(), trained)
-        with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-            rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
+        with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder and Path(folder, "rows"))
             if not rows.shape[1]:
                 continue
             new = counts.rows_of_counts(features, held_out)

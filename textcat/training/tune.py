@@ -204,8 +204,8 @@ def run_trials(
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
     if corpus.unjudged(corpus.train) is not None:
         raise TextcatError(
-            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
-            "recipes are compared on documents that were judged for all: leave the field out, or such documents."
+            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'labelled_for'), "
+            "and recipes are compared on documents that were judged for all: leave the field out, or such documents."
         )
     if folder is not None and folder.exists() and not folder.is_dir():
         raise TextcatError(f"{folder} is a file: name a folder for the results.")
@@ -322,7 +322,7 @@ def _figures(measured: TopEvaluation) -> dict[str, dict[str, float]]:
 def to_toml(recipe: Recipe) -> str:
     """Write a recipe as the file that `read_recipe` reads."""
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
-    for section in (*_SECTIONS, "tags"):
+    for section in (*_SECTIONS, "ranker", "tags"):
         if settings := getattr(recipe, section):
             lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"
