@@ -443,8 +443,20 @@ def test_all_routes_are_described(service):
             assert {"401", "403", "421", "500"} <= operation["responses"].keys(), path
 
 
-def test_the_longest_name_of_a_topic_is_that_of_sessions():
-    from textcat.serving import teaching_schemas
-    from textcat.teaching import judgements
+def test_the_longest_name_of_a_topic_is_that_of_sessions(service):
+    from textcat.teaching.judgements import LONGEST_NAME
 
-    assert teaching_schemas.LONGEST_NAME == judgements.LONGEST_NAME
+    assert post(service, "/topics", topic="a" * LONGEST_NAME).status_code == 200
+    assert_problem(post(service, "/topics", topic="a" * (LONGEST_NAME + 1)), 422, "topic")
+
+
+def test_a_route_is_a_function_that_can_be_called_alone(session):
+    from types import SimpleNamespace
+
+    from textcat.serving import teaching
+    from textcat.serving.teaching_schemas import OfTopic, QuestionQuery
+
+    call = SimpleNamespace(app=SimpleNamespace(session=session), key="")
+    asked = teaching.question(QuestionQuery(topic="wheat"), call)["question"]
+    assert asked["position"] == session.next("wheat").position
+    assert teaching.agreement(OfTopic(topic="wheat"), call)["documents"] == 0

@@ -59,33 +59,6 @@ def serve(
         raise BadParameter(f"--workers is {workers}; give 1 or more, or -1 for one per core")
     if log not in ("requests", "events"):
         raise BadParameter(f"--log is {log!r}; give 'requests' or 'events'")
-    ended = _server(
-        models,
-        host,
-        port,
-        workers,
-        keys,
-        tuple(cors or ()),
-        vocabulary,
-        (max_bytes, max_documents, seconds, concurrent, rate),
-        log,
-    )
-    if ended == signal.SIGINT:
-        raise Interrupted("running requests were answered")
-    typer.echo("textcat: stopped; running requests were answered.", err=True)
-
-
-def _server(
-    models: list[str],
-    host: str,
-    port: int,
-    workers: int,
-    keys: Path | None,
-    origins: tuple[str, ...],
-    vocabulary: Path | None,
-    limits: tuple[int, int, float, int, float],
-    log: str,
-) -> int:
     try:
         import fastapi  # noqa: F401
 
@@ -96,15 +69,25 @@ def _server(
     from textcat.serving.http.processes import cores
     from textcat.serving.store import named_folders
 
-    named_keys = read_keys(keys, host, "use the server without a key")
-    n = cores() if workers == -1 else workers
-    server = Server(named_folders(models), host, port, n, Limits(*limits), named_keys, origins, _labels_of(vocabulary))
-    server.log_requests = log == "requests"
+    server = Server(
+        named_folders(models),
+        host,
+        port,
+        cores() if workers == -1 else workers,
+        Limits(max_bytes, max_documents, seconds, concurrent, rate),
+        read_keys(keys, host, "use the server without a key"),
+        tuple(cors or ()),
+        _labels_of(vocabulary),
+        log == "requests",
+    )
 
-    def announce(url: str, n: int) -> None:
-        typer.echo(f"textcat: serving {', '.join(server.folders)} at {url} by {n} processes; Ctrl-C stops.", err=True)
+    def announce(url: str) -> None:
+        names, n = ", ".join(server.folders), server.workers
+        typer.echo(f"textcat: serving {names} at {url} by {n} processes; Ctrl-C stops.", err=True)
 
-    return server.run(announce)
+    if server.run(announce) == signal.SIGINT:
+        raise Interrupted("running requests were answered")
+    typer.echo("textcat: stopped; running requests were answered.", err=True)
 
 
 def read_keys(path: Path | None, host: str, action: str) -> "Keys":

@@ -34,7 +34,7 @@ class Server:
     log_requests: bool = True
     stop_seconds: float = 30.0  # for requests that run when the server is to stop
 
-    def run(self, on_start: Callable[[str, int], object] = lambda url, n: None) -> int:
+    def run(self, on_start: Callable[[str], object] = lambda url: None) -> int:
         """Serve until a signal ends it; return the signal's number."""
         if self.workers > 1 and not hasattr(os, "fork"):
             raise TextcatError(f"This system cannot share a socket among {self.workers} processes: give --workers 1.")
@@ -42,7 +42,7 @@ class Server:
         store.load()
         rates = Rates(self.limits.rate) if self.limits.rate else None  # of all processes together
         with listen(self.host, self.port) as listener:
-            on_start(url_of(listener), self.workers)
+            on_start(url_of(listener))
             return run_processes(lambda: self._service(store, rates), listener, self.workers, self.stop_seconds)
 
     def _service(self, store: Store, rates: Rates | None) -> Service:

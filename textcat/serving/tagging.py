@@ -58,7 +58,7 @@ class Service(Application):
     check_seconds : float
         Seconds between looks at the folders, for replaced models.
     **options
-        Options of `Application`: limits, keys, origins, log, rates.
+        Options of `Front`: limits, keys, origins, log, rates.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class Service(Application):
         groups = (routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
         self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
-        store.on_batch = self.metrics.batches.observe
+        store.on_batch = self.front.metrics.batches.observe
         store.on_load = self._on_load
 
     def _on_load(self, name: str, outcome: str, what: str) -> None:
-        self.metrics.loaded(name, outcome)
-        self.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
+        self.front.metrics.loaded(name, outcome)
+        self.front.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
 
     async def background(self) -> None:
         """Look at the folders of the models again and again."""
@@ -80,7 +80,7 @@ class Service(Application):
             try:
                 await self.store.check()
             except Exception as error:
-                self.log.write("error", error=repr(error))
+                self.front.log.write("error", error=repr(error))
             await asyncio.sleep(self._seconds)
 
 

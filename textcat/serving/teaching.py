@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import ipaddress
 import tempfile
 import threading
@@ -79,13 +78,13 @@ class Teaching(Application):
     hosts : tuple of str
         Host names that requests may use, besides addresses and `localhost`.
     **options
-        Options of `Application`: limits, keys, log. With keys, a key's name is the person.
+        Options of `Front`: limits, keys, log. With keys, a key's name is the person.
     """
 
     def __init__(
         self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
     ) -> None:
-        groups, check = (changing, reading), _Guard(hosts, session.tag).check
+        groups, check = (changing, reading, downloads), _Guard(hosts, session.tag).check
         super().__init__("textcat teach", _ABOUT, Metrics(), groups, "teach.html", check=check, **options)
         self.session, self.queues = session, queues
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
@@ -220,15 +219,13 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
 
 
 class _ReadingRoute(LeanRoute):
-    """A route whose function is called while others change the session; one that is asynchronous sees to it itself."""
+    """A route whose function is called while others change the session."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        if inspect.iscoroutinefunction(self.endpoint):
-            return await super().result(call, arguments)
         return await call.app.read(self.endpoint, **arguments)
 
 
-reading = router("teach", _ReadingRoute)
+reading, downloads = router("teach", _ReadingRoute), router("teach")
 
 
 @reading.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
@@ -382,7 +379,7 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
     return _answer(s.QueueAnswer, listed, documents=rows)
 
 
-@reading.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
+@downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
 async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
     """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
     name, kind = _EXPORTS[query.what]

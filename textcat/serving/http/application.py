@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,6 @@ from fastapi import APIRouter, FastAPI
 
 import textcat
 from textcat.serving.http.front import Call, Front
-from textcat.serving.http.keys import Keys
-from textcat.serving.http.limits import Limits, Rates
-from textcat.serving.http.log import Log
 from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import ProblemAnswer, router
@@ -46,34 +43,12 @@ class Application(FastAPI):
         The routes.
     first_page : str
         The file of the page that is served at ``/``.
-    limits : Limits, optional
-        Limits of a request.
-    keys : Keys, optional
-        The keys that clients may use; without any, no key is needed.
-    origins : tuple of str
-        Origins whose pages may send requests.
-    log : Log, optional
-        By default lines of JSON on standard output.
-    rates : Rates, optional
-        Number of requests of each client, shared by several processes.
-    check : function of Call, optional
-        Raises a Problem for requests that are not to be answered.
+    **options
+        Options of `Front`: limits, keys, origins, log, rates, check.
     """
 
     def __init__(
-        self,
-        title: str,
-        about: str,
-        metrics: Metrics,
-        groups: Sequence[APIRouter],
-        first_page: str,
-        *,
-        limits: Limits | None = None,
-        keys: Keys | None = None,
-        origins: tuple[str, ...] = (),
-        log: Log | None = None,
-        rates: Rates | None = None,
-        check: Callable[[Call], None] | None = None,
+        self, title: str, about: str, metrics: Metrics, groups: Sequence[APIRouter], first_page: str, **options: Any
     ) -> None:
         super().__init__(
             title=title,
@@ -86,23 +61,13 @@ class Application(FastAPI):
         )
         for group in (*groups, site):
             self.router.routes.extend(group.routes)  # include_router would put a look-up of its own before each
-        self.limits, self.metrics, self.log = limits or Limits(), metrics, log or Log()
-        self._keys, self._origins, self._rates, self._check = keys or Keys(), origins, rates, check
+        self.front = Front(self.router, metrics, **options)
         self.first_page, self._page = first_page, _read_page()
         self._description = b""
 
     def build_middleware_stack(self) -> ASGIApp:
         """Return the middleware of all requests, in place of FastAPI's."""
-        return Front(
-            self.router,
-            self.metrics,
-            self.log,
-            self.limits,
-            self._keys,
-            self._origins,
-            self._rates,
-            self._check,
-        )
+        return self.front
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end."""
@@ -132,7 +97,7 @@ class Application(FastAPI):
         for operation in (operation for path in schema["paths"].values() for operation in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]
-        if self._keys:
+        if self.front.keys:
             schema["components"]["securitySchemes"] = {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -172,7 +137,7 @@ site = router("site")
 @site.get("/metrics", include_in_schema=False)
 async def metrics(call: Call) -> None:
     """Answer with all counts, for Prometheus."""
-    await call.answer(call.app.metrics.text(), kind=b"text/plain; version=0.0.4; charset=utf-8")
+    await call.answer(call.front.metrics.text(), kind=b"text/plain; version=0.0.4; charset=utf-8")
 
 
 @site.get("/openapi.json", include_in_schema=False)

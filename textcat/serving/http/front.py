@@ -167,23 +167,42 @@ _numbers = itertools.count(1)
 
 
 class Front:
-    """An ASGI application around the routes."""
+    """An ASGI application around the routes.
+
+    Parameters
+    ----------
+    routes : ASGI application
+    metrics : Metrics
+    limits : Limits, optional
+        Limits of a request.
+    keys : Keys, optional
+        The keys that clients may use; without any, no key is needed.
+    origins : tuple of str
+        Origins whose pages may send requests.
+    log : Log, optional
+        By default lines of JSON on standard output.
+    rates : Rates, optional
+        Number of requests of each client, shared by several processes.
+    check : function of Call, optional
+        Raises a Problem for requests that are not to be answered.
+    """
 
     def __init__(
         self,
         routes: ASGIApp,
         metrics: Metrics,
-        log: Log,
-        limits: Limits,
-        keys: Keys,
+        *,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
         origins: tuple[str, ...] = (),
+        log: Log | None = None,
         rates: Rates | None = None,
-        check: Callable[[Call], None] | None = None,
+        check: Callable[[Call], object] = lambda call: None,
     ) -> None:
-        self._check = check
-        self._routes, self._metrics, self.log, self.limits, self._keys = routes, metrics, log, limits, keys
+        self._routes, self.metrics, self._check = routes, metrics, check
+        self.limits, self.keys, self.log = limits or Limits(), keys or Keys(), log or Log()
         self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
-        self._rates = rates or (Rates(limits.rate) if limits.rate else None)
+        self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -191,7 +210,7 @@ class Front:
         scope["textcat"] = call
         call.wait()
         self.running += 1
-        self._metrics.running.inc()
+        self.metrics.running.inc()
         try:
             try:
                 if not (self.origins and await self._preflight(call)):
@@ -215,17 +234,16 @@ class Front:
         finally:
             call.timer.cancel()
             self.running -= 1
-            self._metrics.running.dec()
+            self.metrics.running.dec()
             self._count(call)
 
     def _admit(self, call: Call) -> None:
         """Raise a Problem if the request needs a key that it does not have, or is one too many."""
-        if self._check is not None:
-            self._check(call)
+        self._check(call)
         path: str = call.scope["path"]
         if path.startswith(_OPEN) or path in _OPEN_PATHS:
             return
-        if self._keys:
+        if self.keys:
             self._check_key(call)
         if self.running > self.limits.concurrent:
             sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
@@ -243,7 +261,7 @@ class Front:
         kind, _, key = call.head.get(b"authorization", b"").partition(b" ")
         if kind.lower() != b"bearer":
             key = call.head.get(b"x-api-key", b"")
-        call.key = self._keys.name_of(key.strip()) or ""
+        call.key = self.keys.name_of(key.strip()) or ""
         if not call.key:
             needed = "A key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY."
             unknown = "The key is unknown: use one from the server's file of keys."
@@ -264,9 +282,9 @@ class Front:
 
     def _count(self, call: Call) -> None:
         seconds = time.perf_counter() - call.started
-        self._metrics.count(call.scope["method"], call.route, call.status, seconds)
+        self.metrics.count(call.scope["method"], call.route, call.status, seconds)
         if call.documents:
-            self._metrics.documents(call.model, call.documents)
+            self.metrics.documents(call.model, call.documents)
         if self.log.requests:
             fields: dict[str, Any] = {"key": call.key} if call.key else {}
             if call.model:

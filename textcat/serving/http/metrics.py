@@ -11,16 +11,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-Versions: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
+Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which the processes' counts lie, if there are several
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-class Metrics:
+class Metrics(Collector):
     """The counts of a server, or of one of its processes; `versions` returns the names and versions of its models."""
 
-    def __init__(self, versions: Versions | None = None) -> None:
+    def __init__(self, versions: Versions = list) -> None:
         self._registry, self._versions = CollectorRegistry(), versions
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
@@ -68,22 +68,14 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
         models = CollectorRegistry()
-        if self._versions is not None:
-            models.register(_Models(self._versions))
+        models.register(self)
         return generate_latest(registry) + generate_latest(models)
 
-
-class _Models(Collector):
-    """The models of the process that answers; the other processes load a new model within seconds."""
-
-    def __init__(self, versions: Versions) -> None:
-        self._versions = versions
-
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield a gauge of 1 for each model."""
-        family = GaugeMetricFamily(
-            "textcat_model_info", "The served models and their versions.", labels=("model", "version")
-        )
-        for name_and_version in self._versions():
-            family.add_metric(name_and_version, 1)
-        yield family
+        """Yield the models of the process that answers; the other processes load a new model within seconds."""
+        if versions := self._versions():
+            labels = ("model", "version")
+            family = GaugeMetricFamily("textcat_model_info", "The served models and their versions.", labels=labels)
+            for name_and_version in versions:
+                family.add_metric(name_and_version, 1)
+            yield family

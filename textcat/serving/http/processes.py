@@ -128,7 +128,7 @@ def run_processes(make: Callable[[], Application], listener: socket.socket, n: i
 def _run(service: Application, listener: socket.socket, stop_seconds: float, *, alone: bool) -> int:
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    _Protocol.limits = service.limits
+    _Protocol.limits = service.front.limits
     config = uvicorn.Config(
         service,
         http=_Protocol,
