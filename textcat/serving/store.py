@@ -44,19 +44,7 @@ class Served:
         self.quality = {row.topic: row for row in rows}
 
     def answer(self, key: str, value: Any) -> bytes:
-        """Return the JSON of an answer with one entry besides the model's name and version.
-
-        Parameters
-        ----------
-        key : str
-            The entry's name.
-        value : object
-            The entry's value, which orjson can write.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return the JSON of an answer that has one entry besides the model's name and version."""
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:

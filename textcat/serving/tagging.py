@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any
 
-import orjson
 from fastapi import Query
 from pydantic import TypeAdapter, ValidationError
 
@@ -167,14 +166,13 @@ class _Stream:
             if not more:
                 lines, rest = [*lines, rest], b""
             if len(rest) > self._limit:
-                await call.write(
-                    orjson.dumps({"error": f"A line has more than {self._limit:,} bytes: send shorter lines."}) + b"\n"
-                )
+                problem = f"A line has more than {self._limit:,} bytes: send shorter lines."
+                await call.write(json_bytes({"error": problem}) + b"\n")
                 break
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
                 await call.write(await self._tagged(part), more=True)
-                call.wait()  # a stream may last, as long as it goes on
+                call.restart_timer()  # a stream may last, as long as it goes on
         await call.write(b"")
 
     async def _tagged(self, lines: list[bytes]) -> bytes:

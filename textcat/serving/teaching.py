@@ -75,10 +75,11 @@ class Teaching(Application):
     ----------
     session : Session
     queues : sequence of Queue
+        Lists of documents to review.
     hosts : tuple of str
         Host names that requests may use, besides addresses and `localhost`.
     **options
-        Options of `Front`: limits, keys, log. With keys, a key's name is the person.
+        Options of `Front`: limits, keys, log. With keys, the name of a person's key counts as the person.
     """
 
     def __init__(
@@ -385,7 +386,7 @@ async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
     name, kind = _EXPORTS[query.what]
     making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, query.topic))
     while not making.done():
-        call.wait()
+        call.restart_timer()
         await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.seconds / 2))
     await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
 
@@ -492,32 +493,10 @@ def serve(
     log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
-    """Serve a session until a signal ends it.
+    """Serve a session until a signal ends it; return the signal's number.
 
-    Parameters
-    ----------
-    session : Session
-    host : str
-        Address to listen on.
-    port : int
-        0: any free port.
-    queues : sequence of Queue
-    open_browser : bool
-        Whether to open the page in a browser.
-    path : str
-        Appended to the page's address in the browser, such as ``#view=topics``.
-    keys : Keys, optional
-        The keys that clients may use; a key's name is then the person.
-    limits : Limits, optional
-    log_requests : bool
-        Whether a line is written for each request.
-    on_start : function of str
-        Is called with the address of the page.
-
-    Returns
-    -------
-    int
-        The signal's number.
+    `queues`, `keys` and `limits` are those of `Teaching`; port 0 stands for any free port. `on_start` is called with
+    the address of the page. The browser opens it with `path` appended, such as ``#view=topics``.
     """
     service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))
     try:

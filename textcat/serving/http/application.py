@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from textcat.serving.http.problems import Problem
 from textcat.serving.http.routes import ProblemAnswer, router
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
 _PAGE_TYPES = {
     ".html": b"text/html; charset=utf-8",
@@ -54,6 +55,7 @@ class Application(FastAPI):
             title=title,
             version=textcat.__version__,
             description=about,
+            lifespan=self._with_background,
             openapi_url=None,
             docs_url=None,
             redoc_url=None,
@@ -69,20 +71,11 @@ class Application(FastAPI):
         """Return the middleware of all requests, in place of FastAPI's."""
         return self.front
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or begin and end."""
-        if scope["type"] == "http":
-            await super().__call__(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        background = asyncio.create_task(self.background())
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        background.cancel()
-        await send({"type": "lifespan.shutdown.complete"})
+    @asynccontextmanager
+    async def _with_background(self, _: FastAPI) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.background())
+        yield
+        task.cancel()
 
     async def background(self) -> None:
         """Run the background tasks of the server."""

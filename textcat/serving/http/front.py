@@ -49,7 +49,7 @@ class Call(Request):
             self.id = b"%b-%x-%x" % (_PREFIX.encode(), os.getpid(), next(_numbers))
         self.route, self.status, self.bytes_in, self.bytes_out, self.documents = "other", 0, 0, 0, 0
         self.model = self.version = self.key = ""
-        self.expired = self.read = self.ended = False
+        self.expired = self.read = False
         self._held = 0
         self.timer: Any = None
 
@@ -137,7 +137,6 @@ class Call(Request):
         """Send the body of the answer, or a part of it."""
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
-        self.ended = not more
 
     async def answer(
         self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None
@@ -149,8 +148,8 @@ class Call(Request):
         await self.begin(status, head)
         await self.write(b"" if self.scope["method"] == "HEAD" else body)
 
-    def wait(self) -> None:
-        """Give the request its seconds, from now on."""
+    def restart_timer(self) -> None:
+        """Count the seconds of the request from now on."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(
@@ -167,7 +166,7 @@ _numbers = itertools.count(1)
 
 
 class Front:
-    """An ASGI application around the routes.
+    """The ASGI application around the routes.
 
     Parameters
     ----------
@@ -183,8 +182,8 @@ class Front:
         By default lines of JSON on standard output.
     rates : Rates, optional
         Number of requests of each client, shared by several processes.
-    check : function of Call, optional
-        Raises a Problem for requests that are not to be answered.
+    check : function of Call
+        Raises a Problem for a request that must not be answered.
     """
 
     def __init__(
@@ -205,10 +204,13 @@ class Front:
         self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request; let the routes begin and end."""
+        if scope["type"] == "lifespan":
+            await self._routes(scope, receive, send)
+            return
         call = Call(scope, receive, send, self)
         scope["textcat"] = call
-        call.wait()
+        call.restart_timer()
         self.running += 1
         self.metrics.running.inc()
         try:

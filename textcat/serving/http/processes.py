@@ -45,18 +45,7 @@ _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # its name for the folder of the processes
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Parameters
-    ----------
-    host : str
-    port : int
-        0: any free port.
-
-    Returns
-    -------
-    socket
-    """
+    """Return a listening socket; port 0 stands for any free port."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -74,40 +63,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0) -> int:
-    """Serve in this process alone, until a signal ends it.
-
-    Parameters
-    ----------
-    service : Application
-    listener : socket
-    stop_seconds : float
-        Seconds that running requests get to end when the server stops.
-
-    Returns
-    -------
-    int
-        The signal's number.
-    """
+    """Serve in this process alone, until a signal ends it; return the signal's number."""
     return _run(service, listener, stop_seconds, alone=True)
 
 
 def run_processes(make: Callable[[], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
-    """Serve in several processes that share a socket, until a signal ends them.
+    """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
 
-    Parameters
-    ----------
-    make : function
-        Is called in each process, and returns its application.
-    listener : socket
-    n : int
-        How many processes; where processes cannot be forked, this process serves alone.
-    stop_seconds : float
-        Seconds that running requests get to end when the server stops.
-
-    Returns
-    -------
-    int
-        The signal's number.
+    Each process calls `make` for its application. Where processes cannot be forked, this one serves alone. Requests
+    that are running have `stop_seconds` to end.
     """
     shared = tempfile.mkdtemp(prefix="textcat-serve-")
     os.environ[_SHARED] = shared  # before prometheus_client is imported
@@ -153,7 +117,7 @@ def _run(service: Application, listener: socket.socket, stop_seconds: float, *, 
 
 
 class _Acceptor:
-    """Accepts connections from the socket; a process that has more than another lets the other accept first."""
+    """Accept connections from the socket; a process that has more than another lets the other accept first."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
