@@ -48,10 +48,7 @@ def serve(
     requests end.
     """
     if new_key:
-        from textcat.serving.http.keys import new_key as make_key
-
-        key, line = make_key(new_key)
-        typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
+        _print_new_key(new_key)
         return
     if not models:
         raise BadParameter("name the folder of a model; `textcat train CORPUS --out FOLDER` makes one")
@@ -88,6 +85,13 @@ def serve(
     if server.run(announce) == signal.SIGINT:
         raise Interrupted("running requests were answered")
     typer.echo("textcat: stopped; running requests were answered.", err=True)
+
+
+def _print_new_key(name: str) -> None:
+    from textcat.serving.http.keys import new_key
+
+    key, line = new_key(name)
+    typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
 
 
 def read_keys(path: Path | None, host: str, action: str) -> "Keys":

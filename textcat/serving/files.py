@@ -49,10 +49,10 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
                 await asyncio.shield(process.wait())
     if process.returncode != 0 or not answer:
         raise Problem(422, "The file cannot be read: it is damaged, or takes more memory than there is for one.")
-    found = orjson.loads(answer)
-    if "error" in found:
-        raise Problem(422, found["error"])
-    return dict(found["zones"])
+    result = orjson.loads(answer)
+    if "error" in result:
+        raise Problem(422, result["error"])
+    return dict(result["zones"])
 
 
 def main() -> None:

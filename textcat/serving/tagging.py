@@ -155,15 +155,15 @@ class _Stream:
         if call.head.get(b"content-encoding", b"identity") != b"identity":
             raise Problem(415, "The stream has a content encoding: send it uncompressed.")
         await call.begin(200, [(b"content-type", _NDJSON)])
-        more = True
-        while more:
+        more_body = True
+        while more_body:
             try:
                 message = await call.next_message()
             except ClientGoneError:
                 return
-            more = bool(message.get("more_body"))
+            more_body = bool(message.get("more_body"))
             *lines, rest = (rest + message.get("body", b"")).split(b"\n")
-            if not more:
+            if not more_body:
                 lines, rest = [*lines, rest], b""
             if len(rest) > self._limit:
                 problem = f"A line has more than {self._limit:,} bytes: send shorter lines."
@@ -171,7 +171,7 @@ class _Stream:
                 break
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
-                await call.write(await self._tagged(part), more=True)
+                await call.write(await self._tagged(part), more_body=True)
                 call.restart_timer()  # a stream may last, as long as it goes on
         await call.write(b"")
 

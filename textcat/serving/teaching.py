@@ -327,14 +327,14 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
     _check(session, query.topic)
     state = session.progress(query.topic, target=query.target, confidence=query.confidence)
     n = len(state.curve)
-    places = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
+    points = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
     return _answer(
         s.ProgressAnswer,
         state,
         documents=state.n_documents,
         counts=_counts(state),
         open=state.n_groups - state.yes - state.no,
-        curve=[(0, 0), *((place + 1, state.curve[place]) for place in places)],
+        curve=[(0, 0), *((i + 1, state.curve[i]) for i in points)],
         target=query.target,
         confidence=query.confidence,
         estimate=_estimate(state.estimate),

@@ -133,10 +133,10 @@ class Call(Request):
             headers.append((b"connection", b"close"))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
-    async def write(self, body: bytes, *, more: bool = False) -> None:
+    async def write(self, body: bytes, *, more_body: bool = False) -> None:
         """Send the body of the answer, or a part of it."""
         self.bytes_out += len(body)
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        await self._send({"type": "http.response.body", "body": body, "more_body": more_body})
 
     async def answer(
         self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None

@@ -46,11 +46,11 @@ class Keys:
 
     def name_of(self, key: bytes) -> str | None:
         """Return whose key it is, or None; the time it takes does not depend on the key."""
-        digest, found = hashlib.sha256(key).digest(), None
-        for name, known in self._sums:
-            if hmac.compare_digest(digest, known):
-                found = name
-        return found
+        key_sum, owner = hashlib.sha256(key).digest(), None
+        for name, named_sum in self._sums:
+            if hmac.compare_digest(key_sum, named_sum):
+                owner = name
+        return owner
 
 
 def new_key(name: str) -> tuple[str, str]:

@@ -77,9 +77,9 @@ def run_processes(make: Callable[[], Application], listener: socket.socket, n: i
     os.environ[_SHARED] = shared  # before prometheus_client is imported
     shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # the connections of each process
 
-    def work(place: int) -> int:
-        shares[place] = 0
-        _Protocol.shares, _Protocol.place = shares, place
+    def work(slot: int) -> int:
+        shares[slot] = 0
+        _Protocol.shares, _Protocol.slot = shares, slot
         return _run(make(), listener, stop_seconds, alone=not hasattr(os, "fork"))
 
     try:
@@ -134,8 +134,8 @@ class _Acceptor:
         self._loop.call_later(seconds, self._listen)
 
     def _accept(self) -> None:
-        shares, place = _Protocol.shares, _Protocol.place
-        if shares[place] > shares.min() and not self._has_waited:
+        shares, slot = _Protocol.shares, _Protocol.slot
+        if shares[slot] > shares.min() and not self._has_waited:
             self._has_waited = True
             self._pause(_WAIT)
             return
@@ -148,7 +148,7 @@ class _Acceptor:
             self._pause(0.1)
             return
         connection.setblocking(False)
-        shares[place] += 1
+        shares[slot] += 1
         task = self._loop.create_task(self._connect(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -157,7 +157,7 @@ class _Acceptor:
         try:
             await self._loop.connect_accepted_socket(self._make_protocol, connection)
         except OSError:
-            _Protocol.shares[_Protocol.place] -= 1
+            _Protocol.shares[_Protocol.slot] -= 1
             connection.close()
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ class _Protocol(HttpToolsProtocol):
 
     limits = Limits()
     shares = np.zeros(1, np.int64)
-    place = 0
+    slot = 0
     _timer: asyncio.TimerHandle | None = None
     _head = 0
     _in_head = True
@@ -222,7 +222,7 @@ class _Protocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.limits.seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.shares[self.place] -= 1
+        self.shares[self.slot] -= 1
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -275,7 +275,7 @@ class _Supervisor:
 
     def __init__(self, work: Callable[[int], object], n: int) -> None:
         self._work, self._n = work, n
-        self._started: dict[int, tuple[int, float]] = {}  # by process, its place among them, and when
+        self._started: dict[int, tuple[int, float]] = {}  # by process, its slot among them, and when
         self._stop = 0
         self._log = Log()
 
@@ -286,8 +286,8 @@ class _Supervisor:
         gc.collect()
         gc.freeze()
         try:
-            for place in range(self._n):
-                self._start(place)
+            for slot in range(self._n):
+                self._start(slot)
             self._wait()
         finally:
             for number, handler in before.items():
@@ -296,14 +296,14 @@ class _Supervisor:
             os.close(self._living)
         return self._stop
 
-    def _start(self, place: int) -> None:
+    def _start(self, slot: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         # A signal that came before the new process had its own handlers would be lost on this one's.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if process:
-            self._started[process] = place, time.monotonic()
+            self._started[process] = slot, time.monotonic()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             return
         code = 1
@@ -314,7 +314,7 @@ class _Supervisor:
             os.close(self._living)
             os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
             _end_with(self._alive)
-            self._work(place)
+            self._work(slot)
             code = 0
         except BaseException:
             self._log.write("error", error="A process of the server failed.", traceback=traceback.format_exc())
@@ -324,8 +324,8 @@ class _Supervisor:
     def _wait(self) -> None:
         while self._started:
             process, status = os.wait()
-            place, begun = self._started.pop(process, (None, 0.0))
-            if place is None or self._stop:
+            slot, begun = self._started.pop(process, (None, 0.0))
+            if slot is None or self._stop:
                 continue
             self._log.write("process_died", process=process, status=os.waitstatus_to_exitcode(status))
             with contextlib.suppress(ImportError, OSError):
@@ -335,7 +335,7 @@ class _Supervisor:
             if time.monotonic() - begun < _SHORT:
                 time.sleep(1)
             if not self._stop:
-                self._start(place)
+                self._start(slot)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self._stop = self._stop or number
