@@ -29,8 +29,8 @@ from textcat.evaluation.ranking import choose_bands, evaluate
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
+from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 from textcat.training.examples import CountedCorpus, Examples, examples_without
-from textcat.training.selection import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 

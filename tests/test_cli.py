@@ -183,7 +183,7 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     run("train", "newswire", "--out", "many")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     by_name = textcat.load("many")
-    assert by_name.recipe == textcat.read_recipe("many-topics").as_dict()
+    assert by_name.recipe == textcat.read_recipe("many-topics").complete().as_dict()
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.weights != alone.weights).nnz == 0
     run("train", "newswire", "--out", "default", "--recipe", "default")
@@ -199,12 +199,12 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert run.err == said.format("short-texts")
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
-    assert short.recipe == textcat.read_recipe("short-texts").as_dict()
+    assert short.recipe == textcat.read_recipe("short-texts").complete().as_dict()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
     assert run.err == said.format("short-texts-pam")
     asked_for = textcat.read_recipe("short-texts").changed("pam").with_settings(["tags.strategy=zero"])
-    assert textcat.load("other").recipe == asked_for.as_dict()
+    assert textcat.load("other").recipe == asked_for.complete().as_dict()
 
 
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):

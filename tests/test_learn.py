@@ -16,7 +16,7 @@ from test_cli import Run
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
@@ -439,7 +439,7 @@ def test_a_model_that_is_learning_is_left_alone(model):
 
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypatch):
-    from textcat.training import learn as module
+    from textcat.training import update as module
 
     def replaced(tagger, folder):
         before = json.loads((model / "manifest.json").read_bytes())
@@ -458,10 +458,10 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
     every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
     for way in range(len(FEATURES)):
         features = Recipe("one", **FEATURES[way]).make_features()
-        whole = DocumentCounts.of_documents(*features.count_all(every), np.arange(4))
+        whole = StoredCounts.of_documents(*features.count_all(every), np.arange(4))
         for chosen in ([0], [3, 1], [2, 0, 3]):
             fresh = Recipe("one", **FEATURES[way]).make_features()
-            alone = DocumentCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
+            alone = StoredCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
             joined = whole.select(np.array(chosen[:1]))
             for i in chosen[1:]:
                 joined = joined.extended(whole.select(np.array([i]))).select(np.arange(len(joined) + 1))

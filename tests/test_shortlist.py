@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.margin._primal import subset
 from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
 from textcat.model._shortlist import nearest, products_at, rows_by_topic
 from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.tagging._job import restrict_topics
+from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
-from textcat.training.train import hold_out_sample, train_and_evaluate
+from textcat.training.train import train_and_evaluate
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):

@@ -15,7 +15,7 @@ from textcat.corpus.cards import Card
 from textcat.evaluation.ranking import evaluate
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.selection import EXPECTED, Trial
+from textcat.training.cross_validation import EXPECTED, Trial
 
 
 def printed(function, *arguments, **options):

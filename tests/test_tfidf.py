@@ -21,10 +21,10 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from textcat.errors import TextcatError
+from textcat.features.columns import known_terms, ngram_names, space_hashes
+from textcat.features.rows import row_bytes
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, Tokens
-from textcat.features.vectorizer import Vectorizer, row_bytes
-from textcat.features.zones import ngram_names, space_hashes, vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -275,7 +275,7 @@ def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
 def test_rows_do_not_depend_on_the_block(monkeypatch):
     transformer = TfIdf(TOKENS).fit(TRAIN)
     whole = transformer.transform(NEW)
-    monkeypatch.setattr("textcat.features.vectorizer._DOCUMENTS_PER_BLOCK", 2)
+    monkeypatch.setattr("textcat.features.tfidf.DOCUMENTS_PER_BLOCK", 2)
     parts = transformer.transform(NEW)
     assert parts.has_sorted_indices
     assert (whole != parts).nnz == 0
@@ -300,18 +300,18 @@ def test_terms_that_can_have_no_column_take_no_counter():
 
 
 def test_names_are_read_in_every_way_there_is():
-    known = vocabulary_of(["a:b c d", "x", " "], 3, zone_terms=True)
+    known = known_terms(["a:b c d", "x", " "], 3, zone_terms=True)
     assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
     assert known.terms[-1] == " "
     counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
     names = ngram_names(counts, np.arange(len(known.ngrams)))
     assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
-    assert vocabulary_of(["a:b"], 1, zone_terms=False).terms == ["a:b", " "]
+    assert known_terms(["a:b"], 1, zone_terms=False).terms == ["a:b", " "]
 
 
 def test_pairs_of_words_are_read_as_other_names_are():
     names = ["a", "b c", "c", "c d", "b e", "a:b f"]
-    pairs, also = (vocabulary_of([*names, *more], 2, zone_terms=False) for more in ([], ["x y z"]))
+    pairs, also = (known_terms([*names, *more], 2, zone_terms=False) for more in ([], ["x y z"]))
     assert pairs.terms == [*also.terms[:-6], OTHER]
     np.testing.assert_array_equal(pairs.ngrams[:-1], also.ngrams[: len(pairs.ngrams) - 1])
     read = [[pairs.terms[i] for i in pair] for pair in pairs.ngrams]
@@ -322,7 +322,7 @@ def test_pairs_of_words_are_read_as_other_names_are():
 
 
 def test_names_that_cannot_be_encoded_are_read_as_others_are():
-    assert vocabulary_of(["\ud800", "a \ud800"], 2, zone_terms=False).terms == ["\ud800", "a \ud800", "a", OTHER]
+    assert known_terms(["\ud800", "a \ud800"], 2, zone_terms=False).terms == ["\ud800", "a \ud800", "a", OTHER]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():
@@ -366,7 +366,7 @@ def test_what_does_not_fit_together_is_not_restored(terms, more):
 def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
     fitted = TfIdf(TOKENS, ngrams=2, sublinear_tf=True).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    alone = Vectorizer.restore(*learnt, **fitted.get_params(deep=False))
+    alone = TfIdf.restore(*learnt, **fitted.get_params(deep=False))
     for each in (alone, pickle.loads(pickle.dumps(alone)), copy.deepcopy(alone)):
         assert (each.transform(NEW) != fitted.transform(NEW)).nnz == 0
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()

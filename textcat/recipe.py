@@ -12,7 +12,7 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.evaluation.top import MANY_TOPICS
 from textcat.folders import shipped
-from textcat.former_names import RECIPES
+from textcat.former_names import RECIPE_VERSION, RECIPES
 from textcat.settings import describe_type, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
@@ -265,10 +265,23 @@ class Recipe:
                 cls = self._class_of(section)
                 keyword, _ = _parameters_of(cls)[name]
                 default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
-            default = getattr(default, "__name__", default)  # of a type, as a recipe writes it
-            value = getattr(self, section).get(name, default)
+            # Of a type its name, as a recipe writes it.
+            default, value = (
+                getattr(one, "__name__", one) for one in (default, getattr(self, section).get(name, default))
+            )
             fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
         return fields
+
+    def complete(self) -> "Recipe":
+        """Return the recipe with a value for every field: where it has none, the default."""
+        sections: dict[str, Any] = {section: {} for section in _SECTIONS}
+        for section, name, _, _, value, _ in self.fields():
+            sections[section][name] = value
+        return replace(self, **sections)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the entries that models and pools keep of the recipe: a version, and a value for every field."""
+        return {"version": RECIPE_VERSION, **self.complete().as_dict()}
 
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
         for section in _SECTIONS:
@@ -291,14 +304,19 @@ class Recipe:
         return {"topics": _Topics, "ranker": RankerSettings, "tags": _Tags}[section]
 
     def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows."""
-        return self._make("features", tokens=self.make_tokens())
+        """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        from textcat.features.settings import check_settings
+
+        features = self._make("features", tokens=self.make_tokens())
+        try:
+            check_settings(features)  # as `fit` does, but before the documents are read
+        except TypeError as error:  # numpy's, of a dtype that there is not
+            raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
+        return features
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
-        from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
-
-        return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
+        return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
         """Return what turns text into terms."""

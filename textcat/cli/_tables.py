@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
-    from textcat.training.learn import UpdateResult
-    from textcat.training.selection import Trial
+    from textcat.training.cross_validation import Trial
+    from textcat.training.update import UpdateResult
 
 _ENDS = 5  # of the first and last topics of a corpus that are printed
 _LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
@@ -595,8 +595,7 @@ def study(
     console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None, *, as_json: bool = False
 ) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
-    from textcat.training.selection import is_yardstick
-    from textcat.training.tune import to_toml
+    from textcat.training.tune import is_yardstick, to_toml
 
     varied = _varied([trial.recipe for trial in trials])
     rows = [

@@ -149,7 +149,7 @@ def learn(
 ) -> None:
     """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
     from textcat.cli import _tables
-    from textcat.training.learn import learn, undo_learn
+    from textcat.training.update import learn, undo_learn
 
     if undo:
         if new or remove or out or new_topics_negative:
@@ -206,8 +206,7 @@ def tune(
     """Compare recipes on training documents that are held out, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
-    from textcat.training.selection import best_trial
-    from textcat.training.tune import run_trials
+    from textcat.training.tune import best_trial, run_trials
 
     start, stages = read_recipe(recipe), common.new_stages()
     documents = read.speaking(start)(corpus, stages)

@@ -13,8 +13,8 @@ import numpy as np
 
 from textcat.documents import document_stream
 from textcat.errors import TextcatError
+from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
-from textcat.features.vectorizer import Rows
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
 

@@ -16,8 +16,9 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import TopEvaluation
+from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version, sha256_of_file
 from textcat.model import (
     ARRAYS,
@@ -82,6 +83,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 
 def write_model(tagger: Tagger, folder: Path) -> None:
+    """Write a tagger's files to an empty folder."""
+    recipe = Recipe("", **tagger.recipe).stored()
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
     arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
     if tagger.shortlist is not None:
@@ -94,7 +97,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         documents = {"ids": [*support.ids], "titles": [*support.titles], "texts": support.texts and [*support.texts]}
         (folder / SUPPORT).write_text(json.dumps(documents), encoding="utf-8")
     if tagger.training_counts is not None:
-        (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(tagger.recipe)), encoding="utf-8")
+        (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
         counts: Any = tagger.training_counts.counts.arrays()
         np.savez(folder / COUNT_ARRAYS, **counts)
     for name, array in arrays.items():
@@ -106,7 +109,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
-    MODEL.write_manifest(folder, _manifest(tagger, folder))
+    MODEL.write_manifest(folder, _manifest(tagger, recipe, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
@@ -187,12 +190,12 @@ def load_training_counts(
             raise ModelError(f"The model {folder} is damaged ({error}): train it again.") from error
 
 
-def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
+def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "versions": {"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
         "origin": tagger.origin,
-        "recipe": tagger.recipe,
+        "recipe": recipe,
         "train_documents": tagger.train_documents,
         "topics": list(tagger.topics),
         "train_sizes": [int(size) for size in tagger.train_sizes],
@@ -263,7 +266,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if documents is not None:
             rows, alphas = (Rows(*map(arrays.pop, names)) for names in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             arrays["support"] = SupportDocuments(rows=rows, alphas=alphas, **documents)
-        features = Vectorizer.restore(
+        features = TfIdf.restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:

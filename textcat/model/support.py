@@ -12,7 +12,7 @@ import numpy as np
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 
 if TYPE_CHECKING:
     from textcat.documents import Document

@@ -13,7 +13,8 @@ from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
 from textcat.evaluation.top import KS, MANY_TOPICS, TopEvaluation, evaluate_top
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.rows import Rows
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
@@ -70,7 +71,7 @@ class Tagger:
         to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
     """
 
-    features: Vectorizer
+    features: TfIdf
     weights: "np.ndarray | csr_array"
     bias: np.ndarray
     thresholds: np.ndarray

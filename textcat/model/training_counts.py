@@ -15,7 +15,9 @@ from textcat.model.support import title_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from textcat.features.counts import DocumentCounts
+    from textcat.features.counts import StoredCounts
+
+_OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depend on
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class TrainingCounts:
     """
 
     corpus: Corpus
-    counts: DocumentCounts  # of the training documents, and behind them of the test documents
+    counts: StoredCounts  # of the training documents, and behind them of the test documents
     keep_support: str  # one of `KEEP_SUPPORT`
     bands: Sequence[str] | None = None  # that it was measured for,
     is_measured: bool = False  # if it was
@@ -42,7 +44,7 @@ class TrainingCounts:
         sets = sorted({known for known in labelled_for if known is not None})
         set_of = {known: i for i, known in enumerate(sets)}
         return {
-            "terms_of": {name: recipe.get(name, {}) for name in ("tokens", "features")},
+            "terms_of": {name: recipe[name] for name in _OF_TERMS},
             "keep_support": self.keep_support,
             "bands": None if self.bands is None else [*self.bands],
             "is_measured": self.is_measured,
@@ -65,13 +67,12 @@ class TrainingCounts:
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> TrainingCounts:
         """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
-        from textcat.features.counts import DocumentCounts  # here, for whoever tags need not learn
+        from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
 
         entries = todays_counts(entries)
-        terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
-        if entries["terms_of"] != terms_of:
+        if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
-        counts = DocumentCounts.from_arrays(entries["zones"], entries["terms"], arrays)
+        counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
         "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
         labelled_for = [tuple(names[i] for i in known) for known in sets]

@@ -154,7 +154,7 @@ def write_report(
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
-    from textcat.training.train import cross_validated
+    from textcat.training.cross_validation import cross_validated
 
     if not folds or not tagger.was_trained_on(corpus):
         return None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.documents import Corpus, Document
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
 from textcat.progress import Stages
 from textcat.reading.records import InputSettings
@@ -76,7 +76,7 @@ class Pool:
     def __init__(
         self,
         recipe: Recipe,
-        features: Vectorizer,
+        features: TfIdf,
         rows: csr_matrix,
         ids: Sequence[str],
         groups: NDArray[np.int32],

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,31 +15,38 @@ from scipy import sparse
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import choose_bands
+from textcat.evaluation.ranking import Evaluation, choose_bands
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
-from textcat.evaluation.top import MANY_TOPICS
+from textcat.evaluation.top import MANY_TOPICS, TopEvaluation
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
+from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
-from textcat.margin.solve import solve
 from textcat.model.support import checked_keep_support, support_documents, title_of
 from textcat.model.tagger import Tagger, csr_weights
 from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
+from textcat.training.cross_validation import (
+    HoldOut,
+    assign_folds,
+    cross_validated_scores,
+    folder_beside,
+    hold_out_sample,
+    labels_out_of_fold,
+    score_units,
+)
 from textcat.training.examples import CountedCorpus, Examples
-from textcat.training.selection import assign_folds, held_out_scores
+from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
 _CROSS_VALIDATED = "training documents, by cross-validation"
 MEASURED_ON_SAMPLE = "training documents, held out as a sample"
-# So many documents are held out as a sample at most, and one of so many.
-_N_HELD_OUT, _ONE_OF = 5_000, 10
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
 # docs/learners.md.
 _SMALL_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
-_N_KEPT = 20_000  # training documents that a model keeps without being asked to
+MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {
     "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
@@ -96,9 +101,8 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return train_and_measure(
-        corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, keep_support=keep_support, updatable=updatable, stages=stages
-    )[0]
+    options: dict[str, Any] = {"keep_support": keep_support, "updatable": updatable, "stages": stages}
+    return train_and_score(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, **options).tagger
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -156,65 +160,116 @@ def train_and_evaluate(
         "keep_support": keep_support,
         "updatable": updatable,
     }
-    tagger, measured = train_and_measure(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    trained = train_and_score(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    tagger = trained.tagger
     if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
-    if measured is None:
-        tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
-    elif not n_folds:
-        with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
-            known: dict[str, Any] = {"n_unknown": tagger.unknown_topics(corpus), "unjudged": tagger.unjudged(corpus)}
-            tagger.evaluation = tagger.measure_rows(measured, tagger.relevant(corpus), advance, bands=bands, **known)
-    elif recipe.shortlist:
-        tagger.evaluation = measured
-    else:
-        relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
-        on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
-        tagger.evaluation = tagger.measure_corpus(measured, relevant, bands=bands, **on)
+    tagger.evaluation = _evaluation(trained, corpus, recipe, bands, stages)
     return tagger
 
 
-def train_and_measure(
+def _evaluation(
+    trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
+) -> Evaluation | TopEvaluation:
+    """Measure a tagger by what came with it, or else on the texts of test documents."""
+    tagger = trained.tagger
+    if trained.sample_evaluation is not None:
+        return trained.sample_evaluation
+    if trained.scores_out_of_fold is not None:
+        relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe)
+        on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
+        return tagger.measure_corpus(trained.scores_out_of_fold, relevant, bands=bands, **on)
+    if trained.test_rows is None:
+        return tagger.evaluate(corpus, bands=bands, stages=stages)
+    with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
+        judged: dict[str, Any] = {"n_unknown": tagger.unknown_topics(corpus), "unjudged": tagger.unjudged(corpus)}
+        measured: Evaluation | TopEvaluation = tagger.measure_rows(
+            trained.test_rows, tagger.relevant(corpus), advance, bands=bands, **judged
+        )
+        return measured
+
+
+class Trained(NamedTuple):
+    """A tagger, and what it is measured by, which is at most one of the others."""
+
+    tagger: Tagger
+    scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
+    sample_evaluation: Evaluation | TopEvaluation | None  # with a shortlist: of a first tagger, trained without it
+    test_rows: sparse.csr_matrix | None  # if test documents were counted
+
+
+def train_and_score(
     corpus: Corpus,
     recipe: Recipe,
     *,
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
-    n_jobs: int | None,
-    rows_dir: str | os.PathLike[str] | None,
-    stages: Stages | None,
+    n_jobs: int | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    stages: Stages | None = None,
     keep_support: str | None = None,
     updatable: bool = False,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
-) -> tuple[Tagger, Any]:
-    """Train a tagger, and return it with what it is measured by, if there is something.
+) -> Trained:
+    """Train a tagger, and return it with what it is measured by: by cross-validation if folds are asked for.
 
-    That is the scores of its documents by cross-validation, if folds are asked for, or with a shortlist the evaluation
-    of a sample; or else the rows of test documents, if they were counted. Folds and sample come first: then neither
-    what documents were counted to nor the rows of a fold lie beside the tagger's own.
+    Folds and sample come first: then neither what documents were counted to nor the rows of a fold lie in memory beside
+    the tagger's own.
     """
-    if not corpus.topics:
-        if in_training := topic_counts(corpus.train):
-            raise TextcatError(
-                f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-                f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-            )
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    _check_topics(corpus)
     if rows_dir is not None:
         check_target(rows_dir)
+    recipe.make_features(), recipe.make_learner(), recipe.make_tags()  # what cannot be followed is refused now
     keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
     named = _named(corpus, recipe, keep_support)
     without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
-    stages = stages or Stages()
     release_memory()
-    features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
-    try:
+    training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
+    counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
+    training_counts = None
+    if without is not None and counted.document_counts is not None:
+        training_counts = TrainingCounts(without, counted.document_counts, keep_support)
+    release_memory()
+    scores, evaluation = None, None
+    if n_folds and recipe.shortlist:
+        evaluation = training.sample_evaluation(counted, bands)
+    elif n_folds:
+        scores = training.scores_out_of_fold(counted, n_folds)
+    tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
+    tagger.training_counts = training_counts
+    return Trained(tagger, scores, evaluation, test_rows)
+
+
+def _check_topics(corpus: Corpus) -> None:
+    if corpus.topics:
+        return
+    if in_training := topic_counts(corpus.train):
+        raise TextcatError(
+            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+        )
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The steps of training a tagger on a corpus."""
+
+    corpus: Corpus
+    recipe: Recipe
+    n_jobs: int | None
+    rows_dir: str | os.PathLike[str] | None
+    stages: Stages
+
+    def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
+        """Return the counts of the corpus' terms: those that there are, if they serve, or new ones."""
+        corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
-            with stages.stage("tokens to rows", len(corpus.train)) as advance:
+            with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
                 options: dict[str, Any] = {"keep_texts": keep_texts, "updatable": updatable}
                 counted = CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
@@ -225,86 +280,98 @@ def train_and_measure(
                 f"Recipe {recipe.name} has a shortlist, which takes each document for one that was judged for all "
                 "topics, and some documents have topics that they were not judged for: take another recipe."
             )
+        return counted
+
+    def sample_evaluation(
+        self, counted: CountedCorpus, bands: str | Iterable[str] | None
+    ) -> Evaluation | TopEvaluation:
+        """Measure a tagger with a shortlist on a sample of the training documents, trained on the others."""
+        sample = hold_out_sample(self.corpus, seed=0)
+        with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
+            tagger, rows = train_without(
+                counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
+            )
+            relevant = counted.labels[sample.held_out]
+            measured: Evaluation | TopEvaluation = tagger.measure_rows(
+                rows, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE
+            )
+            return measured
+
+    def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
+        """Return the scores of training documents by cross-validation."""
+        on: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
+            return cross_validated_scores(counted, self.recipe, n_folds, **on, advance=advance)
+
+    def tagger(
+        self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
+    ) -> tuple[Tagger, sparse.csr_matrix | None]:
+        """Train the tagger itself; return it, and the rows of test documents. What was counted is cleared."""
+        corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
+        features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        of_documents, training_counts = counted.document_counts, None
-        if without is not None and of_documents is not None:
-            training_counts = TrainingCounts(without, of_documents, keep_support)
-        measured = None
-        release_memory()
-        if n_folds and recipe.shortlist:
-            part = hold_out_sample(corpus, seed=0)
-            with stages.stage("held-out sample", len(corpus.topics)) as advance:
-                first, new = train_without(counted, recipe, part, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance)
-                relevant = counted.labels[part.held_out]
-                measured = first.measure_rows(new, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE)
-                del first, new
-        elif n_folds:
-            with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-                measured = _out_of_fold_scores(
-                    counted, recipe, n_folds, n_jobs=n_jobs, rows_dir=rows_dir, advance=advance
-                )
-        n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
-        with stages.stage("tokens to rows", None if rows_dir is None else n_rows) as advance:
-            shortlisted = recipe.shortlist > 0
+        n_rows = n_documents + recipe.descriptions * len(corpus.topics)
+        with self.stages.stage("tokens to rows", None if self.rows_dir is None else n_rows) as advance:
             counted.fit(features)
-            examples = counted.examples(features, rows_dir=rows_dir, left_out=not shortlisted, advance=advance)
-            labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
-            if not n_folds:
-                measured = counted.test_rows(features)
+            left_out = not recipe.shortlist
+            examples = counted.examples(features, rows_dir=self.rows_dir, left_out=left_out, advance=advance)
+            described = counted.descriptions(features) if recipe.shortlist else None
+            test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
-        _check_terms(examples, recipe, len(corpus.train))
+        _check_terms(examples, recipe, n_documents)
         release_memory()
-        of_corpus: dict[str, Any] = {
-            "topics": corpus.topics,
-            "train_sizes": np.asarray(labels.sum(axis=0)).ravel().astype(int),
-            "train_documents": len(corpus.train),
-            "recipe": recipe.as_dict(),
-            "corpus": corpus.name,
-            "origin": corpus.origin,
-            "training_counts": training_counts,
-        }
-        if described is not None:
-            with stages.stage("train topics", len(corpus.topics)) as advance:
-                parts = _train_listed(examples, described, recipe, len(corpus.train), n_jobs, advance)
-            return Tagger(features=features, **parts, **of_corpus), measured
-        with stages.stage("train topics", len(corpus.topics)) as advance:
-            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, TextcatError):
-            raise
-        raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-    solved = zip(corpus.topics, learner.solutions_, strict=True)
-    if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
-        raise TextcatError(
-            f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
-            "lower eta or the margins."
+        tagger_of = partial(
+            Tagger,
+            features=features,
+            topics=corpus.topics,
+            train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
+            train_documents=n_documents,
+            recipe=recipe.as_dict(),
+            corpus=corpus.name,
+            origin=corpus.origin,
         )
-    thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
-    if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
+        if described is not None:
+            with self.stages.stage("train topics", len(corpus.topics)) as advance:
+                parts = _train_listed(examples, described, recipe, n_documents, self.n_jobs, advance)
+            return tagger_of(**parts), test_rows
+        learner = self._fitted(examples)
+        thresholds, calibration = self._thresholds(examples, learner, labels)
+        n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
+        support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
+        del examples
+        named.clear()  # its texts may be many
         release_memory()
-        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+        weights, bias = _weights(learner.solutions_, n_features, units), learner.intercept_ / units
+        parts = {"weights": weights, "bias": bias, "thresholds": thresholds, "calibration": calibration}
+        return tagger_of(**parts, facts=learner.facts(), support=support), test_rows
+
+    def _fitted(self, examples: Examples) -> MarginClassifier:
+        """Train the recipe's learner; raise TextcatError if weights overflow."""
+        recipe, topics = self.recipe, self.corpus.topics
+        learner = recipe.make_learner(n_jobs=self.n_jobs)
+        with self.stages.stage("train topics", len(topics)) as advance:
+            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
+        solved = zip(topics, learner.solutions_, strict=True)
+        if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
+            raise TextcatError(
+                f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
+                "lower eta or the margins."
+            )
+        return learner
+
+    def _thresholds(
+        self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix
+    ) -> tuple[np.ndarray, Calibration | None]:
+        """Return the topics' thresholds, and the curves from scores to probabilities if the recipe has some."""
+        tags, n_topics = self.recipe.make_tags(), len(self.corpus.topics)
+        if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
+            return np.zeros(n_topics, np.float32), None
+        release_memory()
+        with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
             fold_of = assign_folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
-            thresholds, calibration = choose_thresholds(tags.strategy, scores, labels, tags.probability)
-            del scores
-    n_features = examples.rows.shape[1]
-    units = _units(learner.solutions_, learner.intercept_.dtype)
-    support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
-    del examples, named
-    release_memory()
-    weights = _weights(learner.solutions_, n_features, units)
-    tagger = Tagger(
-        features=features,
-        weights=weights,
-        bias=learner.intercept_ / units,
-        thresholds=thresholds,
-        calibration=calibration,
-        facts=learner.facts(),
-        support=support,
-        **of_corpus,
-    )
-    return tagger, measured
+            return choose_thresholds(tags.strategy, scores, labels, tags.probability)
 
 
 def _kept_support(
@@ -313,7 +380,7 @@ def _kept_support(
     """Return what explanations keep of support documents."""
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it
-        few = len(corpus.train) <= _N_KEPT
+        few = len(corpus.train) <= MOST_KEPT
         kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
     if recipe.shortlist and kept != "none":
         raise TextcatError(
@@ -323,40 +390,23 @@ def _kept_support(
     return kept
 
 
-def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[tuple[str, str, dict[str, str] | None]]:
+# The id and the title of an example, and its texts if these are kept.
+_NamedExample = tuple[str, str, dict[str, str] | None]
+
+
+def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
     """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
     if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
     texts = keep_support == "texts"
-    return [(each.id, title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
-
-
-class HoldOut(NamedTuple):
-    """Documents to train on, and others that are held out: their positions, ascending."""
-
-    trained: np.ndarray
-    held_out: np.ndarray
-
-
-def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
-    n = len(corpus.train)
-    n_held_out = min(_N_HELD_OUT, n // _ONE_OF)
-    if not n_held_out:
-        raise TextcatError(
-            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {_ONE_OF} out, by which a recipe "
-            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
-        )
-    drawn = np.random.default_rng(seed).permutation(n)
-    stop = None if most is None else n_held_out + most
-    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+    return [(one.id, title_of(one, texts), dict(one.zones) if texts else None) for one in examples]
 
 
 def train_without(
     counts: CountedCorpus,
     recipe: Recipe,
-    part: HoldOut,
+    sample: HoldOut,
     *,
     n_jobs: int | None,
     rows_dir: str | os.PathLike[str] | None = None,
@@ -366,9 +416,9 @@ def train_without(
 
     Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
     """
-    features, n_documents = counts.fit(recipe.make_features(), part.trained), len(part.trained)
-    with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
-        examples = counts.examples(features, part.trained, rows_dir=folder and Path(folder, "rows"), left_out=False)
+    features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
+    with folder_beside(rows_dir) as folder:
+        examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
         _check_terms(examples, recipe, n_documents)
         parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
         del examples
@@ -377,11 +427,11 @@ def train_without(
         features=features,
         **parts,
         topics=counts.corpus.topics,
-        train_sizes=counts.labels[part.trained].sum(axis=0).A1.astype(int),
+        train_sizes=counts.labels[sample.trained].sum(axis=0).A1.astype(int),
         train_documents=n_documents,
         recipe=recipe.as_dict(),
     )
-    return tagger, counts.rows_of_counts(features, part.held_out)
+    return tagger, counts.rows_of_counts(features, sample.held_out)
 
 
 def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
@@ -456,70 +506,3 @@ def unevaluated_topics(corpus: Corpus) -> str:
     return (
         f"{len(topics)} {topic} of the training part {have} no test document, and {are} {trained} evaluated: {named}."
     )
-
-
-def _units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
-    return np.array([solution.unit for solution in solutions], dtype)
-
-
-def _learnt_out_of_fold(labels: sparse.csc_matrix, recipe: Recipe) -> sparse.csc_matrix:
-    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
-    known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
-    return labels @ sparse.diags_array(known, dtype=labels.dtype)
-
-
-def cross_validated(
-    tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
-) -> tuple[np.ndarray, Calibration, sparse.csc_matrix] | None:
-    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
-
-    None if the recipe is not known or has a shortlist, or there is but one document.
-    """
-    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
-    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
-        return None
-    with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-        counted = CountedCorpus(corpus, recipe)
-        scores = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
-        labels = _learnt_out_of_fold(counted.labels, recipe)
-        return scores, Calibration.fit_scores(scores, labels), labels
-
-
-def _out_of_fold_scores(
-    counts: CountedCorpus,
-    recipe: Recipe,
-    n_folds: int,
-    *,
-    n_jobs: int | None,
-    rows_dir: str | os.PathLike[str] | None = None,
-    advance: Advance = lambda n: None,
-) -> np.ndarray:
-    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
-
-    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
-    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
-    """
-    labels = counts.labels
-    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
-    scores = np.zeros(labels.shape, np.float32)
-    for number in range(fold_of.max() + 1):
-        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
-        if not len(trained):
-            continue
-        features = counts.fit(recipe.make_features(), trained)
-        with nullcontext() if rows_dir is None else tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
-            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder and Path(folder, "rows"))
-            if not rows.shape[1]:
-                continue
-            new = counts.rows_of_counts(features, held_out)
-            del features  # one fold's at a time in memory, as are rows
-            learner = recipe.make_learner(n_jobs=n_jobs)
-            problems = learner.topic_problems(rows, positives, left_out)
-            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
-            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
-            scores[held_out] = sums / _units(solutions, sums.dtype)
-            del rows, new, solutions, sums
-            release_memory()
-    return scores

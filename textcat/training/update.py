@@ -20,7 +20,7 @@ from textcat.documents import Corpus, Document, as_documents, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.ranking import Evaluation
 from textcat.evaluation.top import TopEvaluation
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
@@ -28,7 +28,7 @@ from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_and_evaluate, train_and_measure
+from textcat.training.train import train_and_evaluate, train_and_score
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -137,7 +137,7 @@ def learn(
                 recipe.make_features(),
                 change.corpus(known.corpus, new_topics_negative=new_topics_negative),
             )
-            counted = CountedCorpus._of_document_counts(corpus, recipe, change.counts(known, features), features)
+            counted = CountedCorpus.of_document_counts(corpus, recipe, change.counts(known, features), features)
         new_topics = set(corpus.topics) - {*known.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
@@ -150,7 +150,7 @@ def learn(
         if known.is_measured:
             tagger = train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
-            tagger = train_and_measure(corpus, recipe, rows_dir=None, counted=counted, **options)[0]
+            tagger = train_and_score(corpus, recipe, counted=counted, **options).tagger
         with stages.stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
@@ -250,11 +250,11 @@ class _Change(NamedTuple):
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
-    def counts(self, known: TrainingCounts, features: TfIdf) -> DocumentCounts:
+    def counts(self, known: TrainingCounts, features: TfIdf) -> StoredCounts:
         """Return the counts of all documents as they are now."""
         new, counts = self.counted, known.counts
         if new:
-            counts = counts.extended(DocumentCounts.of_documents(*features.count_all(new), np.arange(len(new))))
+            counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
