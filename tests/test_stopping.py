@@ -12,9 +12,17 @@ from scipy import stats
 from textcat.errors import TextcatError
 from textcat.teaching import stopping
 from textcat.teaching._ranking import hypergeometric_tail
-from textcat.teaching.stopping import RULES, History, estimate, may_stop
+from textcat.teaching.stopping import RULES, History, Stopper
 
 BOUNDS = sorted(stopping.SURE)
+
+
+def estimate(history, *settings):
+    return Stopper(*settings).estimate(history)
+
+
+def may_stop(history, *settings):
+    return Stopper(*settings).may_stop(history)
 
 
 @st.composite

@@ -180,7 +180,7 @@ def stop(run: Run, rule: str) -> tuple[int, bool]:
     for k in looks(n):
         captures = None if run.captures is None else run.captures[:k]
         history = stopping.History(answers[:k], at_random[:k], n, captures=captures)
-        if stopping.may_stop(history, rule, TARGET, CONFIDENCE):
+        if stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history):
             break
     return int(k), bool(answers[:k].sum() >= TARGET * answers.sum() - 1e-9)
 
@@ -213,7 +213,7 @@ def stop_by_drawing(run: Run, share: float = 0.2) -> tuple[int, bool]:
         is_open[place] = False
         answers.append(run.answers[place])
         history = stopping.History(answers, drawn[: k + 1], n)
-        if k + 1 in checks and stopping.may_stop(history, "sample", TARGET, CONFIDENCE):
+        if k + 1 in checks and stopping.Stopper("sample", TARGET, CONFIDENCE).may_stop(history):
             break
     return len(answers), bool(sum(answers) >= TARGET * run.answers.sum() - 1e-9)
 

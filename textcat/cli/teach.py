@@ -90,7 +90,7 @@ def teach(
     once: after Ctrl-C or a crash the same command resumes.
     """
     from textcat.teaching.journal import is_session
-    from textcat.teaching.session import DEFAULT_STRATEGY, checked_choice
+    from textcat.teaching.session import QUERY
 
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
@@ -113,7 +113,7 @@ def teach(
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
-    checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
+    QUERY.changed(strategy, random)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())
@@ -192,8 +192,8 @@ def _opened(
     embeddings: bool = False,
 ) -> "Iterator[Session]":
     """Open the session, or start it: read the archive first, or resume reading it, also if the pool was removed."""
-    from textcat.teaching._index import INDEX, PoolError
     from textcat.teaching.journal import is_session
+    from textcat.teaching.pool.index import INDEX, PoolError
     from textcat.teaching.session import Session
 
     begun, named = is_session(folder), [str(folder)] == [str(Path(each)) for each in inputs]

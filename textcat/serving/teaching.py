@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import math
 import tempfile
 import threading
 import webbrowser
@@ -16,7 +17,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import numpy as np
 from fastapi import Query
 from pydantic import BaseModel
 
@@ -32,10 +32,10 @@ from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.processes import listen, run_alone, url_of
 from textcat.serving.http.routes import LeanRoute, problems, router
+from textcat.teaching.query import Reason
 
 if TYPE_CHECKING:
     from textcat.teaching.judgements import Judgement
-    from textcat.teaching.progress import Progress
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
     from textcat.teaching.stopping import Estimate
@@ -203,7 +203,7 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
     if not undone:
         return {**following, "undone": undone}
     again = _document(session, undone[0].position)
-    again |= {"rank": None, "score": None, "why": "taken back", "n_answers": 0, "duplicates": [], "answers": {}}
+    again |= {"rank": None, "score": None, "why": Reason.TAKEN_BACK, "n_answers": 0, "duplicates": [], "answers": {}}
     return {**following, "question": again, "undone": [_judgement(session, judgement) for judgement in undone]}
 
 
@@ -241,7 +241,7 @@ def about(call: Call) -> dict[str, Any]:
                 "topic": name,
                 "description": started["description"],
                 "query": started["query"],
-                "counts": _counts(progress),
+                "counts": progress.counts,
                 "keywords": session.keywords(name),
                 "disagreements": progress.disagreements,
             }
@@ -276,16 +276,8 @@ def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str
     session = call.app.session
     _check(session, query.topic, position=query.position)
     explanation = session.evidence(query.topic, query.position, query.n)
-    reasons = [
-        {**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in explanation.reasons
-    ]
-    return {
-        "topic": query.topic,
-        "position": query.position,
-        "score": float(explanation.score),
-        "bias": float(explanation.bias),
-        "reasons": reasons,
-    }
+    numbers = {"score": float(explanation.score), "bias": float(explanation.bias)}
+    return _answer(s.EvidenceAnswer, explanation, position=query.position, **numbers)
 
 
 @reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
@@ -326,18 +318,14 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
     session = call.app.session
     _check(session, query.topic)
     state = session.progress(query.topic, target=query.target, confidence=query.confidence)
-    n = len(state.curve)
-    points = sorted({round(k * (n - 1) / (_POINTS - 1)) for k in range(_POINTS)}) if n else []
     return _answer(
         s.ProgressAnswer,
         state,
         documents=state.n_documents,
-        counts=_counts(state),
-        open=state.n_groups - state.yes - state.no,
-        curve=[(0, 0), *((i + 1, state.curve[i]) for i in points)],
+        curve=state.points(_POINTS),
         target=query.target,
         confidence=query.confidence,
-        estimate=_estimate(state.estimate),
+        estimate=state.estimate if _has_figures(state.estimate) else None,
     )
 
 
@@ -348,20 +336,10 @@ def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any
     _check(session, query.topic)
     result = session.agreement(query.topic)
     rows = [
-        {
-            **_named(session, disagreement.position),
-            "answers": {judgement.person: judgement.answer for judgement in disagreement.judgements},
-        }
+        _answer(s.DisagreementRow, disagreement, title=_heading(session.pool.document(disagreement.position)))
         for disagreement in result.disagreements
     ]
-    pairs = [{"people": people, "documents": n, "kappa": kappa} for people, (kappa, n) in result.pairs.items()]
-    return {
-        "kappa": result.kappa,
-        "agreed": result.observed,
-        "documents": result.n,
-        "pairs": pairs,
-        "disagreements": rows,
-    }
+    return _answer(s.AgreementAnswer, result, disagreements=rows)
 
 
 @reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
@@ -372,7 +350,8 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
     if listed is None:
         raise Problem(404, f"There is no list {query.name!r:.80}: GET /api/v1/teach names the lists.")
     with session.lock:
-        answers = [session.own_answer(listed.topic, position, person) or None for position, _ in listed.documents]
+        state, groups = session.topic_state(listed.topic), session.groups
+        answers = [state.own_answer(groups.of(position), person) or None for position, _ in listed.documents]
     rows = [
         {**_named(session, position), "labelled": labelled, "answer": answer}
         for (position, labelled), answer in zip(listed.documents, answers, strict=True)
@@ -419,7 +398,7 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
     row = None
     if asked is not None:
         row = _answer(s.QuestionAnswer, asked, zones=_filled(asked.zones), duplicates=list(asked.duplicates[:_LISTED]))
-    return {"question": row, "counts": _counts(session.progress(topic, None))}
+    return {"question": row, "counts": session.progress(topic, None).counts}
 
 
 def _filled(zones: Mapping[str, str]) -> dict[str, str]:
@@ -448,15 +427,10 @@ def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
     return _answer(s.JudgementRow, judgement, **_named(session, judgement.position), at=at)
 
 
-def _counts(progress: Progress) -> dict[str, int]:
-    return {"yes": progress.yes, "no": progress.no, "skip": progress.skipped}
-
-
-def _estimate(estimate: Estimate | None) -> dict[str, Any] | None:
-    """Return an estimate; None if the rule only tells when to stop."""
-    if estimate is None or not np.isfinite((estimate.recall, estimate.low, estimate.high, estimate.relevant)).all():
-        return None
-    return _answer(s.EstimateAnswer, estimate)
+def _has_figures(estimate: Estimate | None) -> bool:
+    """Return whether there is an estimate that does more than tell when to stop."""
+    figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
+    return bool(figures) and all(map(math.isfinite, figures))
 
 
 def _export(session: Session, what: str, topic: str) -> bytes:

@@ -54,7 +54,7 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
             if disputed := [state.name for state in states if state.is_disagreement(group)]:
                 line["disputed"] = disputed
             lines[group] = line
-    members = ((i, line) for group, line in lines.items() for i in session.members(group))
+    members = ((i, line) for group, line in lines.items() for i in session.groups.members(group))
     return _written(out, (_as_line({"id": ids[i], **line}) for i, line in members))
 
 

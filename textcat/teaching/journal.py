@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,15 @@ class SessionJournal:
             self._file = file
         if self._file is None:
             file.close()
+
+    @contextmanager
+    def closing_on_error(self) -> Iterator[None]:
+        """Close the journal if the `with` block raises."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Stop writing, and let other processes write."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
@@ -35,11 +34,27 @@ class ClientGoneError(Exception):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON, with question marks in place of lone surrogates, which no JSON can have."""
+    """Return a value as JSON; named tuples are objects, lone surrogates become question marks, as JSON has none."""
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=_fields)
     except orjson.JSONEncodeError:  # what clients send, and the texts of archives, may have some
-        return orjson.dumps(json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")))
+        return orjson.dumps(_plain(value))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    raise TypeError
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_plain(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def problem_of_validation(error: ValidationError) -> Problem:

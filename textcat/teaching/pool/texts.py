@@ -32,7 +32,7 @@ from textcat.tagging._workers import open_workers, ordered_map
 from textcat.tagging.output import OutputSettings, escape_undecodable
 from textcat.tagging.run import check_output_apart, facts_of_reading, warn_of_changes
 from textcat.tagging.summary import Counts, RunState, kind_of_reason
-from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
+from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
 # For less input no pieces are kept: its terms are quickly counted again, in memory.
-_PIECES_FROM = 32 << 20
+PIECES_FROM = 32 << 20
 PIECES = "_pieces"
 DERIVED = ("index", "rows")  # what is derived from the shards, removed in this order
 
@@ -199,7 +199,7 @@ def _reading_of(
     fingerprints = [source.fingerprint() for source in sources]
     facts |= facts_of_reading(sources, settings)
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
-    if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
+    if reading.n_bytes is not None and reading.n_bytes < PIECES_FROM:
         return reading
     features = TfIdf(**for_many(recipe).feature_settings())
     return reading._replace(features=features if may_be_pieces(features) else None)

@@ -26,18 +26,17 @@ from textcat.progress import Stages
 from textcat.reading.records import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.tagging._folder import REJECTED
-from textcat.teaching._archive import PIECES, Shard, read_archive
-from textcat.teaching._index import (
+from textcat.teaching.pool.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.teaching.pool.index import (
     ALL_UP_TO,
     INDEX,
     PoolError,
-    Strings,
     read_index,
     recipe_for,
     rows_and_groups,
     write_index,
 )
-from textcat.teaching.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.teaching.pool.texts import PIECES, Shard, read_archive
 from textcat.training.train import SCRIPT_SAMPLE, warn_if_unsegmented
 
 log = logging.getLogger(__name__)
@@ -184,10 +183,10 @@ class Pool:
 
     def position_of(self, id: str) -> int:
         """Return the position of the first document with an id; raise PoolError if there is none."""
-        position = _place_in(self.ids, id) if isinstance(self.ids, Strings) else _first(self.ids, id)
-        if position >= 0:
-            return position
-        raise PoolError(f"The pool has no document {id!r}: search for its words.")
+        try:
+            return self.ids.index(id)
+        except ValueError:
+            raise PoolError(f"The pool has no document {id!r}: search for its words.") from None
 
     @property
     def labels(self) -> list[tuple[str, ...]] | None:
@@ -310,22 +309,3 @@ class _StoredTexts(Sequence[dict[str, Any]]):
 
 def _recipe(recipe: str | Path | Recipe) -> Recipe:
     return recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-
-
-def _first(ids: Sequence[str], id: str) -> int:
-    try:
-        return ids.index(id)
-    except ValueError:
-        return -1
-
-
-def _place_in(ids: Strings, id: str) -> int:
-    """Return the position of the first stored string that equals an id; -1 if none does.
-
-    Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
-    """
-    data, ends, wanted = np.asarray(ids._data), np.asarray(ids._ends), id.encode("utf-8", "surrogatepass")
-    found = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))
-    for k in range(1, len(wanted) + 1):
-        found = found[data[ends[found] - k] == wanted[-k]]
-    return int(found[0]) if len(found) else -1

@@ -25,7 +25,7 @@ from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
 from textcat.progress import Advance
 from textcat.recipe import Recipe
-from textcat.teaching._duplicates import distinct_terms
+from textcat.teaching.pool._duplicates import distinct_terms
 
 
 class Piece(NamedTuple):
