@@ -1,4 +1,4 @@
-"""A server of models over HTTP, and one of a session: `tagging` and `teaching` have their routes.
+"""Serve models over HTTP (`tagging` and its kin), or a session (`teaching`).
 
 `store` loads the models and reloads those that are replaced, `work` tags the documents of several requests at once,
 `schemas` defines requests and responses; `http` has what all requests go through, and the processes. FastAPI only

@@ -1,4 +1,4 @@
-"""Annif's routes, below /v1, for its clients: a model is a project."""
+"""The routes of Annif's API, below /v1: clients of Annif see each model as a project."""
 
 from __future__ import annotations
 

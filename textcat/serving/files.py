@@ -14,7 +14,7 @@ import orjson
 from textcat.errors import TextcatError
 from textcat.serving.http.problems import Problem
 
-# By the types of files, names by whose ends they are known; clients that know a name send it.
+# A name for each content type, by whose ending the format is recognised if the client sends no name.
 NAMES = {
     b"text/html": "file.html",
     b"message/rfc822": "file.eml",
@@ -29,7 +29,7 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the texts of a file by their zones; a Problem if it cannot be read."""
+    """Return the texts of a file by zone; raise a Problem if it cannot be read."""
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     async with turn:
@@ -56,7 +56,7 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read the file from standard input."""
+    """Read a file from standard input, and write its zones as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

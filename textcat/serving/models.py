@@ -1,4 +1,4 @@
-"""The routes that describe the served models and their topics."""
+"""The routes that describe served models and their topics."""
 
 from __future__ import annotations
 

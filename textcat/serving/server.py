@@ -1,4 +1,4 @@
-"""The start of `textcat serve`: models are loaded once, and served by several processes."""
+"""Start `textcat serve`: load the models once, and serve them by several processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Server:
     origins: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     log_requests: bool = True
-    stop_seconds: float = 30.0  # for requests that run when the server is to stop
+    stop_seconds: float = 30.0  # that running requests have when the server stops
 
     def run(self, on_start: Callable[[str], object] = lambda url: None) -> int:
         """Serve until a signal ends it; return the signal's number."""
@@ -40,13 +40,13 @@ class Server:
             raise TextcatError(f"This system cannot share a socket among {self.workers} processes: give --workers 1.")
         store = Store(self.folders)
         store.load()
-        rates = Rates(self.limits.rate) if self.limits.rate else None  # of all processes together
+        rates = Rates(self.limits.rate) if self.limits.rate else None  # shared by all processes
         with listen(self.host, self.port) as listener:
             on_start(url_of(listener))
             return run_processes(lambda: self._service(store, rates), listener, self.workers, self.stop_seconds)
 
     def _service(self, store: Store, rates: Rates | None) -> Service:
-        from textcat.serving.tagging import Service  # imports prometheus_client, which looks for the folder of counts
+        from textcat.serving.tagging import Service  # imports prometheus_client, which needs the folder of counts
 
         log = Log(requests=self.log_requests)
         options: dict[str, Any] = {

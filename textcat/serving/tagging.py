@@ -1,4 +1,4 @@
-"""The server of models, and its routes that tag and explain."""
+"""The server of models, and the routes that tag and explain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from textcat.serving.models import Model
 from textcat.serving.store import Served, Store, served_model
 
 _NDJSON = b"application/x-ndjson"
-_LINES = 256  # of a stream that are tagged at once
+_LINES = 256  # of a stream, tagged at once
 _ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
 are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
@@ -29,7 +29,7 @@ _STREAM = {
         "required": False,
         "content": {
             "application/x-ndjson": {
-                "schema": {},  # lines of JSON are no JSON
+                "schema": {},  # lines of JSON are not JSON
                 "example": '{"text": "Wheat exports rose."}\n{"zones": {"title": "Gold", "body": "It fell."}}\n',
             }
         },
@@ -74,7 +74,7 @@ class Service(Application):
         self.front.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
 
     async def background(self) -> None:
-        """Look at the folders of the models again and again."""
+        """Take over replaced models, until the server stops."""
         while True:
             try:
                 await self.store.check()
@@ -172,7 +172,7 @@ class _Stream:
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
                 await call.write(await self._tagged(part), more_body=True)
-                call.restart_timer()  # a stream may last, as long as it goes on
+                call.restart_timer()  # a stream may last as long as lines arrive
         await call.write(b"")
 
     async def _tagged(self, lines: list[bytes]) -> bytes:

@@ -46,8 +46,8 @@ documents again. Errors are `application/problem+json`."""
 _POINTS = 400  # of a curve
 _TITLE = 120  # characters of a document's name in lists,
 _EXCERPT = 300  # and of its text
-_LISTED = 20  # near-duplicates that are named
-_AGAIN = 10.0  # seconds after which an export that takes long is given time again
+_LISTED = 20  # near-duplicates shown
+_AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
 _EXPORTS = {
     "labels": ("labels.jsonl", b"application/jsonl"),
     "corpus": ("corpus.jsonl", b"application/jsonl"),
@@ -100,7 +100,7 @@ class Teaching(Application):
         return await _called(self._reads, partial(function, *arguments, **named))
 
     def close(self) -> None:
-        """End when all running calls are done."""
+        """Wait for running calls, and end the threads."""
         self._changes.shutdown()
         self._reads.shutdown()
 
@@ -156,7 +156,7 @@ def _is_address(name: str) -> bool:
 
 
 class _ChangingRoute(LeanRoute):
-    """A route whose function is called after all earlier ones of this kind."""
+    """A route whose function runs after all earlier ones of this kind."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         # No page of another site can send JSON without a preflight.
@@ -220,7 +220,7 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
 
 
 class _ReadingRoute(LeanRoute):
-    """A route whose function is called while others change the session."""
+    """A route whose function runs while others change the session."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         return await call.app.read(self.endpoint, **arguments)
@@ -292,7 +292,7 @@ def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, An
     for hit in results.documents:
         text = " ".join(text for name, text in hit.zones.items() if text and name != "title")
         if not hit.zones.get("title", "").strip():
-            text = " ".join(text[: 8 * _EXCERPT].split())[_TITLE - 1 :]  # it goes on where the heading ends
+            text = " ".join(text[: 8 * _EXCERPT].split())[_TITLE - 1 :]  # it continues the heading
         shown = {"title": _heading(hit.zones), "text": shortened_text(text, _EXCERPT), "answer": hit.answer or None}
         rows.append(_answer(s.FoundRow, hit, **shown))
     return {"total": results.n_found, "documents": rows}
@@ -388,7 +388,7 @@ def _check(session: Session, *names: str, position: int = -1) -> None:
 
 
 def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
-    """Return the fields of an answer: those that are not given have their values in what the session returned."""
+    """Return an answer with the fields of its schema, taken from `fields` or else from what the session returned."""
     return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 
@@ -428,7 +428,7 @@ def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
 
 
 def _has_figures(estimate: Estimate | None) -> bool:
-    """Return whether there is an estimate that does more than tell when to stop."""
+    """Return whether there is an estimate with figures; some rules only tell when to stop."""
     figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
     return bool(figures) and all(map(math.isfinite, figures))
 

@@ -1,4 +1,4 @@
-"""Tag the documents of several requests at once: a document alone takes ten times as long as one of many."""
+"""Tag the documents of several requests at once: a single document takes ten times as long as one of many."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 Tags: TypeAlias = list[dict[str, Any]]
-_MOST_DOCUMENTS = 128  # that are tagged before other requests have their turn,
+_MOST_DOCUMENTS = 128  # tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
 _MOST_TAGS = 1 << 18  # of the documents that are tagged together
 
@@ -90,7 +90,7 @@ class Work:
             if len(futures) == 1:
                 futures[0].set_exception(error)
                 return
-            for document, future in zip(documents, futures, strict=True):  # only that which is to blame shall fail
+            for document, future in zip(documents, futures, strict=True):  # only the document at fault fails
                 if not future.done():
                     self._answer([document], choice, [future])
 

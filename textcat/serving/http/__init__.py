@@ -1,1 +1,1 @@
-"""What all requests go through, and the processes that listen: nothing here knows models or sessions."""
+"""The transport: limits, keys, routes, problems, logs and processes. Nothing here knows models or sessions."""

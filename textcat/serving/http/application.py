@@ -1,4 +1,4 @@
-"""An application of routes whose requests all go through `Front`, with a page and a description of the routes."""
+"""An application: routes behind `Front`, with a page and an OpenAPI description."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Application(FastAPI):
             redirect_slashes=False,
         )
         for group in (*groups, site):
-            self.router.routes.extend(group.routes)  # include_router would put a look-up of its own before each
+            self.router.routes.extend(group.routes)  # include_router would look each route up twice
         self.front = Front(self.router, metrics, **options)
         self.first_page, self._page = first_page, _read_page()
         self._description = b""
@@ -85,7 +85,7 @@ class Application(FastAPI):
         schema = super().openapi()
         schemas: dict[str, Any] = schema["components"]["schemas"]
         schemas["ProblemAnswer"] = ProblemAnswer.model_json_schema()
-        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which are nowhere answered
+        for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own errors, which no route returns
             schemas.pop(name, None)
         for operation in (operation for path in schema["paths"].values() for operation in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PREFIX = secrets.token_hex(4)
-_DISCARDED = 1 << 26  # bytes of a body that is too large which are read, so that the client reads the answer
-_BUFFERED = 8  # times the bytes of the largest body: what all that are being read may hold
-_OPEN = ("/v2/health/", "/page/")  # no key is needed for what begins so, and for:
+_DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client reads the answer
+_BUFFERED = 8  # times the limit of a body: bytes of all bodies that are being read
+_OPEN = ("/v2/health/", "/page/")  # paths that begin so need no key, nor do:
 _OPEN_PATHS = frozenset({"/", "/openapi.json"})
 
 
@@ -59,7 +59,7 @@ class Call(Request):
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
-        """Return the body, inflated if it is gzip; a Problem if it is too large, or of another kind."""
+        """Return the body, decompressed if it is gzip; raise a Problem if it is too large, or of another kind."""
         kind = self.kind
         if kinds and kind and kind not in kinds:
             raise Problem(415, f"The body has the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
@@ -204,7 +204,7 @@ class Front:
         self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; let the routes begin and end."""
+        """Answer a request; start-up and shutdown go to the routes unchanged."""
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
             return
@@ -240,7 +240,7 @@ class Front:
             self._count(call)
 
     def _admit(self, call: Call) -> None:
-        """Raise a Problem if the request needs a key that it does not have, or is one too many."""
+        """Raise a Problem if the request lacks a key, or exceeds a limit."""
         self._check(call)
         path: str = call.scope["path"]
         if path.startswith(_OPEN) or path in _OPEN_PATHS:
@@ -277,7 +277,7 @@ class Front:
         return Problem(503, f"The answer was not ready within {seconds}: send less at a time.", {"Retry-After": "1"})
 
     async def _refuse(self, call: Call, problem: Problem) -> None:
-        if call.status:  # the answer has begun: all that can be done is to break it off
+        if call.status:  # the answer has begun: it can only be broken off
             self.log.write("broken_off", request_id=call.id.decode(), reason=problem.detail)
             return
         await call.answer(problem.as_json(call.id.decode()), problem.status, TYPE, problem.headers)

@@ -9,7 +9,7 @@ import numpy as np
 
 from textcat.serving.http.problems import Problem
 
-_SLOTS = 1 << 12  # clients whose rate is kept apart
+_SLOTS = 1 << 12  # buckets
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Limits:
     max_documents: int = 5000  # of a batch
     seconds: float = 30.0  # until a request is answered
     concurrent: int = 512  # requests that a process works on at the same time
-    rate: float = 0.0  # requests a second of one key, or one address; 0: any number
+    rate: float = 0.0  # requests a second from one key or address; 0: no limit
 
 
 def inflated(data: bytes, limit: int) -> bytes:
-    """Return the content of a gzip stream; raise a Problem if it is none, or larger than the limit."""
+    """Return the content of a gzip stream; raise a Problem if it is damaged, or larger than the limit."""
     inflate = zlib.decompressobj(wbits=31)
     try:
         plain = inflate.decompress(data, limit + 1)

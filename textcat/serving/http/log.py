@@ -1,4 +1,4 @@
-"""The server's log."""
+"""The server's log, in lines of JSON."""
 
 import os
 import time
@@ -15,11 +15,11 @@ class Log:
         self._descriptor, self.requests = descriptor, requests
 
     def write(self, event: str, **fields: Any) -> None:
-        """Write a line."""
+        """Write an event and its fields as a line."""
         if self._descriptor is None:
             return
         now = time.time()
         stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
         line = json_bytes({"time": stamp, "event": event, **fields}) + b"\n"
-        with suppress(OSError):  # its reader has gone, or the disk is full: requests are answered all the same
+        with suppress(OSError):  # if the reader has gone or the disk is full, requests are still answered
             os.write(self._descriptor, line)

@@ -12,7 +12,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which the processes' counts lie, if there are several
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the processes' counts, if there are several
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
@@ -45,7 +45,7 @@ class Metrics(Collector):
         if children is None:
             label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
             children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
-            if len(self._children) < 1000:  # methods are the client's words
+            if len(self._children) < 1000:  # clients may send any method
                 self._children[key] = children
         children[0].inc()
         children[1].observe(seconds)

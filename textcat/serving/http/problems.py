@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 TYPE = b"application/problem+json"
-_MOST_ERRORS = 10  # that are listed of a body
+_MOST_ERRORS = 10  # errors listed for a request
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
@@ -37,7 +37,7 @@ def json_bytes(value: Any) -> bytes:
     """Return a value as JSON; named tuples are objects, lone surrogates become question marks, as JSON has none."""
     try:
         return orjson.dumps(value, default=_fields)
-    except orjson.JSONEncodeError:  # what clients send, and the texts of archives, may have some
+    except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates
         return orjson.dumps(_plain(value))
 
 
@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 
 
 def problem_of_validation(error: ValidationError) -> Problem:
-    """Return the problem with a body or a query, as pydantic has found it."""
+    """Return the Problem that reports the errors pydantic found in a body or query."""
     errors: list[Any] = error.errors(include_url=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")

@@ -1,4 +1,4 @@
-"""The processes of the server: one per core, all on one socket; stopped gracefully, and replaced if one dies."""
+"""The processes of the server: they share a socket, are replaced if they die, and stop gracefully."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
 _CONNECTIONS = 4096  # of a process
 _ENDING = (signal.SIGTERM, signal.SIGINT)
-_WAIT = 0.003  # seconds that a process with more connections waits for one with less
+_WAIT = 0.003  # seconds that a process with more connections than another waits
 _SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
-_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # its name for the folder of the processes' counts
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder of counts
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -70,8 +70,8 @@ def run_alone(service: Application, listener: socket.socket, stop_seconds: float
 def run_processes(make: Callable[[], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
     """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
 
-    Each process calls `make` for its application. Where processes cannot be forked, this one serves alone. Requests
-    that are running have `stop_seconds` to end.
+    Each process calls `make` for its application. Where processes cannot be forked, this one serves alone. Running
+    requests have `stop_seconds` to end.
     """
     shared = tempfile.mkdtemp(prefix="textcat-serve-")
     os.environ[_SHARED] = shared  # before prometheus_client is imported
@@ -90,7 +90,7 @@ def run_processes(make: Callable[[], Application], listener: socket.socket, n: i
 
 
 def _run(service: Application, listener: socket.socket, stop_seconds: float, *, alone: bool) -> int:
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # our own log covers these
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     _Protocol.limits = service.front.limits
     config = uvicorn.Config(
@@ -107,17 +107,17 @@ def _run(service: Application, listener: socket.socket, stop_seconds: float, *, 
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(1, round(stop_seconds)),
     )
-    service.description_json  # noqa: B018  (now, rather than while requests wait)
+    service.description_json  # noqa: B018  (made now, so that no request waits for it)
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(0.001)  # a model that is loaded meanwhile is not to hold requests up
+    sys.setswitchinterval(0.001)  # loading a model must not delay requests
     server = _Uvicorn(config, alone=alone)
     server.run([listener])
     return server.ended_by
 
 
 class _Acceptor:
-    """Accept connections from the socket; a process that has more than another lets the other accept first."""
+    """Accepts connections; a process that has more of them than another lets the other accept first."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
@@ -142,7 +142,7 @@ class _Acceptor:
         self._has_waited = False
         try:
             connection, _ = self._listener.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process was sooner
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process accepted it
             return
         except OSError:  # such as too many open files
             self._pause(0.1)
@@ -169,7 +169,7 @@ class _Acceptor:
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn's server, on an `_Acceptor`; alone, it also ends at Ctrl-C, which else is for the supervisor."""
+    """uvicorn's server, on an `_Acceptor`; it ends at Ctrl-C only if there is no supervisor to do so."""
 
     def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
         super().__init__(config)
@@ -281,7 +281,7 @@ class _Supervisor:
 
     def run(self) -> int:
         before = {number: signal.signal(number, self._end) for number in _ENDING}
-        alive, self._living = os.pipe()  # closed when this process ends, in whichever way
+        alive, self._living = os.pipe()  # closed when this process ends, however it ends
         self._alive = alive
         gc.collect()
         gc.freeze()
@@ -299,7 +299,7 @@ class _Supervisor:
     def _start(self, slot: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        # A signal that came before the new process had its own handlers would be lost on this one's.
+        # A signal that arrives before the new process sets its handlers would be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if process:
@@ -312,7 +312,7 @@ class _Supervisor:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             os.close(self._living)
-            os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
+            os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
             _end_with(self._alive)
             self._work(slot)
             code = 0
@@ -345,7 +345,7 @@ class _Supervisor:
 
 
 def _end_with(alive: int) -> None:
-    """End this process gracefully when nobody holds the other end of a pipe any more."""
+    """End this process gracefully when the other end of a pipe is closed everywhere."""
 
     def wait() -> None:
         os.read(alive, 1)

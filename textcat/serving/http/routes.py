@@ -1,4 +1,4 @@
-"""Routes that FastAPI describes, but does not read and answer: that takes longer than to tag a document."""
+"""Routes that FastAPI only describes: its own reading and answering take longer than tagging a document."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ProblemAnswer(BaseModel):
 
 
 class LeanRoute(APIRoute):
-    """A route whose endpoint takes its path's parameters, and those of the following that it names.
+    """A route whose endpoint takes the parameters of its path, and any of these three.
 
     `call`: the request; `query`: a model of the query; `body`: the parsed JSON body. The endpoint returns an object
     that orjson can write, JSON as bytes, or None if it has already answered. `call.app` is the application.
