@@ -148,6 +148,18 @@ def test_models_topics_and_the_description_can_be_asked_for(service, store):
     assert used == schema["components"]["schemas"].keys()
 
 
+def test_a_route_is_a_function_that_can_be_called_alone(service, store):
+    from types import SimpleNamespace
+
+    from textcat.serving import models, schemas, tagging
+
+    call = SimpleNamespace(app=service)
+    topic = asyncio.run(models.topic("news", schemas.TopicQuery(name="wheat", terms=1), call))
+    assert topic["version"] == call.version == store["news"].version
+    tagged = asyncio.run(tagging.tag("news", schemas.TagText(text=STORY), call))
+    assert json.loads(tagged) == post(service, TAG, json={"text": STORY}).json()
+
+
 def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
     service = Service(store, log=Log(None), labels={"wheat": "Weizen"})
     (project,) = get(service, "/v1/projects").json()["projects"]

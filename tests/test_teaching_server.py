@@ -450,6 +450,25 @@ def test_the_longest_name_of_a_topic_is_that_of_sessions(service):
     assert_problem(post(service, "/topics", topic="a" * (LONGEST_NAME + 1)), 422, "topic")
 
 
+def test_answers_are_as_their_routes_describe_them(service):
+    for person, answer in (("Ada", "yes"), ("Ben", "no")):
+        post(service, "/answer", topic="wheat", position=0, answer=answer, person=person)
+    models = {route.path: route.response_model for route in service.routes if getattr(route, "response_model", None)}
+    for path, params in (
+        ("", {}),
+        ("/question", {"topic": "wheat"}),
+        ("/document", {"position": 0, "topic": "wheat"}),
+        ("/evidence", {"topic": "wheat", "position": 5}),
+        ("/search", {"query": "gold", "topic": "wheat"}),
+        ("/judgements", {"topic": "wheat"}),
+        ("/progress", {"topic": "wheat"}),
+        ("/agreement", {"topic": "wheat"}),
+        ("/queue", {"name": "odd"}),
+    ):
+        answer = get(service, path, **params).json()
+        assert models[TEACH + path].model_validate(answer).model_dump(mode="json") == answer
+
+
 def test_a_route_is_a_function_that_can_be_called_alone(session):
     from types import SimpleNamespace
 
