@@ -282,6 +282,22 @@ def test_pieces_that_are_damaged_or_missing_are_counted_anew(tmp_path, long_arch
         assert "Terms are counted again" in caplog.text
 
 
+def test_pieces_under_their_former_names_are_read(tmp_path, long_archive, in_pieces, monkeypatch):
+    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
+    read(long_archive, tmp_path / "other")
+    for path in pieces_in(tmp_path / "other"):
+        with np.load(path) as file:
+            arrays = dict(file)
+        del arrays["ngrams"], arrays["chars"]
+        names = "\n".join(json.loads(arrays.pop("terms").tobytes())).encode()
+        arrays |= {"names": np.frombuffer(names, np.uint8), "ends": np.cumsum(arrays["sizes"])}
+        arrays |= {"sizes": arrays.pop("n_terms"), "zone_names": arrays.pop("zones")}
+        arrays |= {"zones": arrays.pop("zone_of"), "texts": arrays.pop("n_texts")}
+        np.savez(path, **arrays)
+    monkeypatch.setattr(index, "from_texts", None)  # nothing is counted anew
+    assert content(build_pool(long_archive, tmp_path / "other", settings=SMALL).folder) == expected
+
+
 class Broken(BaseException):
     """The process is no more: no handler of an error is to catch it."""
 

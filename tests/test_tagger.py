@@ -15,7 +15,7 @@ from scipy import sparse
 import textcat
 from textcat.errors import TextcatError
 from textcat.model import tagger as module
-from textcat.model._product import product
+from textcat.model.tagger import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 

@@ -171,7 +171,8 @@ def training(
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
     from textcat.training.train import MEASURED_ON_SAMPLE, unevaluated_topics
 
-    late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in known if not converged]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:

@@ -109,7 +109,7 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     # What would fail after the reading of a large archive fails before it.
-    known = None if terminal else _checked_keys(host, keys)
+    accepted = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
@@ -125,8 +125,8 @@ def teach(
             ask(opened, topic or opened.topics()[-1:], person or _user())
         else:
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
-            assert known is not None
-            _serve(known, opened, host, port, queues, browser=not no_browser)
+            assert accepted is not None
+            _serve(accepted, opened, host, port, queues, browser=not no_browser)
     typer.echo(f"textcat: every answer is saved; `textcat teach {folder}` resumes.", err=True)
 
 
@@ -196,7 +196,7 @@ def _opened(
     from textcat.teaching.pool.index import INDEX, PoolError
     from textcat.teaching.session import Session
 
-    begun, named = is_session(folder), [str(folder)] == [str(Path(each)) for each in inputs]
+    begun, named = is_session(folder), [str(folder)] == [str(Path(path)) for path in inputs]
     try:
         opened = Session.open(folder) if begun else None
     except PoolError:
@@ -251,10 +251,10 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dic
         return
     about = session.about(name)
     model = about.get("model", {})
-    began = about | {"examples": {*about["examples"]}, "model": (model.get("name"), model.get("topic"))}
+    before = about | {"examples": {*about["examples"]}, "model": (model.get("name"), model.get("topic"))}
     folder, topic = new.get("model", (None, None))
-    given = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
-    if any(value and value != began[key] for key, value in given.items()):
+    now = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
+    if any(value and value != before[key] for key, value in now.items()):
         raise TextcatError(
             f"The session has a topic {name!r} already, which was started with another --description, --query, "
             "--example or --model: leave them out to resume it, or name another topic."
@@ -285,13 +285,13 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
     return read_keys(keys, host, "answer")
 
 
-def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
+def _serve(accepted: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
     from textcat.serving import teaching as page
 
-    def told(url: str) -> None:
+    def show(url: str) -> None:
         typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)
 
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
-    how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
-    if page.serve(session, host, port, **how) == signal.SIGINT:
+    options: dict[str, Any] = {"queues": queues, "keys": accepted, "open_browser": browser}
+    if page.serve(session, host, port, path=path, on_start=show, **options) == signal.SIGINT:
         raise Interrupted

@@ -69,6 +69,8 @@ class Tagger:
     shortlist, support, training_counts : optional
         With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
         to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
+    converged : ndarray of shape (n_topics,), bool, optional
+        Whether training converged; None in a tagger that was read from a folder, of which `facts` tell it in words.
     """
 
     features: TfIdf
@@ -87,6 +89,7 @@ class Tagger:
     shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
+    converged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):

@@ -102,7 +102,9 @@ class TopicState:
     def examples(self) -> tuple[str, ...]:
         """Return the ids of the documents that the topic was started with."""
         histories = (of_person for of_group in self.answers.values() for of_person in of_group.values())
-        return tuple(each.id for judgements in histories for each in judgements if each.source == "example")
+        return tuple(
+            judgement.id for judgements in histories for judgement in judgements if judgement.source == "example"
+        )
 
     def own_answer(self, group: int, person: str) -> str:
         """Return a person's current answer on a group; "" if there is none."""
@@ -111,7 +113,7 @@ class TopicState:
 
     def standing(self, group: int) -> dict[str, Judgement]:
         """Return each person's current answer on a group of near-duplicates."""
-        return {person: given[-1] for person, given in self.answers.get(group, {}).items() if given}
+        return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
         """Return who has answered."""
@@ -119,19 +121,21 @@ class TopicState:
 
     def judged_by(self, person: str) -> Iterator[int]:
         """Yield the groups that a person need not be asked about any more: answered, skipped, or adjudicated."""
-        for group, given in self.answers.items():
-            if given.get(person):
+        for group, judgements in self.answers.items():
+            if judgements.get(person):
                 yield group
-        yield from (group for group, given in self.adjudications.items() if given)
+        yield from (group for group, judgements in self.adjudications.items() if judgements)
 
     def first_of(self, group: int) -> Judgement:
         """Return the first current judgement by yes or no on a group that has a label."""
-        given = [*self.standing(group).values(), *self.adjudications.get(group, ())]
-        return min((each for each in given if each.answer != "skip"), key=lambda each: each.step)
+        judgements = [*self.standing(group).values(), *self.adjudications.get(group, ())]
+        return min(
+            (judgement for judgement in judgements if judgement.answer != "skip"), key=lambda judgement: judgement.step
+        )
 
     def n_answers(self) -> int:
         """Count the current answers, including skips."""
-        return sum(bool(given) for persons in self.answers.values() for given in persons.values()) + sum(
+        return sum(bool(judgements) for persons in self.answers.values() for judgements in persons.values()) + sum(
             map(bool, self.adjudications.values())
         )
 
@@ -142,18 +146,20 @@ class TopicState:
 
     def judgements(self) -> list[Judgement]:
         """Return each person's current answer on each group, and the answers that adjudicated one, in order."""
-        given = [each for group in self.answers for each in self.standing(group).values()]
-        given += [each[-1] for each in self.adjudications.values() if each]
-        return sorted(given, key=lambda each: each.step)
+        current = [judgement for group in self.answers for judgement in self.standing(group).values()]
+        current += [judgements[-1] for judgements in self.adjudications.values() if judgements]
+        return sorted(current, key=lambda judgement: judgement.step)
 
     def keywords(self) -> dict[str, bool]:
         """Return the keywords, in alphabetical order, and whether they speak for the topic."""
-        sides = {term: given[-1][1] for term, given in sorted(self.sides.items()) if given}
+        sides = {
+            term: steps_and_sides[-1][1] for term, steps_and_sides in sorted(self.sides.items()) if steps_and_sides
+        }
         return {term: side for term, side in sides.items() if side is not None}
 
     def is_disagreement(self, group: int) -> bool:
         """Return whether persons disagree on a group, and nobody has adjudicated it."""
-        opinions = {each.answer for each in self.standing(group).values()} - {"skip"}
+        opinions = {judgement.answer for judgement in self.standing(group).values()} - {"skip"}
         return len(opinions) > 1 and not self.adjudications.get(group)
 
     def agreement(self) -> Agreement:
@@ -162,11 +168,15 @@ class TopicState:
         disagreements = []
         for group in self.answers:
             standing = self.standing(group)
-            opinions = {who: each.answer == "yes" for who, each in sorted(standing.items()) if each.answer != "skip"}
+            opinions = {
+                person: judgement.answer == "yes"
+                for person, judgement in sorted(standing.items())
+                if judgement.answer != "skip"
+            }
             for one, other in combinations(opinions, 2):
                 of_pairs.setdefault((one, other), []).append((opinions[one], opinions[other]))
             if self.is_disagreement(group):
-                last = max(standing.values(), key=lambda each: each.step)
+                last = max(standing.values(), key=lambda judgement: judgement.step)
                 disagreements.append(Disagreement(last.position, last.id, list(standing.values())))
         pairs = [Pair(names, len(both), cohens_kappa(both)) for names, both in sorted(of_pairs.items())]
         kappas = [(pair.kappa, pair.documents) for pair in pairs if pair.kappa is not None]
@@ -185,14 +195,14 @@ class TopicState:
             self.labels[group] = label
 
 
-def _label(given: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
+def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
     """Return a document's label: the answer that adjudicated it, or else the majority's, without skips; a tie is a yes.
 
     So a disagreement of two is a yes until it is adjudicated: one document too many is better than one missed.
     """
     if adjudicated:
         return adjudicated[-1].answer == "yes"
-    opinions = [each.answer == "yes" for each in given if each.answer != "skip"]
+    opinions = [judgement.answer == "yes" for judgement in judgements if judgement.answer != "skip"]
     return 2 * sum(opinions) >= len(opinions) if opinions else None
 
 
@@ -216,14 +226,7 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """All topics of a session, as its journal has them.
-
-    Parameters
-    ----------
-    journal : SessionJournal
-    group_of : function of int
-        Returns the group of near-duplicates of a document, as its lowest position.
-    """
+    """All topics of a session, as its journal has them, by groups of near-duplicates."""
 
     def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
         self._journal, self._group_of = journal, group_of
@@ -293,13 +296,13 @@ class Judgements:
     def _take_back(self, line: Mapping[str, Any]) -> None:
         if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.sides[line["keyword"]] = [each for each in topic.sides[line["keyword"]] if each[0] != line["step"]]
+            topic.sides[line["keyword"]] = [entry for entry in topic.sides[line["keyword"]] if entry[0] != line["step"]]
             topic.n_changes += 1
         for judgement in judgements_of(line):
             topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
             adjudicated = judgement.source == "adjudicated"
-            given = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
-            given.remove(judgement)
+            judgements_of_person = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
+            judgements_of_person.remove(judgement)
             topic.update_label(group)
             topic.n_changes += 1
 

@@ -17,20 +17,7 @@ class RanksDocuments(Protocol):
     """What the loop needs of a ranker."""
 
     def train(self, positions: Any, labels: Any, examples: Any = None) -> Any:
-        """Train on judged documents.
-
-        Parameters
-        ----------
-        positions, labels : array-like of shape (n_judged,)
-            The position of each in the pool, and 1 if it is relevant, -1 if not.
-        examples : Examples, optional
-            Training examples that are not documents of the pool.
-
-        Returns
-        -------
-        object
-            The argument of `scores`.
-        """
+        """Return what `scores` takes, trained on documents with the labels 1 and -1, and on other examples."""
 
     def scores(self, weights: Any) -> NDArray[Any]:
         """Score all documents by what `train` has returned."""

@@ -80,20 +80,8 @@ class QueryStrategy:
     ) -> tuple[int, Reason] | None:
         """Return the position of the document to ask about next, and why it was chosen; None if none is open.
 
-        Parameters
-        ----------
-        scores : ndarray of shape (n_documents,), float32
-            Larger = more relevant; 0 = on the decision boundary.
-        is_open : ndarray of shape (n_documents,), bool
-            Which documents may be asked about.
-        n_answers : int
-            The number of answers so far; random choices depend on it.
-        key : tuple of int or str
-            Random choices are a function of this (a seed, the name of the topic) and of the number of answers.
-
-        Returns
-        -------
-        (int, Reason) or None
+        Of the scores, larger ones are more relevant, and 0 is on the decision boundary. Random choices are a function
+        of the key (a seed, the name of the topic) and of the number of answers so far.
         """
         uncertain = STRATEGIES[self.name]
         if uncertain in (0, 1) and not self.random:

@@ -44,8 +44,8 @@ class Weights(NamedTuple):
     def dense(self, n_columns: int) -> NDArray[np.float32]:
         """Return w of the first columns, such as those of terms, without the background: shape (n_columns,)."""
         w = np.zeros(n_columns, np.float32)
-        known = self.columns < n_columns
-        w[self.columns[known]] = self.values[known]
+        is_first = self.columns < n_columns
+        w[self.columns[is_first]] = self.values[is_first]
         return w
 
 
@@ -180,17 +180,7 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return w for the terms and a bias, so that ``x·w + bias`` is the score of a row as it is, without background.
 
-        The contribution of embeddings is left out.
-
-        Parameters
-        ----------
-        weights : Weights
-        factor : float
-            Of the row, from `factors`; w is multiplied by it.
-
-        Returns
-        -------
-        (ndarray of shape (n_terms,), float)
+        The contribution of embeddings is left out. The row's factor, from `factors`, multiplies w.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -208,8 +198,8 @@ class Ranker:
 
     def _along(self, weights: Weights) -> float:
         """Return the product of the background and all of w."""
-        own = _dot(self._background.row[weights.columns], weights.values)
-        return own - weights.background * self._background.square
+        product = _dot(self._background.row[weights.columns], weights.values)
+        return product - weights.background * self._background.square
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of all rows and w."""

@@ -27,18 +27,7 @@ if TYPE_CHECKING:
 
 
 class Rankings:
-    """The rankings of a session's topics.
-
-    Parameters
-    ----------
-    pool : Pool
-    ranker : Ranker
-        Over the rows of the pool.
-    folder : path or None
-        Where weights of models are kept, from which topics start.
-    seed : int
-        Of the questions that are drawn at random.
-    """
+    """The rankings of a session's topics."""
 
     def __init__(self, pool: Pool, ranker: Ranker, folder: Path | None, seed: int):
         self._pool, self._ranker, self._folder, self._seed = pool, ranker, folder, seed

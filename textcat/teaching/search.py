@@ -43,16 +43,7 @@ class Hits(NamedTuple):
 
 
 class Searcher:
-    """Finds documents by words; the hits of the last query are kept for its next pages.
-
-    Parameters
-    ----------
-    pool : Pool
-    groups : Groups
-        Of the pool's near-duplicates.
-    rows_of : function of list of str
-        Returns the rows of texts.
-    """
+    """Finds documents by words; the hits of the last query are kept for its next pages."""
 
     def __init__(self, pool: Pool, groups: Groups, rows_of: Callable[[list[str]], Any]):
         self._pool, self._groups, self._rows_of = pool, groups, rows_of

@@ -204,18 +204,6 @@ def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Ex
     the judged documents of the other folds. Nearly as good means 95 % of the quality of training on all documents of
     the other folds. Quality is measured at 10 answers, and then each time at a fifth more. The folds are the same for
     all runs.
-
-    Parameters
-    ----------
-    ranker : Ranker
-    labels : array-like of shape (n_documents,), bool
-    run : Run
-    examples : Examples, optional
-        Those of the run.
-
-    Returns
-    -------
-    int
     """
     labels = np.asarray(labels, bool)
     fold = np.empty(len(labels), np.int8)
@@ -276,23 +264,10 @@ def simulated_topics(
     *,
     embeddings: bool = False,
 ) -> list[SimulatedTopic]:
-    """Return topics of a corpus over the rows of its training and test documents.
+    """Return topics of a corpus, by default all, over the rows of its training and test documents.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    recipe : Recipe
-        Of the rows.
-    topics : sequence of str, optional
-        By default all of the corpus. Topics of no document or of all documents are left out.
-    description : str
-        The topic in words, in addition to its name; by default its description in the corpus, or else its names.
-    embeddings : bool, default=False
-        Compute the documents' embeddings, for rankers whose settings use them.
-
-    Returns
-    -------
-    list of SimulatedTopic
+    Topics of no document or of all documents are left out. The topic in words, in addition to its name, is by default
+    its description in the corpus, or else its names. `embeddings` are for rankers whose settings use them.
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")
@@ -301,7 +276,7 @@ def simulated_topics(
     described = Descriptions(pool.features)
     cases = []
     for topic in topics or corpus.topics:
-        labels = np.array([topic in one.topics for one in documents])
+        labels = np.array([topic in document.topics for document in documents])
         if 0 < labels.sum() < len(labels):
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
             words = described.rows([f"{name_in_words(topic)} {about}"])
@@ -405,10 +380,11 @@ def experiment(
 
 
 def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
-    how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
-    how |= {"make": getattr(way.make, "__qualname__", "")}
-    del how["name"]
-    return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
+    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
+    facts |= {"make": getattr(way.make, "__qualname__", "")}
+    del facts["name"]
+    return json.dumps([case.corpus, case.topic, case.checksum, seed, facts], sort_keys=True)
 
 
 def _run_all(
@@ -423,8 +399,8 @@ def _run_all(
 
 def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    more = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
-    ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
+    embeddings = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
+    ranker = way.make(case.rows, settings=way.settings, seed=seed, **embeddings)
     stops: dict[str, int] = {}
     looked = 0.0
 
@@ -439,14 +415,14 @@ def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, 
         return len(stops) < len(way.rules)
 
     examples = case.examples if way.start == "description" else None
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "strategy": way.strategy,
         "start": way.start,
         "examples": examples,
         "seed": seed,
         "steps": way.steps,
     }
-    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **how)
+    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **options)
     stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
     good = supervised(ranker, case.labels, run, examples) if way.supervised else None
     seconds = time.process_time() - began
@@ -466,18 +442,7 @@ def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Resul
 
 
 def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means.
-
-    Parameters
-    ----------
-    results : iterable of Result
-    measure : str
-        A name in `Result.figures`.
-
-    Returns
-    -------
-    dict of str to Mean
-    """
+    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means."""
     values: dict[str, dict[int, list[float]]] = {}
     for result in results:
         values.setdefault(result.way, {}).setdefault(result.seed, []).append(result.figures[measure])
@@ -492,18 +457,8 @@ def leave_one_out(
 ) -> dict[str, tuple[str, float]]:
     """Choose for each review the setting that is best on all others, and return it with its figure on that review.
 
-    Parameters
-    ----------
-    figures : mapping of str to mapping of str to float
-        By setting and review: a loss; lower is better.
-    relative : bool
-        Compare settings by the mean of log losses, so that reviews with small losses count as much as others.
-
-    Returns
-    -------
-    dict of str to (str, float)
-        By review: the setting chosen on the others, and its loss on this one. The mean of these losses estimates the
-        loss on an unseen review.
+    `figures` are losses by setting and review. The mean of the returned ones estimates the loss on an unseen review. If
+    `relative`, settings are compared by the mean of log losses, so that reviews with small losses count as much.
     """
     reviews = list(next(iter(figures.values())))
     weigh: Callable[[float], float] = math.log if relative else float

@@ -284,10 +284,10 @@ def _sure_hypergeometric(course: Course) -> _Sure:
     stretches = list(zip(k.tolist(), open_then.tolist(), s.tolist(), strict=True))
 
     def sure(m: float) -> float:
-        others = _whole(m) + 1
-        if any(k + others > open_then for k, open_then, _ in stretches):
+        least_missing = _whole(m) + 1
+        if any(k + least_missing > open_then for k, open_then, _ in stretches):
             return 1.0
-        p = min(hypergeometric_tail(k, open_then, k + others, s) for k, open_then, s in stretches)
+        p = min(hypergeometric_tail(k, open_then, k + least_missing, s) for k, open_then, s in stretches)
         return 1 - round(p, 12)  # if p is exactly at the limit, the result must not depend on the last bit
 
     return sure

@@ -41,8 +41,8 @@ def near_duplicates(
     bounds = size_class_bounds(int(sizes.max(initial=1)))
     class_of = np.searchsorted(bounds[:-1], np.arange(sizes.max(initial=1) + 1), side="right").astype(np.int32) - 1
     differences = (2 * (bounds[1:] - 1) // 19).astype(np.int32)
-    own = class_of[sizes[sizes > 0]]
-    n_keys = int((differences[own] + differences[own + 1] + 2).sum(dtype=np.int64))
+    classes = class_of[sizes[sizes > 0]]
+    n_keys = int((differences[classes] + differences[classes + 1] + 2).sum(dtype=np.int64))
     bits = max(n_keys, 2).bit_length()
     columns = np.ascontiguousarray(counted).view(np.uint8)
     return leaders(indptr, indices, columns, sizes, everywhere, class_of, differences, bits, n_keys)

@@ -44,20 +44,6 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
 
     A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
     tokens. From each part the mean over the documents is subtracted, and it is scaled to the same length in all.
-
-    Parameters
-    ----------
-    documents : iterable of dict
-        The texts of each by zone. If a title is missing, the beginning of the text is used.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, N_TITLE + N_TEXT), float32
-
-    Raises
-    ------
-    TextcatError
-        If the model cannot be downloaded, or its checksum is wrong.
     """
     model = read_minilm()
     titles, texts = [], []
@@ -192,13 +178,13 @@ def _file(name: str) -> Path:
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name
         try:
-            found = sha256_of_file(path)
+            checksum = sha256_of_file(path)
         except OSError as error:
             raise TextcatError(
                 f"{_VARIABLE} is {folder}, but {path} cannot be read ({error.strerror}): {by_hand}."
             ) from error
-        if found != CHECKSUMS[name]:
-            raise TextcatError(f"{path} has a wrong checksum ({found[:12]}…): {by_hand}.")
+        if checksum != CHECKSUMS[name]:
+            raise TextcatError(f"{path} has a wrong checksum ({checksum[:12]}…): {by_hand}.")
         return path
     import pooch
 

@@ -133,9 +133,9 @@ def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDAr
     names = features.listed_names()
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
-    own = features.zone_prefixes()
+    prefixes = features.zone_prefixes()
     bare = (name.partition(":")[2] if features.zone_terms is True else name for name in names)
-    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
+    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(prefixes) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -152,8 +152,8 @@ class _Made(NamedTuple):
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     """Write the rows of an archive's texts, and then the rest of the index; each is written atomically."""
     folder, made = archive.folder, None
-    given, recipe = recipe, recipe_for(recipe, archive.n_documents)
-    if recipe != given:
+    recipe_before, recipe = recipe, recipe_for(recipe, archive.n_documents)
+    if recipe != recipe_before:
         n = f"{archive.n_documents:,} documents, more than {ALL_UP_TO:,}"
         log.warning("The archive has %s, so rows have only words that at least two of them contain.", n)
     if recipe == for_many(recipe) and (folder / PIECES).is_dir():

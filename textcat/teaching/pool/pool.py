@@ -117,17 +117,18 @@ class Pool:
             If there is no document, the number of ids is not that of documents, or there is no such recipe.
         """
         recipe = _recipe(recipe)
-        held = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
-        if not held:
+        records = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
+        if not records:
             raise PoolError("There is no document for the pool: give at least one.")
         if ids is None:
-            ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(held, 1)]
-        if len(ids) != len(held):
-            raise PoolError(f"There are {len(ids)} ids for {len(held)} documents: give one for each.")
-        recipe = recipe_for(recipe, len(held))
-        features, rows, groups = rows_and_groups(held, recipe)
+            ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(records, 1)]
+        if len(ids) != len(records):
+            raise PoolError(f"There are {len(ids)} ids for {len(records)} documents: give one for each.")
+        recipe = recipe_for(recipe, len(records))
+        features, rows, groups = rows_and_groups(records, recipe)
         texts = [
-            {"zones": zones_of_document(each, i), "topics": getattr(each, "topics", ())} for i, each in enumerate(held)
+            {"zones": zones_of_document(document, i), "topics": getattr(document, "topics", ())}
+            for i, document in enumerate(records)
         ]
         return cls(recipe, features, rows, list(ids), groups, texts)
 
@@ -258,22 +259,9 @@ def build_pool(
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
-    """Open a pool made by `build_pool`.
+    """Open a pool made by `build_pool`; raise PoolError if it is none, or a file is missing or damaged.
 
-    Parameters
-    ----------
-    folder : path
-    verify : bool, default=False
-        Read all files and compare them with their checksums. Otherwise only their sizes are compared.
-
-    Returns
-    -------
-    Pool
-
-    Raises
-    ------
-    PoolError
-        If the folder is not a pool or an unfinished one, or a file is missing or damaged.
+    If `verify`, all files are read and compared with their checksums; otherwise only their sizes are compared.
     """
     folder = Path(folder).expanduser()
     index = read_index(folder, verify=verify)

@@ -210,12 +210,12 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
-            some = documents[start : start + _DOCUMENTS_PER_BATCH]
+            batch = documents[start : start + _DOCUMENTS_PER_BATCH]
             records = [
-                Record(each.id, reading.corpus.name, start + i, each.zones, each.topics)
-                for i, each in enumerate(some, 1)
+                Record(document.id, reading.corpus.name, start + i, document.zones, document.topics)
+                for i, document in enumerate(batch, 1)
             ]
-            stop = start + len(some)
+            stop = start + len(batch)
             yield Batch((), (start,), (stop,), stop), _lines_of(None, records)
         return
     batches = read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
