@@ -20,7 +20,7 @@ from textcat import folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.progress import Stages
-from textcat.reading.records import InputSettings
+from textcat.reading import InputSettings
 from textcat.recipe import read_recipe
 from textcat.teaching.pool import Pool, PoolError, build_pool, index, open_pool, texts
 from textcat.teaching.pool.texts import read_archive

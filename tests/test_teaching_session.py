@@ -223,7 +223,7 @@ def test_undo_takes_back_ones_own_answers_only(session):
 def test_what_is_no_answer_is_told(session):
     with pytest.raises(TextcatError, match="No answer 'maybe'"):
         session.answer("strike", 0, "maybe")
-    with pytest.raises(TextcatError, match="There is no document 120"):
+    with pytest.raises(TextcatError, match="No document 120"):
         session.answer("strike", 120, "yes")
     with pytest.raises(TextcatError, match="No source 'guess'"):
         session.answer("strike", 0, "yes", source="guess")

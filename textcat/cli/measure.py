@@ -48,7 +48,7 @@ def evaluate(
     if trec:
         if of_tops or evaluation.scores is None:
             which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
-            raise TextcatError(f"Of the evaluation {which} no scores were kept.")
+            raise TextcatError(f"Of the evaluation {which} no scores were kept: leave out --trec.")
         ids = [document.id for document in documents.test]
         for name, lines in export.trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
             write_atomically(trec / name, lines)

@@ -196,7 +196,9 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
         same_bands = [row.band for row in other.bands] == [row.band for row in first.bands]
         same_topics = [row.topic for row in other.topics] == [row.topic for row in first.topics]
         if not (same_bands and same_topics and other.test_documents == first.test_documents):
-            raise TextcatError("Models can only be compared on the same documents, topics and bands.")
+            raise TextcatError(
+                "Models can only be compared on the same documents, topics and bands: measure them on one corpus."
+            )
     samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in evaluations]
     measures = (
         _measure(band, place, name, evaluations, samples, seed)

@@ -287,7 +287,9 @@ def compare_tops(evaluations: Sequence[TopEvaluation], *, n_resamples: int = 100
 
     first = evaluations[0]
     if any(kind(other) != kind(first) for other in evaluations[1:]):
-        raise TextcatError("Rankings can only be compared on the same documents, topics, bands and ks.")
+        raise TextcatError(
+            "Rankings can only be compared on the same documents, topics, bands and ks: measure them on one corpus."
+        )
     samples = [resampled_means(evaluation, n_resamples, seed) for evaluation in evaluations]
     rows = []
     for place, band in enumerate(first.bands):

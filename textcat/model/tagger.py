@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, document_stream, html_table
+from textcat.documents import Corpus, html_table
 from textcat.errors import TextcatError
 from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -22,6 +22,7 @@ from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Advance, Stages, advance_over
+from textcat.reading import document_stream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
@@ -481,7 +482,8 @@ class Tagger:
             theirs = sorted({topic for document in corpus.test for topic in document.topics})
             raise TextcatError(
                 f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
-                + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
+                + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
+                + "name the corpus that the model was trained on, or one with its topics."
             )
         with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
             documents = advance_over(corpus.test, advance)

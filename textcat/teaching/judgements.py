@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.errors import TextcatError, did_you_mean
+from textcat.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.query import QueryStrategy, Reason
 
@@ -250,7 +251,7 @@ class Judgements:
         """Write an entry to the journal, and apply it."""
         notes = (answer["note"] for answer in entry.get("answers", ()))
         for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
-            if isinstance(text, str) and not text.isascii() and text != text.encode("utf-8", "replace").decode():
+            if isinstance(text, str) and text != mark_surrogates(text):
                 raise TextcatError(
                     f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
                 )

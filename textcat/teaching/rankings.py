@@ -107,7 +107,7 @@ class Rankings:
 def checked_position(pool: Pool, position: int) -> int:
     """Return a position; raise TextcatError if a pool has no document there."""
     if not 0 <= position < len(pool):
-        raise TextcatError(f"There is no document {position}: the session has {len(pool):,}, counted from 0.")
+        raise TextcatError(f"No document {position}: choose one of the session's {len(pool):,}, counted from 0.")
     return int(position)
 
 

@@ -71,7 +71,7 @@ def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     bounds = numbers[len(sizes) :]
     if len(numbers) < len(sizes + limits) or parts[-1][1] or bounds != sorted(set(bounds)):
         raise TextcatError(
-            f"The steps {steps!r} are not of the form {STEPS!r}, which means 1 up to 100 answers, 5 up to 500, then 10."
+            f"The steps {steps!r} are not of the form {STEPS!r}: write this for 1 up to 100, 5 up to 500, then 10."
         )
     return lambda n: numbers[int(np.searchsorted(bounds, n, side="right"))]
 
@@ -121,11 +121,9 @@ def simulate(
     labels = np.asarray(labels, bool)
     size, query, loop = batch_sizes(steps), QueryStrategy.parse(strategy), Loop(ranker, (seed,))
     if start not in STARTS:
-        raise TextcatError(f"A simulation starts from one of {', '.join(STARTS)}, not from {start!r}.")
+        raise TextcatError(f"A simulation cannot start from {start!r}: choose one of {', '.join(STARTS)}.")
     if not 0 < labels.sum() < len(labels):
-        raise TextcatError(
-            f"Of {len(labels)} documents {labels.sum()} are relevant: a simulation needs both kinds of documents."
-        )
+        raise TextcatError(f"Of {len(labels)} documents {labels.sum()} are relevant: give documents of both kinds.")
     answers, n_trained, watching = _LabelledAnswers(labels), 0, watch is not None
     answers.start(start, np.random.default_rng(seed))
     while answers.n_open:

@@ -189,7 +189,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Make rows of all texts in memory."""
+    """Count all texts in memory, and write their rows."""
     lines: list[int] = []
     ids: list[bytes] = []
 
