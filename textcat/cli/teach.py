@@ -13,12 +13,13 @@ from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
 from textcat.cli.app import Interrupted
+from textcat.cli.serve import read_keys
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.reading import InputSettings
-    from textcat.serving.keys import Keys
+    from textcat.serving.http.keys import Keys
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
@@ -276,23 +277,16 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
     try:
         import fastapi  # noqa: F401
 
-        import textcat.serving.teach  # noqa: F401
+        import textcat.serving.teaching  # noqa: F401
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
         ) from error
-    from textcat.serving._front import warn
-    from textcat.serving.keys import Keys
-    from textcat.serving.run import is_loopback
-
-    accepted = Keys(keys)
-    if not accepted and not is_loopback(host):
-        warn(f"anyone who can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
-    return accepted
+    return read_keys(keys, host, "answer")
 
 
 def _serve(accepted: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
-    from textcat.serving import teach as page
+    from textcat.serving import teaching as page
 
     def show(url: str) -> None:
         typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)
