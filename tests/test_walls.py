@@ -24,7 +24,6 @@ EXCEPTIONS: set[str] = {
     "tests/test_top.py: _DOCUMENTS",
     "tests/test_train.py: _CELLS",
     "textcat/report/write.py: _LabelIssue",
-    "textcat/serving/http/front.py: _send",
 }
 
 
