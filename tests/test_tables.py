@@ -12,7 +12,7 @@ from rich.console import Console
 
 from textcat.cli import _tables as tables
 from textcat.corpus.cards import Card
-from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.evaluation import evaluate
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.selection import EXPECTED, Trial

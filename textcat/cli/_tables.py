@@ -7,7 +7,7 @@ import os
 import re
 import string
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple
 from itertools import zip_longest
 from pathlib import Path
@@ -19,9 +19,8 @@ from rich.text import Text
 
 from textcat.cli import common
 from textcat.evaluation import export
+from textcat.evaluation.evaluation import TITLES, Evaluation, MeasuredOn
 from textcat.evaluation.export import cell_text, markdown_table
-from textcat.evaluation.ranking import Evaluation
-from textcat.evaluation.top import SHOWN, TopEvaluation
 from textcat.folders import write_atomically
 from textcat.progress import Stages, peak_memory
 from textcat.recipe import Recipe
@@ -30,9 +29,7 @@ from textcat.settings import format_value
 if TYPE_CHECKING:
     from textcat.corpus.cards import Card
     from textcat.documents import Corpus
-    from textcat.evaluation.ranking import BandQuality
     from textcat.evaluation.significance import Comparison
-    from textcat.evaluation.top import TopQuality
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
@@ -42,26 +39,6 @@ if TYPE_CHECKING:
 _ENDS = 5  # of the first and last topics of a corpus that are printed
 _LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
 _MOST_TRIALS = 30  # of a study; a file has them all
-
-_BAND_LINES = (
-    ("macro-averaged precision", "macro_average_precision", 3),
-    ("macro R-precision", "macro_r_precision", 3),
-    ("macro P@10", "macro_precision_at_10", 3),
-    ("macro nDCG", "macro_ndcg", 3),
-    ("average sparsity", "average_sparsity", 0),
-    *(
-        (f"{average} {title}", f"{average}_{title.lower()}", 3)
-        for average in ("macro", "micro", "sample")
-        for title in ("precision", "recall", "F1")
-    ),
-    ("label ranking average precision", "label_ranking_average_precision", 3),
-    ("coverage error", "coverage_error", 2),
-    ("top-1 accuracy", "top_1_accuracy", 3),
-)
-_MAIN = {"macro_average_precision": "MAP", "macro_f1": "macro F1", "micro_f1": "micro F1"}
-_IN_SHORT = {"average_sparsity", *_MAIN}  # the measures that are printed unless all of them are asked for
-_SHORT_TITLES = _MAIN | {f"{measure}@{k}": title for title, measure, k in SHOWN}
-_TUNED = _SHORT_TITLES | {"average_sparsity": "sparsity"}  # what tuning measures
 
 
 class Figure(str):
@@ -169,7 +146,7 @@ def training(
     console: Console, tagger: Tagger, corpus: Corpus, folder: Path, stages: Stages, *, per_topic: bool, as_json: bool
 ) -> None:
     """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
-    from textcat.training.train import MEASURED_ON_SAMPLE, unevaluated_topics
+    from textcat.training.train import unevaluated_topics
 
     late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
@@ -178,10 +155,10 @@ def training(
         run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
         console.file.write(export.json_text(evaluation, **run, **cost_of_stages(stages)))
         return
-    if evaluation.measured_on != "test documents":
+    if evaluation.measured_on is not MeasuredOn.TEST:
         why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
         measured = f"by cross-validation on its {tagger.train_documents} training documents"
-        if evaluation.measured_on == MEASURED_ON_SAMPLE:
+        if evaluation.measured_on is MeasuredOn.SAMPLE:
             measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
         print_text(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
     quality(console, evaluation, per_topic=per_topic)
@@ -250,7 +227,7 @@ def cost_of_stages(stages: Stages) -> dict[str, Any]:
 
 def quality(
     console: Console,
-    evaluation: Evaluation | TopEvaluation,
+    evaluation: Evaluation,
     *,
     form: str = "",
     per_topic: bool = False,
@@ -258,25 +235,21 @@ def quality(
 ) -> None:
     """Print an evaluation: as tables, also in Markdown or LaTeX, or as JSON or CSV for programs."""
     if form in ("markdown", "latex"):
-        if isinstance(evaluation, TopEvaluation):
-            tables: list[Any] = [_top_rows(evaluation)]
-        else:
-            tables = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
+        tables: list[Any] = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
         console.file.write(export.formatted_tables(tables, form))  # type: ignore[arg-type]
         return
     if form:
         console.file.write(export.json_text(evaluation) if form == "json" else export.csv_lines(evaluation))
         return
-    if isinstance(evaluation, TopEvaluation):
-        show(console, _top_rows(evaluation))
-        notes = _notes(evaluation) + ["There is no table per topic of a model of many topics."] * per_topic
-        if notes:
-            print_text(console, "\n" + "\n".join(notes))
-        return
-    if per_topic:
+    if per_topic and evaluation.topics:
         show(console, topic_rows(evaluation), needed=7)
         console.print()
     show(console, band_rows(evaluation, every_measure=every_measure))
+    notes = _notes(evaluation)
+    if per_topic and not evaluation.topics:
+        notes.append("There is no table per topic of a model of many topics.")
+    if notes:
+        print_text(console, "\n" + "\n".join(notes))
     if evaluation.confusion is not None:
         accuracy = format_figure(evaluation.accuracy, undefined="not defined: no document has a topic")
         print_text(console, f"\naccuracy {accuracy}, over the documents that have a topic")
@@ -292,41 +265,25 @@ def band_rows(evaluation: Evaluation, *, every_measure: bool = False) -> list[di
     """
     bands, rows = evaluation.bands, []
 
-    def add(title: str, cell: Callable[[BandQuality], str]) -> None:
-        rows.append({"": title, **{row.band: cell(row) for row in bands}})
+    def add(title: str, cells: Iterable[Figure]) -> None:
+        rows.append({"": title, **{row.band: cell for row, cell in zip(bands, cells, strict=True)}})
 
-    for title, measure, decimals in (line for line in _BAND_LINES if every_measure or line[1] in _IN_SHORT):
-        if measure != "average_sparsity" or any(row.average_sparsity is not None for row in bands):
-            add(title, lambda row: format_figure(getattr(row, measure), decimals, undefined="no topic"))  # noqa: B023
-        if any(measure in row.intervals for row in bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(measure)))  # noqa: B023
-    add("topics", lambda row: Figure(row.topics))
+    for measure, title in evaluation.titles().items():
+        if every_measure or title.is_main:
+            add(title.line, (format_figure(row[measure], title.decimals, undefined="no topic") for row in bands))
+            if any(measure in row.intervals for row in bands):
+                add("  95 % interval", (_interval(row.intervals.get(measure)) for row in bands))
+    for count in ("documents", "pairs", "topics"):
+        if any(getattr(row, count) is not None for row in bands):
+            add(count, (Figure(getattr(row, count)) for row in bands))
     if any(row.left_out for row in bands):
-        add("left out: no test positive", lambda row: Figure(row.left_out))
+        add("left out: no test positive", (Figure(row.left_out) for row in bands))
     return rows
 
 
-def _top_rows(evaluation: TopEvaluation) -> list[dict[str, str]]:
-    """Return the measures of documents' first topics with a column per band; intervals stand as in `band_rows`."""
-    rows: list[dict[str, str]] = []
-
-    def add(title: str, cell: Callable[[TopQuality], str]) -> None:
-        rows.append({"": title, **{row.band: cell(row) for row in evaluation.bands}})
-
-    for title, measure, k in (line for line in SHOWN if line[2] in evaluation.ks):
-        add(title, lambda row: format_figure(getattr(row, measure)[k], undefined="no topic"))  # noqa: B023
-        if any(f"{measure}@{k}" in row.intervals for row in evaluation.bands):
-            add("  95 % interval", lambda row: _interval(row.intervals.get(f"{measure}@{k}")))  # noqa: B023
-    for title in ("documents", "pairs", "topics"):
-        add(title, lambda row: Figure(getattr(row, title)))  # noqa: B023
-    if any(row.left_out for row in evaluation.bands):
-        add("left out: no test positive", lambda row: Figure(row.left_out))
-    return rows
-
-
-def _notes(evaluation: TopEvaluation) -> list[str]:
+def _notes(evaluation: Evaluation) -> list[str]:
     """Return what the figures of documents' first topics leave out or take in."""
-    notes = {
+    notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
             evaluation.unknown
@@ -413,7 +370,7 @@ def measure_rows(compared: Comparison, names: Sequence[str], other: int = 1) -> 
             _interval(interval, "+"),
             *(format_figure(p, 4) for p in p_values),
         )
-        rows.append((row.band, _SHORT_TITLES[row.measure], *values, *differing))
+        rows.append((row.band, TITLES[row.measure].column, *values, *differing))
     return _named(("band", "measure", *titles), rows)
 
 
@@ -517,10 +474,7 @@ def model(console: Console, manifest: Mapping[str, Any], folder: Path, *, as_jso
     _facts(console, facts)
     if (measured := manifest.get("evaluation")) and measured["bands"]:
         print_text(console, f"\nMeasured after training, on {measured['test_documents']} {measured['measured_on']}:\n")
-        if "ks" in measured:
-            show(console, _top_rows(TopEvaluation.from_dict(measured)))
-        else:
-            show(console, band_rows(Evaluation.from_dict({**measured, "topics": []})))
+        show(console, band_rows(Evaluation.from_dict(measured)))
 
 
 def _settings(values: Mapping[str, Any], between: str = "=") -> str:
@@ -603,7 +557,7 @@ def study(
         {
             **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
             **{
-                f"{_TUNED[measure]} {band}": Figure(f"{value:.{0 if _TUNED[measure] == 'sparsity' else 4}f}")
+                f"{TITLES[measure].column} {band}": Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
                 for measure, of_bands in trial.measures.items()
                 for band, value in of_bands.items()
             },
@@ -625,7 +579,7 @@ def study(
     console.print()
     show(console, stage_rows(stages.seconds, peak_memory()))
     measure, band = chosen.judged_by
-    goal = f"the best over {band}" if _TUNED[measure] == "MAP" else f"the best by {_TUNED[measure]}"
+    goal = f"the best over {band}" if TITLES[measure].column == "MAP" else f"the best by {TITLES[measure].column}"
     if any(map(is_yardstick, trials)):
         goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
     if chosen.measured_on:

@@ -36,30 +36,29 @@ def evaluate(
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
     from textcat.cli import _tables
-    from textcat.evaluation import export, significance, top
+    from textcat.evaluation.export import trec_files
+    from textcat.evaluation.significance import add_intervals
     from textcat.folders import write_atomically
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
-    of_tops = isinstance(evaluation, top.TopEvaluation)
+    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if trec:
-        if of_tops or evaluation.scores is None:
-            which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
+        if (scored := evaluation.scored) is None:
+            which = f"on {evaluation.measured_on}" if evaluation.topics else f"of {evaluation.n_topics:,} topics"
             raise TextcatError(f"Of the evaluation {which} no scores were kept.")
         ids = [document.id for document in documents.test]
-        for name, lines in export.trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
+        for name, lines in trec_files(scored.scores, scored.relevant, ids, tagger.topics).items():
             write_atomically(trec / name, lines)
     if bootstrap:
-        with_intervals = top.add_intervals_at_k if of_tops else significance.add_intervals
-        evaluation = with_intervals(evaluation, n_resamples=bootstrap)
+        evaluation = add_intervals(evaluation, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
 
         write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
-    if (evaluation.values if of_tops else evaluation.scores) is None and not form:
+    if evaluation.sample is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
@@ -83,7 +82,7 @@ def compare(
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance."""
     from textcat.cli import _tables
-    from textcat.evaluation import significance, top
+    from textcat.evaluation.significance import compare_evaluations
     from textcat.model import storage
 
     if not 2 <= len(models) <= 26:
@@ -97,11 +96,8 @@ def compare(
         if tagger.topics != first.topics:
             raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
-    evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compare_all = (
-        top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance.compare_evaluations
-    )
-    compared = compare_all(evaluations, n_resamples=bootstrap)
+    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
+    compared = compare_evaluations(evaluations, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
 

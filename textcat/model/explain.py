@@ -19,8 +19,8 @@ from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
 
 if TYPE_CHECKING:
+    from textcat.model.counterfactual import Without
     from textcat.model.tagger import Tagger
-    from textcat.model.without import Without
 
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
@@ -178,10 +178,10 @@ def explain_document(
     """Explain topics of a document, by default its tags: see `Tagger.explain_all`. Without spans it takes less time."""
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
-    scores = tagger.product(row)
+    scores = tagger.score_rows(row)
     given = tagger.decide(scores)[0]
     if topics is None:
-        topics = [tag.topic for tag in tagger.tags_of_rows(row, None)[0]]
+        topics = [tag.topic for tag in tagger.tags_of_rows(row)[0]]
     explained = []
     for topic in topics:
         weights = tagger.weights_of(topic, row.indices)
@@ -231,7 +231,7 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
 
 
 def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":
-    from textcat.model.without import without  # here, as it is looked for only if asked for
+    from textcat.model.counterfactual import without  # here, as it is looked for only if asked for
 
     return without(tagger, counted, column)
 

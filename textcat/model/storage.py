@@ -13,9 +13,8 @@ from numpy.lib import format as npy
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import TopEvaluation
 from textcat.features.tables import LanguageTables
 from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.folders import installed_version, sha256_of_file
@@ -144,7 +143,7 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
     return tagger, manifest[SUM]
 
 
-def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], Evaluation | TopEvaluation | None]:
+def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], Evaluation | None]:
     """Read what a model learns on by; also its manifest, and the evaluation that was kept with it.
 
     Parameters
@@ -153,7 +152,7 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
 
     Returns
     -------
-    Known, dict, Evaluation or TopEvaluation or None
+    Known, dict, Evaluation or None
 
     Raises
     ------
@@ -205,21 +204,21 @@ def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
     }
 
 
-def _without_facts(evaluation: Evaluation | TopEvaluation) -> dict[str, Any]:
+def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
     """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
     figures = evaluation.as_dict()
-    if isinstance(evaluation, TopEvaluation):
-        return figures
-    return {**figures, "topics": [{**row, "facts": {}} for row in figures["topics"]]}
+    if evaluation.topics:
+        figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
+    return figures
 
 
-def _evaluation(manifest: dict[str, Any]) -> Evaluation | TopEvaluation | None:
+def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
     figures, facts = manifest.get("evaluation"), manifest["facts"]
     if figures is None:
         return None
-    if "ks" in figures:
-        return TopEvaluation.from_dict(figures)
-    rows = [{**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures["topics"])]
+    rows = [
+        {**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures.get("topics", ()))
+    ]
     return Evaluation.from_dict({**figures, "topics": rows})
 
 

@@ -17,15 +17,17 @@ from scipy import sparse
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import choose_bands
+from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
-from textcat.evaluation.top import MANY_TOPICS
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.margin.solve import solve
 from textcat.model.kept import kept_examples, title_of, what_to_keep
 from textcat.model.known import Known, without_texts
+from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
 from textcat.model.tagger import Tagger, csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
@@ -33,8 +35,6 @@ from textcat.training.examples import CountedCorpus, Examples
 from textcat.training.selection import assign_folds, held_out_scores
 
 _N_FOLDS = 5
-_CROSS_VALIDATED = "training documents, by cross-validation"
-MEASURED_ON_SAMPLE = "training documents, held out as a sample"
 # So many documents are held out as a sample at most, and one of so many.
 _N_HELD_OUT, _ONE_OF = 5_000, 10
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
@@ -149,15 +149,15 @@ def train_and_evaluate(
     if measured is None:
         tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
     elif not n_folds:
-        with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
-            known: dict[str, Any] = {"n_unknown": tagger.unknown_topics(corpus), "unjudged": tagger.unjudged(corpus)}
-            tagger.evaluation = tagger.measure_rows(measured, tagger.relevant(corpus), advance, bands=bands, **known)
+        with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
+            scores = score_rows(tagger, measured, advance)
+            tagger.evaluation = measure_test_documents(tagger, corpus, scores, bands=bands)
     elif recipe.shortlist:
         tagger.evaluation = measured
     else:
         relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
-        on: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
-        tagger.evaluation = tagger.measure_corpus(measured, relevant, bands=bands, **on)
+        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
+        tagger.evaluation = measure_scores(tagger, measured, relevant, bands=bands, **on)
     return tagger
 
 
@@ -212,15 +212,16 @@ def train_and_measure(
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
         known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
-        measured = None
+        measured: Any = None
         release_memory()
         if n_folds and recipe.shortlist:
             part = hold_out_sample(corpus, seed=0)
             with stages.stage("held-out sample", len(corpus.topics)) as advance:
                 first, new = train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
                 relevant = counted.labels[part.held_out]
-                measured = first.measure_rows(new, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE)
-                del first, new
+                scores = score_rows(first, new)
+                measured = measure_scores(first, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
+                del first, new, scores
         elif n_folds:
             with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
                 measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
