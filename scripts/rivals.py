@@ -4,7 +4,7 @@ Each rival's parameter is chosen by the cross-validation on the training documen
 folds, rows (with the descriptions of topics as examples) and simulated rare topics, the highest EXPECTED. Then all of
 them rank the test documents, and the recipe is compared with each rival, with the tests of `textcat compare`.
 
-    python scripts/rivals.py [--recipe best] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
+    python scripts/rivals.py [--recipe default] [--corpus reuters21578] [--folds 5] [--seed 0] [--jobs -1]
 
 prints two tables in Markdown.
 """
@@ -30,8 +30,8 @@ from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution
 from textcat.recipe import Recipe, read_recipe
+from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 from textcat.training.examples import CountedCorpus, Examples, examples_without
-from textcat.training.selection import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 
 BANDS = ("ALL", "TOP10", "LAST30")
 
@@ -54,7 +54,7 @@ RIVALS = {
 def main() -> None:
     """Tune the rivals, and compare."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="best")
+    parser.add_argument("--recipe", default="default")
     parser.add_argument("--corpus", default="reuters21578")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)

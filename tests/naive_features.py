@@ -29,7 +29,7 @@ def terms(
     alphabetic=True,
     remove_stop_words=True,
     alphanumeric=False,
-    fold_plurals=False,
+    singularize=False,
 ):
     kept = []
     for token in nlp_of(lang)(text):
@@ -38,7 +38,7 @@ def terms(
         if alphanumeric and not re.search(r"[^\W_]", token.text):
             continue
         term = token.lower_ if lowercase else token.text
-        kept.append(singular(term) if fold_plurals else term)
+        kept.append(singular(term) if singularize else term)
     return kept
 
 
@@ -91,13 +91,15 @@ def average_lengths(documents, **settings):
 
 
 def term_frequencies(
-    document, zones=None, apart=False, sublinear_tf=False, ngram_weight=1, char_weight=1, k1=None, b=0.75,
+    document, zones=None, zone_terms=False, sublinear_tf=False, ngram_weight=1, char_weight=1, k1=None, b=0.75,
     averages=None, **settings,
 ):  # fmt: skip
     """Give the weighted frequency of each n-gram, a tuple of words; those of a zone's own are prefixed."""
     tf = Counter()
     for zone, counts in counted(document, zones, **settings):
-        prefixes = [f"{zone}:"] if apart is True else ["", f"{zone}:"] if apart and zone in apart else [""]
+        prefixes = (
+            [f"{zone}:"] if zone_terms is True else ["", f"{zone}:"] if zone_terms and zone in zone_terms else [""]
+        )
         for prefix in prefixes:
             for gram, n in counts.items():
                 value = 1 + math.log(n) if sublinear_tf else n

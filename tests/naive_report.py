@@ -24,7 +24,7 @@ def mistaken(labels, got):
     return sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1]))
 
 
-def suspects(probabilities, labels):
+def label_issues(probabilities, labels):
     """Labels on whose opposite a model is as sure as it is, on average, where that is the label; and surer than not."""
     found = set()
     for j in range(labels.shape[1]):

@@ -52,7 +52,7 @@ def teach(session, topic, n, person="", subject="strike"):
 
 
 def teach_until_killed(folder, pool, seed, pipe):
-    """Answer, undo and mark, and write to a pipe how many lines have been acknowledged after each."""
+    """Answer, undo and set keywords, and write to a pipe how many lines have been acknowledged after each."""
     generator = random.Random(seed)
     session = Session.open(folder, pool)
     while True:
@@ -60,7 +60,8 @@ def teach_until_killed(folder, pool, seed, pipe):
         if kind < 0.15:
             session.undo("anna")
         elif kind < 0.3:
-            session.mark("strike", generator.choice(["union", "wheat", "gold"]), generator.random() < 0.5, "anna")
+            keyword = generator.choice(["union", "wheat", "gold"])
+            session.set_keyword("strike", keyword, generator.random() < 0.5, "anna")
         else:
             answer = generator.choice(["yes", "no", "skip"])
             session.answer("strike", generator.randrange(len(pool)), answer, "anna", "list")

@@ -9,7 +9,7 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "folders", "journal", "progress", "settings"},
+    {"cluster", "documents", "errors", "folders", "former_names", "journal", "progress", "settings"},
     {"reading"},
     {"corpus", "evaluation", "features", "margin"},
     {"recipe"},

@@ -40,7 +40,7 @@ def documents(n=60):
 def test_the_peer_has_the_rows_of_recipe_best(least):
     from equal_kind import ZonedRows
 
-    settings = read_recipe("best").features | least
+    settings = read_recipe("default").features | least
     # What is too rare is known to textcat while it counts lengths; b = 0 leaves lengths out.
     settings |= {"b": 0} if least["ngram_min_df"] > 1 else {}
     ours, its = TfIdf(Tokens(), **settings), ZonedRows(settings, stop_words=None)
@@ -81,8 +81,8 @@ def test_what_runs_once_is_paired_with_the_first_counted_round():
 def test_a_table_says_recipe_commit_and_load():
     from machine import Conditions, commit
 
-    line, empty, head, *_ = Conditions("best").table([{"what": "textcat", "seconds": "1"}]).splitlines()
-    assert line.startswith(f"Recipe: best. Commit: {commit()}. Load: ")
+    line, empty, head, *_ = Conditions("default").table([{"what": "textcat", "seconds": "1"}]).splitlines()
+    assert line.startswith(f"Recipe: default. Commit: {commit()}. Load: ")
     assert (empty, head) == ("", "| what | seconds |")
 
 
@@ -127,8 +127,8 @@ def test_training_alone_ranks_as_the_trained_model_does():
 
     corpus = open_corpus("newswire")
     quality = {row["what"]: row["MAP"] for row in training_rows(corpus, 1)}
-    trained = train_and_evaluate(corpus, read_recipe("best")).evaluation.bands[0]["macro_average_precision"]
-    assert quality["textcat, recipe best"] == f"{trained:.3f}"
+    trained = train_and_evaluate(corpus, read_recipe("default")).evaluation.bands[0]["macro_average_precision"]
+    assert quality["textcat, recipe default"] == f"{trained:.3f}"
     assert float(quality[PEER]) > 0.8
 
 

@@ -181,13 +181,13 @@ def test_wrong_use_ends_as_such(run, arguments, message):
 def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeypatch):
     monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
     run("train", "newswire", "--out", "many")
-    assert run.err == "textcat: 50 topics: trained by the recipe subjects; --recipe names another.\n"
+    assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     by_name = textcat.load("many")
-    assert by_name.recipe == textcat.read_recipe("subjects").as_dict()
-    alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("subjects"))
+    assert by_name.recipe == textcat.read_recipe("many-topics").complete().as_dict()
+    alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.weights != alone.weights).nnz == 0
-    run("train", "newswire", "--out", "best", "--recipe", "best")
-    assert (run.err, textcat.load("best").shortlist) == ("", None)
+    run("train", "newswire", "--out", "default", "--recipe", "default")
+    assert (run.err, textcat.load("default").shortlist) == ("", None)
 
 
 def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_settings_asked_for(run):
@@ -196,15 +196,15 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     Path("questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
     said = "textcat: texts of 12 characters on average: trained by the recipe {}; --recipe names another.\n"
     run("train", "questions.jsonl", "--out", "short")
-    assert run.err == said.format("short")
+    assert run.err == said.format("short-texts")
     assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
     short = textcat.load("short")
-    assert short.recipe == textcat.read_recipe("short").as_dict()
+    assert short.recipe == textcat.read_recipe("short-texts").complete().as_dict()
     assert "who" in dict(short.terms("person", 50))
     run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
-    assert run.err == said.format("short-pam")
-    asked_for = textcat.read_recipe("short").changed("pam").with_settings(["tags.strategy=zero"])
-    assert textcat.load("other").recipe == asked_for.as_dict()
+    assert run.err == said.format("short-texts-pam")
+    asked_for = textcat.read_recipe("short-texts").changed("pam").with_settings(["tags.strategy=zero"])
+    assert textcat.load("other").recipe == asked_for.complete().as_dict()
 
 
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
@@ -214,7 +214,7 @@ def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
     titles = [re.split(r"  +", line)[0] for line in lines]
     for title in (
-        "macro-averaged precision",
+        "macro-averaged precision (MAP)",
         "read",
         "tokens to rows",
         "train topics",
@@ -223,8 +223,8 @@ def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
         "peak memory",
     ):
         assert title in titles
-    assert lines[-1] == "Model: models/newswire-best"
-    assert textcat.load("models/newswire-best").corpus == "newswire"
+    assert lines[-1] == "Model: models/newswire-default"
+    assert textcat.load("models/newswire-default").corpus == "newswire"
 
 
 def test_options_go_before_the_recipe(run):
@@ -254,7 +254,7 @@ def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
 
 
 def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
-    run("train", own, "--recipe", "best", "--out", "m")
+    run("train", own, "--recipe", "default", "--out", "m")
     assert (run.code, run.err) == (0, "")
     measured_on, _, names, averages = run.out.splitlines()[:4]
     assert measured_on == "Corpus own has no test documents: by cross-validation on its 6 training documents,"
@@ -335,7 +335,7 @@ def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
         ('[learner]\nname = "svm"\n', "No learner 'svm'. Known learners:"),
         ("[learner]\nname = 3\n", "No learner '3'"),
         ("[learner]\neta = 1e39\nmax_epochs = 3\n", "overflowed; lower eta or the margins."),
-        ("[lerner]\n", "Known entries: features, learner, tags, tokens, topics. Did you mean 'learner'?"),
+        ("[lerner]\n", "Known entries: features, learner, ranker, tags, tokens, topics. Did you mean 'learner'?"),
         ("title = 3\n", "title must be a text"),
         ("learner = 3\n", "learner must be a section"),
         ("learner\n", "is not valid TOML"),
@@ -647,7 +647,7 @@ def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
 
 def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(run):
     space = _file("space.toml", b"[topics]\nshortlist = [8, 10]\n")
-    run("tune", "newswire", "--recipe", "subjects", "--space", space, "--out", "study")
+    run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study")
     assert (run.code, run.err) == (0, "")
     assert run.out.splitlines()[0].split()[:5] == ["shortlist", "nDCG@10", "ALL", "P@1", "ALL"]
     assert "\nMeasured on 72 training documents held out, trained on 649 others.\n" in run.out
@@ -655,19 +655,19 @@ def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(r
     assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
     assert read_recipe("study/recipe.toml").shortlist in (8, 10)
     as_json = json.loads(
-        run("tune", "newswire", "--recipe", "subjects", "--space", space, "--out", "study", "--json").out
+        run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study", "--json").out
     )
     assert as_json["chosen"] in as_json["trials"]
     assert set(as_json["trials"][0]["ndcg@10"]) == {"ALL", "1-5", "6-20", "21-100", "101-"}
     assert "leave --folds and --repeats out" in run.refuses(
-        "tune", "newswire", "--recipe", "subjects", "--space", space, "--repeats", "1"
+        "tune", "newswire", "--recipe", "many-topics", "--space", space, "--repeats", "1"
     )
 
 
 def test_a_shortlist_is_measured_on_a_sample_where_there_are_no_test_documents(run):
     documents = [{"text": d.zones["body"], "topics": [*d.topics]} for d in textcat.open_corpus("newswire").train[:90]]
     own = _file("own.jsonl", "\n".join(map(json.dumps, documents)).encode())
-    run("train", own, "--recipe", "subjects", "--set", "topics.shortlist=8", "--out", "m", "--jobs", "2")
+    run("train", own, "--recipe", "many-topics", "--set", "topics.shortlist=8", "--out", "m", "--jobs", "2")
     assert (run.code, run.err) == (0, "")
     assert run.out.startswith(
         "Corpus own.jsonl has no test documents: on 9 of its 90 training documents, held out as a sample,\n\n"
@@ -684,7 +684,7 @@ def test_recipes_are_listed_with_what_they_are(run):
     assert [row["recipe"] for row in json.loads(run("recipes", "--json").out)] == list(recipes())
 
 
-@pytest.mark.parametrize("name", ["best", "paum-2002"])
+@pytest.mark.parametrize("name", ["default", "paum-2002"])
 def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
     printed, fields = run("recipes", name).out, read_recipe(name).fields()
     assert read_recipe(recipe(printed)).fields() == fields
@@ -695,7 +695,8 @@ def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
         assert re.search(rf"^(# )?{field.name} =", printed, re.MULTILINE)
     as_json = json.loads(run("recipes", name, "--json").out)
     assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
-    assert "Did you mean 'best'?" in run.refuses("recipes", "bset")
+    assert "Did you mean 'default'?" in run.refuses("recipes", "defualt")
+    assert run.refuses("recipes", "best") == "No recipe 'best': it is called 'default' now."
 
 
 def test_tune_refuses_what_cannot_be_compared(run, own):
@@ -807,7 +808,7 @@ def test_a_reader_that_has_gone_is_no_error_to_speak_of(model):
         ("textcat train new", ["newswire"]),
         ("textcat train newswire --recipe paum", ["paum", "paum-2002"]),
         ("textcat train newswire --learner p", ["pa", "pam", "paum", "pdm"]),
-        ("textcat recipes best", ["best", "best-chars"]),
+        ("textcat recipes paum", ["paum", "paum-2002"]),
         ("textcat corpora fetch r", ["rcv1", "rcv1-lyrl2004", "reuters21578"]),
     ],
 )
@@ -894,7 +895,7 @@ def test_of_a_model_without_test_documents_no_intervals_are_made_and_the_remedy_
     [
         (["report", "{model}", "--out", "own"], "own is a folder: name a file to write."),
         (["tune", "newswire", "--out", "file"], "file is a file: name a folder for the results."),
-        (["train", "newswire", "--set", "learner.eta=inf"], "Recipe best: The 'eta' parameter of PAUM must be"),
+        (["train", "newswire", "--set", "learner.eta=inf"], "Recipe default: The 'eta' parameter of PAUM must be"),
     ],
 )
 def test_what_cannot_be_written_or_followed_is_told_by_the_name_that_was_given(run, model, own, command, told):

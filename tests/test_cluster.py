@@ -20,7 +20,7 @@ from textcat.cluster import connect, on_cluster
 from textcat.errors import TextcatError
 from textcat.training.shortlist import train_shortlist
 
-SHORTLIST = ["--recipe", "subjects", "--set", "topics.shortlist=10"]
+SHORTLIST = ["--recipe", "many-topics", "--set", "topics.shortlist=10"]
 
 
 def rows_and_labels(n=2000, d=300, topics=8):
@@ -135,7 +135,7 @@ class TestOfACluster:
                 assert facts_of_listed(X, Y, max_epochs=200) == expected
 
     @pytest.mark.parametrize(
-        "more", [[], SHORTLIST, [*SHORTLIST, "--store", "rows"]], ids=["best", "subjects", "stored"]
+        "more", [[], SHORTLIST, [*SHORTLIST, "--rows-dir", "rows"]], ids=["default", "many-topics", "stored"]
     )
     def test_the_command_gives_the_same_model(self, more, cluster, tmp_path, monkeypatch, capsys):
         monkeypatch.chdir(tmp_path)

@@ -45,7 +45,7 @@ def test_a_common_word_stands_for_itself(features):
 
 
 def test_characters_and_titles_change_nothing_of_that():
-    settings = {"ngrams": 2, "chars": 3, "char_weight": 0.4, "idf": "smooth", "apart": ["title"]}
+    settings = {"ngrams": 2, "chars": 3, "char_weight": 0.4, "idf": "smooth", "zone_terms": ["title"]}
     documents = [Document(str(i), {"title": text, "body": text}) for i, text in enumerate(DOCUMENTS)]
     features = TfIdf(**settings).fit(documents)
 

@@ -137,7 +137,7 @@ def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, lea
         for line in commands(kind, text):
             if needs(line, unavailable):
                 # What this command would have made is absent, too.
-                unavailable += re.findall(r"--out[ =](\S+)", line) + [f"models/{name}-best" for name in unavailable]
+                unavailable += re.findall(r"--out[ =](\S+)", line) + [f"models/{name}-default" for name in unavailable]
                 n_left_out += 1
                 continue
             code, printed = run(line)

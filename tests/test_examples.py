@@ -49,10 +49,10 @@ def test_each_description_is_a_positive_of_its_topic_and_nothing_to_the_others(c
 
 
 def test_rows_are_counted_as_they_are_written_to_a_store(corpus, tmp_path, monkeypatch):
-    monkeypatch.setattr("textcat.training.examples._BATCH", 2)
+    monkeypatch.setattr("textcat.training.examples.ROWS_PER_BLOCK", 2)
     recipe, counted = Recipe("plain", topics={"descriptions": 1}), []
     counts = CountedCorpus(corpus, recipe)
-    rows = counts.examples(counts.fit(recipe.make_features()), store=tmp_path / "rows", advance=counted.append).rows
+    rows = counts.examples(counts.fit(recipe.make_features()), rows_dir=tmp_path / "rows", advance=counted.append).rows
     assert counted == [2, 2, 2, 1]
     assert len(rows) == 7
 

@@ -44,7 +44,7 @@ def corpus():
     return textcat.open_corpus("newswire")
 
 
-@pytest.fixture(scope="module", params=["best", "best-chars", "paum"])
+@pytest.fixture(scope="module", params=["default", "chars", "paum"])
 def tagger(request, corpus):
     return textcat.train(corpus, textcat.read_recipe(request.param))
 
@@ -104,13 +104,13 @@ def masked(tagger, text, words):
     return text
 
 
-@pytest.mark.parametrize("recipe", ["best", "best-chars", "paum", "single", "hashed"])
+@pytest.mark.parametrize("recipe", ["default", "chars", "paum", "single", "hashed"])
 def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corpus, recipe):
     settings = {
         "single": ["tags.strategy=single"],
         "hashed": ["features.hash_bits=8", "features.min_df=1"],
     }
-    base = textcat.read_recipe({"single": "paum", "hashed": "best"}.get(recipe, recipe))
+    base = textcat.read_recipe({"single": "paum", "hashed": "default"}.get(recipe, recipe))
     tagger = textcat.train(corpus, base.with_settings(settings.get(recipe, [])))
     n_least = 0
     for document in corpus.test[:6]:
@@ -129,7 +129,7 @@ def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corp
                 if len(terms) ** size < 3000:
                     assert all(stays(set(words)) for words in combinations(sorted(terms), size))
                     n_least += 1
-    assert recipe == "hashed" or n_least or recipe == "best-chars"
+    assert recipe == "hashed" or n_least or recipe == "chars"
 
 
 def test_what_has_no_tag_has_nothing_to_fall(tagger):
@@ -199,12 +199,12 @@ def test_spans_of_columns_by_hash_and_of_zones_apart_give_the_column(odd_tagger,
             assert column in columns_of(features, zone, document.zones[zone][start:end])
 
 
-@pytest.fixture(scope="module", params=["hashed", "apart", "neither"])
+@pytest.fixture(scope="module", params=["hashed", "zone_terms", "neither"])
 def odd_tagger(request, corpus):
-    base = textcat.read_recipe("best")
+    base = textcat.read_recipe("default")
     settings = {
-        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.apart=["title"]'],
-        "apart": ["features.apart=true", "features.chars=3"],
+        "hashed": ["features.hash_bits=12", "features.min_df=1", "features.ngrams=3", 'features.zone_terms=["title"]'],
+        "zone_terms": ["features.zone_terms=true", "features.chars=3"],
         "neither": ["tokens.alphanumeric=false", "tokens.lowercase=false", "features.ngrams=3"],
     }
     recipe = base.with_settings([*settings[request.param], "features.idf=smooth", "features.ngram_min_df=1"])
@@ -213,7 +213,7 @@ def odd_tagger(request, corpus):
 
 def test_on_reuters_every_span_gives_its_term_and_sums_are_scores(reuters_archive):
     corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
-    tagger = textcat.train(corpus, textcat.read_recipe("best").with_settings(["tags.strategy=zero"]))
+    tagger = textcat.train(corpus, textcat.read_recipe("default").with_settings(["tags.strategy=zero"]))
     whole = "TEXTCAT_LONG" in os.environ  # 21,578 stories take some minutes
     documents = [*corpus.test, *corpus.train, *corpus.unused]
     sums = [check(tagger, document) for document in (documents if whole else documents[::150])]
@@ -247,13 +247,13 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
 # --- training documents ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("keep", ["documents", "texts"])
-@pytest.mark.parametrize("recipe", ["best", "paum"])
+@pytest.mark.parametrize("keep", ["ids", "texts"])
+@pytest.mark.parametrize("recipe", ["default", "paum"])
 def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
     settings = textcat.read_recipe(recipe)
-    plain = textcat.train(corpus, settings, keep="none")
-    kept = textcat.train(corpus, settings, keep=keep, store=tmp_path / "rows" if keep == "texts" else None)
-    assert plain.kept is None
+    plain = textcat.train(corpus, settings, keep_support="none")
+    kept = textcat.train(corpus, settings, keep_support=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
+    assert plain.support is None
     assert plain.explain("wheat", "wheat").documents == []
     np.testing.assert_array_equal(plain.weights, kept.weights)
     np.testing.assert_array_equal(plain.thresholds, kept.thresholds)
@@ -280,38 +280,36 @@ def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, k
                     assert each.title == " ".join(train[each.id].zones["title"].split())[:120] or len(each.title) == 120
                 else:
                     assert each.id.startswith("description of ")
-    texts = loaded.kept.texts
+    texts = loaded.support.texts
     assert (texts is not None) == (keep == "texts")
-    for identifier, text in zip(loaded.kept.ids, texts or (), strict=False):
+    for identifier, text in zip(loaded.support.ids, texts or (), strict=False):
         assert identifier not in train or text == train[identifier].zones
 
 
 def test_the_command_keeps_training_documents_and_names_them(run, newswire_model):
-    assert run("train", "newswire", "--recipe", "paum", "--keep", "documents", "--out", "model").code == 0
-    assert textcat.load("model").kept.titles[0]  # though texts are not held
+    assert run("train", "newswire", "--recipe", "paum", "--keep-support", "ids", "--out", "model").code == 0
+    assert textcat.load("model").support.titles[0]  # though texts are not held
     printed = run("explain", "model", "--topic", "wheat", "--terms", "3", stdin=b"Wheat exports rose").out
     assert "training document" in printed
     assert Path("model/weights.npy").read_bytes() == Path(newswire_model, "weights.npy").read_bytes()
-    told = run.refuses("train", "newswire", "--keep", "everything", "--out", "other")
-    assert told.startswith(
-        "Of training documents 'everything' cannot be kept: choose one of none, documents, texts, and"
-    )
-    told = run.refuses("train", "newswire", "--recipe", "subjects", "--keep", "texts", "--out", "other")
-    assert told.startswith("Recipe subjects has a shortlist")
+    told = run.refuses("train", "newswire", "--keep-support", "everything", "--out", "other")
+    assert told.startswith("keep_support cannot be 'everything': choose one of none, ids, texts.")
+    told = run.refuses("train", "newswire", "--recipe", "many-topics", "--keep-support", "texts", "--out", "other")
+    assert told.startswith("Recipe many-topics has a shortlist")
 
 
 def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, monkeypatch, tmp_path):
     untitled = [replace(each, zones={"body": each.zones["body"]}) for each in corpus.train[:40]]
     small, recipe = textcat.Corpus.from_documents("small", untitled), textcat.read_recipe("paum")
-    kept = textcat.train(small, recipe).kept
+    kept = textcat.train(small, recipe).support
     assert kept.ids
     assert kept.texts is None
     assert {title for name, title in zip(kept.ids, kept.titles, strict=True) if "description" not in name} == {""}
-    assert any(textcat.train(small, recipe, keep="texts").kept.titles)
-    assert textcat.train(small, recipe, store=tmp_path / "rows").kept is None
-    assert textcat.train(small, textcat.read_recipe("subjects")).kept is None
-    monkeypatch.setattr("textcat.training.train._N_KEPT", 39)
-    assert textcat.train(small, recipe).kept is None
+    assert any(textcat.train(small, recipe, keep_support="texts").support.titles)
+    assert textcat.train(small, recipe, rows_dir=tmp_path / "rows").support is None
+    assert textcat.train(small, textcat.read_recipe("many-topics")).support is None
+    monkeypatch.setattr("textcat.training.train.MOST_KEPT", 39)
+    assert textcat.train(small, recipe).support is None
 
 
 @pytest.mark.parametrize(
@@ -320,7 +318,7 @@ def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, m
 )
 def test_a_damaged_list_of_documents_is_told_of(corpus, change, value, tmp_path):
     small = textcat.Corpus.from_documents("small", corpus.train[:40])
-    folder = textcat.save(textcat.train(small, textcat.read_recipe("paum"), keep="documents"), tmp_path / "model")
+    folder = textcat.save(textcat.train(small, textcat.read_recipe("paum"), keep_support="ids"), tmp_path / "model")
     documents = json.loads((folder / "documents.json").read_text())
     (folder / "documents.json").write_text(json.dumps({**documents, change: value}))
     rewrite(

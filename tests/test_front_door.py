@@ -48,7 +48,7 @@ from textcat import PAUM, Corpus, Problem, Recipe, Solution, open_corpus, read_r
 
 reveal_type(PAUM(1, 50, random_state=0).fit)
 reveal_type(open_corpus("newswire"))
-reveal_type(read_recipe("best"))
+reveal_type(read_recipe("default"))
 reveal_type(rules.PAUM(1, 50).tau_pos)
 reveal_type(solve)
 """

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import textcat
 from textcat.margin._folds import N_FOLDS, leave_out_folds
 from textcat.margin._primal import dots
-from textcat.training import selection
+from textcat.training import thresholds
+from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import Examples
-from textcat.training.selection import assign_folds, held_out_scores, out_of_fold_scores
+from textcat.training.thresholds import held_out_scores
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,8 @@ def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_witho
     newswire, learner, monkeypatch
 ):
     rows, labels = newswire
-    monkeypatch.setattr(selection, "_LEAST", labels.shape[0])
-    monkeypatch.setattr(selection, "_ENOUGH", labels.shape[0])
+    monkeypatch.setattr(thresholds, "LEAST_NEGATIVES", labels.shape[0])
+    monkeypatch.setattr(thresholds, "ENOUGH_POSITIVES", labels.shape[0])
     fold_of = assign_folds(labels, 3, 0)
     examples = Examples(rows, labels)
     scores = held_out_scores(examples, learner.fit(rows, labels), fold_of)
@@ -122,10 +123,10 @@ def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
     """A ranker trained on its support and its positives alone is the whole ranker."""
     rows, labels = newswire[0].astype(np.float64), newswire[1]
     learner = textcat.PAUM(1.0, 20.0, lambda_=0.5).fit(rows, labels)
-    monkeypatch.setattr(selection, "_OF_SUPPORT", 0)
-    monkeypatch.setattr(selection, "_OF_DOCUMENTS", 0)
-    monkeypatch.setattr(selection, "_LEAST", 0)
-    topics = selection.TopicProblems(
+    monkeypatch.setattr(thresholds, "SHARE_OF_SUPPORT", 0)
+    monkeypatch.setattr(thresholds, "SHARE_OF_DOCUMENTS", 0)
+    monkeypatch.setattr(thresholds, "LEAST_NEGATIVES", 0)
+    topics = thresholds.TopicProblems(
         Examples(rows, labels), learner, np.full(labels.shape[0], 9)
     )  # no document in fold 0
     scores = learner.decision_function(rows)
@@ -139,7 +140,7 @@ def test_rows_that_never_cause_an_update_change_nothing(newswire, monkeypatch):
 
 def test_a_topic_of_many_positives_is_judged_by_some_folds_and_a_rare_one_by_all(newswire, monkeypatch):
     rows, labels = newswire
-    monkeypatch.setattr(selection, "_ENOUGH", 10)
+    monkeypatch.setattr(thresholds, "ENOUGH_POSITIVES", 10)
     learner = textcat.PAUM(lambda_=0).fit(rows, labels)
     fold_of = assign_folds(labels, 5, 0)
     scores = held_out_scores(Examples(rows, labels), learner, fold_of)

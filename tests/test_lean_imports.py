@@ -15,12 +15,12 @@ from textcat.tagging._lean_imports import keep_imports_lean
 if sys.argv[3] == "lean":
     keep_imports_lean()
 from textcat import InputSettings, OutputSettings
-from textcat.reading.batches import _read_batches
+from textcat.reading.batches import read_batches
 from textcat.tagging._job import tag_batch
-from textcat.tagging.run import _make_plan
+from textcat.tagging.run import make_plan
 for kind in sys.argv[4:]:
-    plan = _make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(kind))
-    (tagged,) = [tag_batch(plan.job, batch) for batch in _read_batches(plan.sources, plan.job.input)]
+    plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(kind))
+    (tagged,) = [tag_batch(plan.job, batch) for batch in read_batches(plan.sources, plan.job.input)]
     print(tagged.rows, len(tagged.rejections))
 import spacy  # as for a language that needs it
 spacy.blank("en")
@@ -75,8 +75,8 @@ if sys.argv[1] == "lean":
     keep_imports_lean()
 from textcat.corpus.catalogue import open_corpus
 from textcat.recipe import read_recipe
-from textcat.training.train import _train_and_evaluate
-_train_and_evaluate(open_corpus("newswire"), read_recipe("best"))
+from textcat.training.train import train_and_evaluate
+train_and_evaluate(open_corpus("newswire"), read_recipe("default"))
 print("scipy.stats._stats_py" in sys.modules, "numpy.f2py.f2py2e" in sys.modules)
 import scipy.stats
 print(scipy.stats.rankdata([3, 1, 2]))

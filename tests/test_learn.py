@@ -16,7 +16,7 @@ from test_cli import Run
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
@@ -30,9 +30,9 @@ WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for t
 #: Ways to make rows, each of which counts something else.
 FEATURES = (
     {"tokens": {}, "features": {"zones": {"title": 2.0, "body": 1.0}}},
-    {"tokens": {"fold_plurals": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
-    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "apart": True}},
-    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "apart": ["title"], "idf": "smooth", "max_features": 60}},
+    {"tokens": {"singularize": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
+    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "zone_terms": True}},
+    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "zone_terms": ["title"], "idf": "smooth", "max_features": 60}},
 )
 
 
@@ -58,15 +58,15 @@ def documents(draw, id_, topics=TOPICS):
     title, body = (draw(st.lists(st.sampled_from(known), min_size=n, max_size=n + 4)) for n in (0, 4))
     zones = {"title": " ".join([f"only{id_}", *title]), "body": " ".join(body)}
     judged = draw(st.none() | st.lists(st.sampled_from(TOPICS), unique=True).map(tuple))
-    return Document(id_, zones, tuple(own), split=draw(st.sampled_from(["", "", "", "test"])), judged=judged)
+    return Document(id_, zones, tuple(own), split=draw(st.sampled_from(["", "", "", "test"])), labelled_for=judged)
 
 
 @st.composite
 def beginnings(draw):
     n = draw(st.integers(6, 12))
     first = [replace(draw(documents(f"d{i}", TOPICS[:2])), split="" if i < 4 else "test" * (i == 5)) for i in range(n)]
-    first[0] = replace(first[0], topics=("ash",), judged=None)
-    first[1] = replace(first[1], topics=("birch",), judged=None)
+    first[0] = replace(first[0], topics=("ash",), labelled_for=None)
+    first[1] = replace(first[1], topics=("birch",), labelled_for=None)
     return first
 
 
@@ -78,7 +78,7 @@ def recipe_of(learner, way, tags, descriptions, shortlist=0):
 
 def of_all(documents):
     """The documents, judged for all topics."""
-    return [replace(document, judged=None) for document in documents]
+    return [replace(document, labelled_for=None) for document in documents]
 
 
 def in_parts(documents):
@@ -89,7 +89,7 @@ def in_parts(documents):
 def learnt_naively(known, new, gone, complete):
     """The documents of a corpus that training from the start on gives the model that has learnt."""
     ids = {document.id for document in known}
-    names = {name for document in known for name in (*document.topics, *(document.judged or ()))}
+    names = {name for document in known for name in (*document.topics, *(document.labelled_for or ()))}
     part_of = {document.id: document.split for document in known}
     training = [d for d in new if (part_of.get(d.id, d.split) or "train") == "train"]
     fresh = {topic for document in training for topic in document.topics} - names
@@ -104,22 +104,26 @@ def learnt_naively(known, new, gone, complete):
         elif not fresh:
             result.append(document)
         elif complete:
-            judged = document.judged and (*document.judged, *fresh)
-            result.append(replace(document, judged=(*fresh,) if document.judged == () else judged))
+            judged = document.labelled_for and (*document.labelled_for, *fresh)
+            result.append(replace(document, labelled_for=(*fresh,) if document.labelled_for == () else judged))
         else:
-            result.append(replace(document, judged=tuple(names) if document.judged is None else document.judged))
+            result.append(
+                replace(document, labelled_for=tuple(names) if document.labelled_for is None else document.labelled_for)
+            )
     result = in_parts(result + [d for d in new if d.id not in ids])
     left = {topic for document in result for topic in document.topics}
     forgotten = {topic for document in known if document.id in gone for topic in document.topics} - left
-    return [d if d.judged is None else replace(d, judged=tuple({*d.judged} - forgotten)) for d in result]
+    return [
+        d if d.labelled_for is None else replace(d, labelled_for=tuple({*d.labelled_for} - forgotten)) for d in result
+    ]
 
 
-def train_from_the_start(documents, recipe, folder, *, measured, keep="counts"):
+def train_from_the_start(documents, recipe, folder, *, measured, keep_support=None):
     corpus = Corpus.from_documents("corpus", documents)
     train = train_and_evaluate if measured else textcat.train
-    tagger = train(corpus, recipe, keep=keep)
-    if tagger.known is None:
-        pytest.fail("nothing was kept to learn on by")
+    tagger = train(corpus, recipe, keep_support=keep_support, updatable=True)
+    if tagger.training_counts is None:
+        pytest.fail("the model is not updatable")
     textcat.save(tagger, folder)
 
 
@@ -170,7 +174,7 @@ def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, d
             old = known, bytes_of(model)
             then = learnt_naively(known, new, gone, complete)
             try:
-                textcat.learn(model, new, gone, complete=complete)
+                textcat.learn(model, new, gone, new_topics_negative=complete)
             except TextcatError:  # nothing can be learnt of what is left: the model stays as it was
                 with pytest.raises(TextcatError):
                     train_from_the_start(then, recipe, other, measured=measured)
@@ -202,7 +206,7 @@ def document(id_, *topics, **more):
 def model(tmp_path):
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
     folder = tmp_path / "model"
-    train_from_the_start(known, PLAIN, folder, measured=True, keep="texts,counts")
+    train_from_the_start(known, PLAIN, folder, measured=True, keep_support="texts")
     return folder
 
 
@@ -218,22 +222,22 @@ def everything_in(folder):
     return b"\n".join(parts)
 
 
-def test_nothing_of_an_unlearnt_document_is_left(model):
+def test_nothing_of_a_removed_document_is_left(model):
     secret = Document("number-4711", {"title": "Zanzibar", "body": "quixotic ashwood ashgrove"}, ("ash", "mahogany"))
     textcat.learn(model, [secret])
     textcat.learn(model, [document("later", "birch", "dogwood")])  # old ones were judged for the topics of then
     marks = (b"4711", b"anzibar", b"quixotic", b"mahogany", b"zanzibar quixotic")
     assert all(mark in everything_in(model.parent) for mark in marks[:4])
-    textcat.learn(model, unlearn="number-4711")
+    textcat.learn(model, remove="number-4711")
     left = everything_in(model.parent)
     assert not [mark for mark in marks if mark in left]
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
-def test_what_a_killed_process_left_is_gone_after_unlearning(model):
+def test_what_a_killed_process_left_is_gone_after_removing(model):
     textcat.learn(model, [document("secret1", "ash")])
     shutil.copytree(model, model.with_name(".model.0123abcd.part"))
-    textcat.learn(model, unlearn=["secret1"])
+    textcat.learn(model, remove=["secret1"])
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
@@ -243,13 +247,13 @@ def test_whoever_has_the_model_open_goes_on_with_it(model):
     textcat.learn(model, [document("d0", "birch"), document("new", "ash")])
     np.testing.assert_array_equal(tagger.scores(["ashwood birchgrove"]), before)
     assert not np.array_equal(textcat.load(model).scores(["ashwood birchgrove"]), before)
-    assert textcat.load(model).known is None
+    assert textcat.load(model).training_counts is None
 
 
 def test_a_step_can_be_undone_once(model):
     before = bytes_of(model)
     learnt = textcat.learn(model, [document("new", "ash"), document("d1", "cedar")])
-    assert (learnt.added, learnt.corrected, learnt.unlearnt) == (("new",), ("d1",), ())
+    assert (learnt.added, learnt.corrected, learnt.removed) == (("new",), ("d1",), ())
     assert bytes_of(model) != before
     assert textcat.undo_learn(model) == model
     check_same(bytes_of(model), before)
@@ -281,7 +285,7 @@ def test_old_documents_are_no_examples_of_a_new_topic(model):
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), document("n4")]
     learnt = textcat.learn(model, new)
     k = learnt.tagger.topics.index("dogwood")
-    unjudged = learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train).toarray()
+    unjudged = learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train).toarray()
     assert unjudged[:, k].tolist() == [1] * 12 + [0] * 4
     assert unjudged.sum() == 12
     row = next(row for row in learnt.rows() if row["topic"] == "dogwood")
@@ -309,8 +313,8 @@ def replace_topics(tagger, topic):
 
 
 def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):
-    learnt = textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")], complete=True)
-    assert learnt.tagger.known.corpus.unjudged(learnt.tagger.known.corpus.train) is None
+    learnt = textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")], new_topics_negative=True)
+    assert learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train) is None
 
 
 def test_a_topic_whose_negatives_nobody_judged_is_warned_of(model, caplog):
@@ -341,14 +345,14 @@ def test_learning_by_several_jobs_gives_the_same(model):
     check_same(bytes_of(model), bytes_of(other))
 
 
-def test_a_model_with_a_shortlist_learns_on(tmp_path):
-    recipe = replace(textcat.read_recipe("subjects"), topics={"descriptions": 1, "shortlist": 2})
+def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
+    recipe = replace(textcat.read_recipe("many-topics"), topics={"descriptions": 1, "shortlist": 2})
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
     new = [document("n1", "dogwood"), document("n2", "ash")]
-    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep="none,counts")
-    textcat.learn(tmp_path / "model", new, ["d3"], complete=True)
+    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep_support="none")
+    textcat.learn(tmp_path / "model", new, ["d3"], new_topics_negative=True)
     then = [*known[:3], *known[4:], *new]
-    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep="none,counts")
+    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep_support="none")
     check_same(bytes_of(tmp_path / "model"), bytes_of(tmp_path / "other"))
     with pytest.raises(
         TextcatError, match="has a shortlist, which takes each document for one that was judged for all"
@@ -357,23 +361,23 @@ def test_a_model_with_a_shortlist_learns_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("new", "unlearn", "told"),
+    ("new", "remove", "told"),
     [
-        ([], [], "There is nothing to learn: give documents, or ids to unlearn."),
-        ([], ["d11 "], "The model has no document 'd11 ', so it cannot be unlearnt. Did you mean 'd11'?"),
+        ([], [], "There is nothing to learn: give documents, or ids to remove."),
+        ([], ["d11 "], "The model has no document 'd11 ', so it cannot be removed. Did you mean 'd11'?"),
         ([], [f"d{i}" for i in range(12)], "No training document would be left"),
         ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is given twice"),
-        ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and unlearnt"),
+        ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and removed"),
         ([Document("d1", {}, (), split="test")], [], "Document 'd1' is in the train part of the model"),
         ([{"text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
         (["ashwood"], [], "'ashwood' is not a document"),
         ("ashwood", [], "A str is not a list of documents"),
     ],
 )
-def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, unlearn, told):
+def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, remove, told):
     before = bytes_of(model)
     with pytest.raises(TextcatError) as refused:
-        textcat.learn(model, new, unlearn)
+        textcat.learn(model, new, remove)
     assert str(refused.value).startswith(told)
     check_same(bytes_of(model), before)
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -394,7 +398,7 @@ def test_a_damaged_store_is_told_and_tagging_needs_none(model):
     (model / "counts.npz").write_bytes(content[:-5] + b"wrong")
     assert textcat.load(model).topics
     with pytest.raises(TextcatError, match=r"damaged, counts\.npz is not as it was written"):
-        textcat.learn(model, unlearn="d1")
+        textcat.learn(model, remove="d1")
     for name, data in (
         ("counts.npz", b"no archive"),
         ("counts.npz", content[: len(content) // 2]),
@@ -404,7 +408,7 @@ def test_a_damaged_store_is_told_and_tagging_needs_none(model):
         resealed(model, "counts.npz", content)
         resealed(model, name, data)
         with pytest.raises(TextcatError, match="is damaged"):
-            textcat.learn(model, unlearn="d1")
+            textcat.learn(model, remove="d1")
 
 
 def test_counts_of_another_recipe_are_refused(model):
@@ -412,18 +416,18 @@ def test_counts_of_another_recipe_are_refused(model):
     entries["terms_of"]["tokens"] = {"lowercase": False}
     resealed(model, "counts.json", json.dumps(entries).encode())
     with pytest.raises(TextcatError, match="its documents were counted for another recipe"):
-        textcat.learn(model, unlearn="d1")
+        textcat.learn(model, remove="d1")
 
 
 def test_documents_of_the_same_id_are_refused_where_counts_are_kept():
     corpus = Corpus.from_documents("twins", [document("d", "ash"), document("d", "birch")])
     with pytest.raises(TextcatError, match="Corpus twins has two documents of the id 'd'"):
-        textcat.train(corpus, PLAIN, keep="counts")
+        textcat.train(corpus, PLAIN, updatable=True)
 
 
 def test_a_model_without_counts_says_how_to_train_one(newswire_model):
-    with pytest.raises(TextcatError, match=r"keeps no counts .*: train it with `textcat train CORPUS --keep counts`"):
-        textcat.learn(newswire_model, unlearn="1")
+    with pytest.raises(TextcatError, match=r"not updatable.*: train it with `textcat train CORPUS --updatable`"):
+        textcat.learn(newswire_model, remove="1")
 
 
 def test_a_model_that_is_learning_is_left_alone(model):
@@ -431,12 +435,12 @@ def test_a_model_that_is_learning_is_left_alone(model):
     descriptor = os.open(model, os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     with pytest.raises(TextcatError, match="is learning in another process"):
-        textcat.learn(model, unlearn="d1")
+        textcat.learn(model, remove="d1")
     os.close(descriptor)
 
 
 def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypatch):
-    from textcat.training import learn as module
+    from textcat.training import update as module
 
     def replaced(tagger, folder):
         before = json.loads((model / "manifest.json").read_bytes())
@@ -446,7 +450,7 @@ def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypat
     write = module.storage.write_model
     monkeypatch.setattr(module.storage, "write_model", replaced)
     with pytest.raises(TextcatError, match="was replaced while it learnt"):
-        textcat.learn(model, unlearn="d1")
+        textcat.learn(model, remove="d1")
     assert read_manifest(model)["corpus"] == "new"
 
 
@@ -455,10 +459,10 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
     every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
     for way in range(len(FEATURES)):
         features = Recipe("one", **FEATURES[way]).make_features()
-        whole = DocumentCounts.of_documents(*features.count_all(every), np.arange(4))
+        whole = StoredCounts.of_documents(*features.count_all(every), np.arange(4))
         for chosen in ([0], [3, 1], [2, 0, 3]):
             fresh = Recipe("one", **FEATURES[way]).make_features()
-            alone = DocumentCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
+            alone = StoredCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
             joined = whole.select(np.array(chosen[:1]))
             for i in chosen[1:]:
                 joined = joined.extended(whole.select(np.array([i]))).select(np.arange(len(joined) + 1))
@@ -471,7 +475,7 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
 def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
     rows = [("1", "ashwood", ["ash"], ["ash", "birch"]), ("2", "birchwood", ["birch"], None), ("3", "fir", [], ["ash"])]
-    names = ("id", "text", "topics", "judged")
+    names = ("id", "text", "topics", "labelled_for")
     path = tmp_path / f"corpus.{suffix}"
     if suffix == "jsonl":
         path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
@@ -485,17 +489,17 @@ def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
         path.write_text("\n".join(map(separator.join, [names, *cells])) + "\n")
     settings = textcat.InputSettings(topics_separator=";")
     corpus = textcat.open_corpus(path, settings=settings)
-    assert [each.judged for each in corpus.train] == [("ash", "birch"), None, ("ash",)]
+    assert [each.labelled_for for each in corpus.train] == [("ash", "birch"), None, ("ash",)]
     assert corpus.unjudged(corpus.train).toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
     of_records = Corpus.from_records([dict(zip(names, row, strict=True)) for row in rows])
-    assert [each.judged for each in of_records.train] == [each.judged for each in corpus.train]
+    assert [each.labelled_for for each in of_records.train] == [each.labelled_for for each in corpus.train]
 
 
 def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
     from textcat.progress import Stages
     from textcat.training.tune import run_trials
 
-    corpus = Corpus.from_documents("c", [document("1", "ash", judged=("ash",)), document("2", "birch")])
+    corpus = Corpus.from_documents("c", [document("1", "ash", labelled_for=("ash",)), document("2", "birch")])
     with pytest.raises(TextcatError, match="judged for some topics only"):
         run_trials(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)
 
@@ -511,22 +515,22 @@ def written(path, documents):
     lines = [
         {"id": d.id, **d.zones, "topics": d.topics, "split": d.split}
         | ({} if any(d.zones.values()) else {"zones": {}})
-        | ({} if d.judged is None else {"judged": d.judged})
+        | ({} if d.labelled_for is None else {"labelled_for": d.labelled_for})
         for d in documents
     ]
     Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
 
 
-def test_the_command_learns_unlearns_and_undoes(run):
+def test_the_command_learns_removes_and_undoes(run):
     old = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3], split="test" if i > 11 else "train") for i in range(15)]
     new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
     written("old.jsonl", old)
     written("new.jsonl", new)
-    options = "--recipe", "best", "--keep", "counts", "--band", "ALL", "--out"
+    options = "--recipe", "default", "--updatable", "--band", "ALL", "--out"
     assert run("train", "old.jsonl", *options, "model").code == 0
     before = bytes_of("model")
-    printed = run("learn", "model", "new.jsonl", "--unlearn", "d3,d4", "--out", "other").out
-    assert "Documents: 3 added, 1 corrected, 2 unlearnt; 13 are trained on." in printed
+    printed = run("learn", "model", "new.jsonl", "--remove", "d3,d4", "--out", "other").out
+    assert "Documents: 3 added, 1 corrected, 2 removed; 13 are trained on." in printed
     assert (
         [line.split()[:3] for line in printed.splitlines() if line.startswith(("ash", "birch", "cedar", "dogw"))]
         == [
@@ -555,10 +559,10 @@ def test_the_command_learns_unlearns_and_undoes(run):
     assert {row["topic"] for row in as_json["topics"]} == {*TOPICS}
     assert run("learn", "model", "--undo").out == f"The model {Path('model').resolve()} is what it was before.\n"
     check_same(bytes_of("model"), before)
-    assert "2 unlearnt; 10 are trained on" in run("learn", "model", "--unlearn", "ids.txt", "--topics").out
+    assert "2 removed; 10 are trained on" in run("learn", "model", "--remove", "ids.txt", "--topics").out
     assert "no earlier state is kept" in run.refuses("learn", "model", "--undo")
     assert "--undo goes alone" in run.misuses("learn", "model", "new.jsonl", "--undo")
-    assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--unlearn", "d1x")
+    assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--remove", "d1x")
     assert run.refuses("learn", "model").startswith("There is nothing to learn")
     assert "no field" not in run.refuses("learn", "nothing", "new.jsonl")
 
@@ -566,14 +570,14 @@ def test_the_command_learns_unlearns_and_undoes(run):
 def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_and_reported(run):
     known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
     known += [
-        document(f"t{i}", ("ash", "birch")[i % 2], split="test", judged=(("ash",), None)[i > 3]) for i in range(8)
+        document(f"t{i}", ("ash", "birch")[i % 2], split="test", labelled_for=(("ash",), None)[i > 3]) for i in range(8)
     ]
     written("some.jsonl", known)
     assert run("train", "some.jsonl", "--recipe", "paum", "--out", "model").code == 0
     kept = {row.topic: row for row in textcat.load("model").evaluation.topics}
     corpus = textcat.open_corpus("some.jsonl")
     evaluation = textcat.load("model").evaluate(corpus)
-    of_birch = [i for i, each in enumerate(corpus.test) if each.judged is None or "birch" in each.topics]
+    of_birch = [i for i, each in enumerate(corpus.test) if each.labelled_for is None or "birch" in each.topics]
     alone = textcat.load("model").evaluate(replace(corpus, test=[corpus.test[i] for i in of_birch]))
     for name in ("average_precision", "f1", "precision", "recall", "test_positives"):
         assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)

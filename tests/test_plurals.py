@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.features.language import singular
-from textcat.features.tokens import OTHER, Tokens, Vocabulary
+from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
 words = st.one_of(
     st.text(), st.builds(str.__add__, st.text("abceiou"), st.sampled_from(["s", "es", "ies", "us", "ss"]))
@@ -17,7 +17,7 @@ words = st.one_of(
 words_of_letters = st.builds(
     str.__add__, st.text("abceiou", min_size=1), st.sampled_from(["", "s", "es", "y", "ies", "us", "ss"])
 ) | st.sampled_from(["its", "it", "does", "ours", "hers", "always"])
-FOLDED = Tokens(fold_plurals=True)
+FOLDED = Tokens(singularize=True)
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_the_rules_are_those_of_the_table(word):
 @given(st.lists(words_of_letters, min_size=1), st.data())
 def test_words_count_as_the_known_singular_that_they_become(spans, data):
     terms = [*dict.fromkeys(data.draw(st.lists(st.sampled_from([*spans, *map(singular, spans)]))))]
-    vocabulary = Vocabulary([*terms, OTHER], np.full((1, 2), len(terms), np.int32))
-    counts = FOLDED.count_terms([" ".join(spans)], vocabulary=vocabulary)
-    stops = FOLDED.prepared().stops
+    vocabulary = KnownTerms([*terms, OTHER], np.full((1, 2), len(terms), np.int32))
+    counts = FOLDED.count_terms([" ".join(spans)], known_terms=vocabulary)
+    stops = FOLDED.term_counter().stops
     expected = Counter(singular(span) if singular(span) in terms else OTHER for span in spans if span not in stops)
     assert {counts.terms[id_]: n for id_, n in zip(counts.ids, counts.counts, strict=True)} == expected

@@ -93,7 +93,7 @@ def test_rows_are_those_that_the_features_make_of_the_texts(documents):
     pool = Pool.from_documents(documents)
     assert (pool.rows != pool.features.transform(documents)).nnz == 0
     assert len(pool) == len(documents)
-    expected = read_recipe("teach").make_features().fit_transform(documents)
+    expected = read_recipe("active-learning").make_features().fit_transform(documents)
     assert (pool.rows != expected).nnz == 0
 
 
@@ -119,9 +119,11 @@ def test_a_pool_has_texts_ids_and_places_and_names_what_it_could_not_read(tmp_pa
         pool.document(5)
 
 
-@pytest.mark.parametrize("settings", [[], ["features.chars=3"], ["features.apart=true"], ["features.hash_bits=12"]])
+@pytest.mark.parametrize(
+    "settings", [[], ["features.chars=3"], ["features.zone_terms=true"], ["features.hash_bits=12"]]
+)
 def test_copies_are_found_whatever_the_columns_are(tmp_path, settings):
-    recipe = read_recipe("teach").with_settings(settings)
+    recipe = read_recipe("active-learning").with_settings(settings)
     texts = ["Wheat exports rose.", "Gold fell in London.", "Wheat exports rose."]
     assert Pool.from_documents(texts, recipe=recipe).groups.tolist() == [0, 1, 0]
     assert Pool.from_documents(texts[:1] * 50, recipe=recipe).groups.tolist() == [0] * 50
@@ -165,7 +167,7 @@ def test_a_pool_that_is_there_is_opened_and_not_made_again(tmp_path, archive):
     ):
         build_pool(archive, tmp_path / "pool")
     assert len(build_pool(archive, tmp_path / "pool", restart=True)) == 1
-    with pytest.raises(TextcatError, match=r"began with recipe teach .*, but now has recipe paum"):
+    with pytest.raises(TextcatError, match=r"began with recipe active-learning .*, but now has recipe paum"):
         build_pool(archive, tmp_path / "pool", recipe="paum")
 
 
@@ -243,10 +245,12 @@ def long_archive(tmp_path_factory):
     return make_archive(tmp_path_factory.mktemp("long") / "a.jsonl", 150)
 
 
-@pytest.mark.parametrize("recipe", ["teach", "best", "paum", "most"])
+@pytest.mark.parametrize("recipe", ["active-learning", "default", "paum", "most"])
 def test_rows_of_pieces_are_those_of_all_texts_in_memory(tmp_path, long_archive, in_pieces, monkeypatch, recipe):
     if recipe == "most":
-        recipe = read_recipe("teach").with_settings(["features.max_features=50", "features.zones={title=2,body=1}"])
+        recipe = read_recipe("active-learning").with_settings(
+            ["features.max_features=50", "features.zones={title=2,body=1}"]
+        )
     with monkeypatch.context() as patched:
         patched.setattr(index, "_from_texts", None)  # nothing is counted anew
         build_pool(long_archive, tmp_path / "pool", recipe=recipe, settings=SMALL)
@@ -261,7 +265,7 @@ def pieces_in(folder):
 
 
 def read(archive, folder, **settings):
-    with read_archive(archive, folder, read_recipe("teach"), SMALL, stages=Stages(), **settings):
+    with read_archive(archive, folder, read_recipe("active-learning"), SMALL, stages=Stages(), **settings):
         pass
 
 

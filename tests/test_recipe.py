@@ -86,7 +86,7 @@ def test_there_is_no_recipe_of_a_name_that_is_neither_shipped_nor_a_toml_file(tm
 def test_another_learner_keeps_of_a_recipe_what_all_learners_share_and_is_told_by_name_and_title():
     recipe = read_recipe("paum").changed("micra", eta=50.0, lambda_=2.0)
     assert recipe.learner == {"name": "micra", "lambda_": 2.0, "eta": 50.0}
-    assert "eta" not in read_recipe("best").changed("cramma").learner  # the η of PAUM is 1, and means something else
+    assert "eta" not in read_recipe("default").changed("cramma").learner  # the η of PAUM is 1, and means something else
     assert (recipe.name, recipe.title) == ("paum-micra", "micra, on the features of the recipe paum")
     assert recipe.features == read_recipe("paum").features
     assert read_recipe("paum").changed("paum", tau_neg=1.0).name == "paum"
@@ -98,13 +98,13 @@ def test_settings_are_typed_and_leave_the_recipe_as_it_was():
         [
             "learner.tau_pos=50",
             "features.zones={title=2}",
-            'features.apart=["title"]',
+            'features.zone_terms=["title"]',
             "tokens.lang=de",
             "learner.rho=R",
         ]
     )
     assert changed.learner == {**recipe.learner, "tau_pos": 50, "rho": "R"}
-    assert changed.features == {**recipe.features, "zones": {"title": 2}, "apart": ["title"]}
+    assert changed.features == {**recipe.features, "zones": {"title": 2}, "zone_terms": ["title"]}
     assert changed.tokens == {**recipe.tokens, "lang": "de"}
     assert read_recipe("paum") == recipe
     assert recipe.with_settings([]) == recipe
@@ -140,7 +140,7 @@ def test_a_wrong_assignment_is_told_with_what_would_be_right(setting, message):
 def test_every_field_of_a_recipe_is_explained(learner):
     recipe = Recipe("mine", {"lang": "de"}, learner={"name": learner})
     fields = {(field.section, field.name): field for field in recipe.fields()}
-    assert {section for section, _ in fields} == {"tokens", "features", "topics", "learner", "tags"}
+    assert {section for section, _ in fields} == {"tokens", "features", "topics", "learner", "ranker", "tags"}
     for (section, name), field in fields.items():
         assert field.explanation.endswith("."), (section, name)
         assert field.type

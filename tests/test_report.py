@@ -104,11 +104,11 @@ def sparse_of(labels):
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.booleans(), st.booleans()), min_size=1, max_size=12))
-def test_suspects_are_those_of_confident_learning_the_surest_first(rows):
+def test_label_issues_are_those_of_confident_learning_the_surest_first(rows):
     probabilities = np.array([row[:2] for row in rows])
     labels = np.array([row[2:] for row in rows])
     found = figures.find_label_issues(probabilities, sparse_of(labels))
-    assert {(one.document, one.topic, one.has_it) for one in found} == naive.suspects(probabilities, labels)
+    assert {(one.document, one.topic, one.has_it) for one in found} == naive.label_issues(probabilities, labels)
     doubts = [one.probability if one.has_it else 1 - one.probability for one in found]
     assert doubts == sorted(doubts)
 
@@ -180,7 +180,9 @@ def model():
 def file(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     tagger, corpus = model
-    return write_report(folder / "report.html", tagger, corpus, suspects=folder / "suspects.jsonl", resamples=100)
+    return write_report(
+        folder / "report.html", tagger, corpus, label_issues=folder / "label-issues.jsonl", resamples=100
+    )
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30) | st.sampled_from(HOSTILE))
@@ -249,16 +251,16 @@ def test_worst_errors_are_those_furthest_on_the_wrong_side(model, file):
         assert [one["id"] for one in topic["wrong"][1]] == missed[:3]
 
 
-def test_suspects_are_lines_of_json_that_say_who_scored_them(model, file):
+def test_label_issues_are_lines_of_json_that_say_who_scored_them(model, file):
     _, corpus = model
-    lines = [json.loads(line) for line in (file.parent / "suspects.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in (file.parent / "label-issues.jsonl").read_text(encoding="utf-8").splitlines()]
     assert lines
     documents = {document.id: document for document in (*corpus.train, *corpus.test)}
     for line in lines:
         assert line["labelled"] == (line["topic"] in documents[line["id"]].topics)
         assert line["labelled"] == (line["probability"] < 0.5)
         assert ("not trained on it, in 5 parts" in line["scored_by"]) == (line["split"] == "train")
-    assert data_of(file)["n_suspects"] == len(lines)
+    assert data_of(file)["n_label_issues"] == len(lines)
 
 
 def test_without_test_documents_those_of_training_are_shown_by_cross_validation(tmp_path):
@@ -281,7 +283,7 @@ def test_models_of_other_topics_are_refused(tmp_path):
 
 def test_a_report_of_two_models_counts_what_became_right_and_wrong(model, tmp_path):
     tagger, corpus = model
-    other = textcat.train(corpus, textcat.read_recipe("best"))
+    other = textcat.train(corpus, textcat.read_recipe("default"))
     path = write_report(tmp_path / "r.html", tagger, corpus, before=other, names=("old", "new"), resamples=0)
     changes = data_of(path)["changes"]
     labels = relevant_topics(tagger, corpus).toarray() > 0
@@ -305,7 +307,7 @@ def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path)
 @pytest.mark.long
 def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters_archive, tmp_path):
     corpus = textcat.open_corpus("reuters21578", corpus_dir=reuters_archive.parent)
-    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("best")), corpus)
+    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("default")), corpus)
     data = data_of(path)
     assert (len(data["topics"]), data["documents"]) == (90, 3299)
     assert path.stat().st_size < 700_000
@@ -326,7 +328,7 @@ def test_many_topics_have_bands_and_their_report_stays_small(many, tmp_path):
     assert "nDCG@10" in text
     assert len(text) < 50_000
     with pytest.raises(TextcatError, match="not looked for in models of 1,000 topics or more"):
-        write_report(path, textcat.train(corpus, textcat.read_recipe("paum")), corpus, suspects=tmp_path / "s")
+        write_report(path, textcat.train(corpus, textcat.read_recipe("paum")), corpus, label_issues=tmp_path / "s")
 
 
 def run(*arguments):
@@ -339,7 +341,7 @@ def run(*arguments):
 
 def test_the_commands_write_reports(newswire_model, tmp_path):
     printed = run(
-        "report", newswire_model, "--out", tmp_path / "r.html", "--suspects", tmp_path / "s.jsonl", "--band", "ALL"
+        "report", newswire_model, "--out", tmp_path / "r.html", "--label-issues", tmp_path / "s.jsonl", "--band", "ALL"
     )
     assert re.search(r"Report: .*r\.html \(\d+ kB\)", printed.replace("\n", ""))
     assert (tmp_path / "s.jsonl").exists()

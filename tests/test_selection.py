@@ -9,19 +9,18 @@ from hypothesis import strategies as st
 import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
-from textcat.training.examples import Examples
-from textcat.training.selection import (
+from textcat.training.cross_validation import (
     EXPECTED,
     POOLED,
     RARE,
     HeldOutFold,
     Trial,
     assign_folds,
-    best_trial,
     cross_validate,
-    margin_settings,
     out_of_fold_scores,
 )
+from textcat.training.examples import Examples
+from textcat.training.tune import best_trial, margin_settings
 
 PLAIN = textcat.Recipe("plain")
 

@@ -162,7 +162,8 @@ def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
     assert get(service, "/v2/health/live").json() == {"live": True}
     assert get(service, "/v2/health/ready").json() == {"ready": True}
     assert get(service, "/v2/models/news/ready").json()["ready"]
-    assert get(service, "/v2/models/news").json()["platform"] == "textcat"
+    described = get(service, "/v2/models/news").json()
+    assert (described["platform"], described["inputs"], described["outputs"]) == ("textcat", [], [])
 
 
 @pytest.mark.parametrize(

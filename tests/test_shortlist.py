@@ -12,15 +12,16 @@ from hypothesis import strategies as st
 import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import MeasuredOn
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.margin._primal import subset
 from textcat.margin.learners import PAUM, Micra
 from textcat.model import MODEL, ModelError
 from textcat.model._shortlist import nearest, products_at, rows_by_topic
 from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.tagging._job import restrict_topics
+from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
-from textcat.training.train import hold_out_sample, train_and_evaluate
+from textcat.training.train import train_and_evaluate
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):
@@ -148,7 +149,7 @@ def test_columns_columns_in_rows_make_the_matrix():
 
 @pytest.fixture(scope="module")
 def tagger():
-    recipe = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8"])
+    recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8"])
     return textcat.train(textcat.open_corpus("newswire"), recipe)
 
 
@@ -209,20 +210,20 @@ def untested():
     return textcat.Corpus("alone", corpus.train, [], corpus.topics)
 
 
-SUBJECTS = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8"])
+MANY_TOPICS = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8"])
 
 
 def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one_was_trained_without(
     untested, tagger, tmp_path
 ):
-    trained = train_and_evaluate(untested, SUBJECTS, bands="ALL", n_jobs=3, store=tmp_path / "rows")
+    trained = train_and_evaluate(untested, MANY_TOPICS, bands="ALL", n_jobs=3, rows_dir=tmp_path / "rows")
     assert (trained.weights != tagger.weights).nnz == 0  # on all documents
     assert [path.name for path in tmp_path.iterdir()] == ["rows"]
     part = hold_out_sample(untested, seed=0)
     assert len(part.held_out) == len(untested.train) // 10
     assert sorted([*part.trained, *part.held_out]) == list(range(len(untested.train)))
     train, test = ([untested.train[i] for i in positions] for positions in part)
-    first = train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), SUBJECTS, bands="ALL")
+    first = train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), MANY_TOPICS, bands="ALL")
     measured = trained.evaluation
     assert measured.measured_on is MeasuredOn.SAMPLE
     assert (measured.scored.scores == first.evaluation.scored.scores).all()
@@ -233,7 +234,7 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
 def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):
     monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 50)
     monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 500)  # blocks of 10 documents
-    measured = train_and_evaluate(untested, SUBJECTS).evaluation
+    measured = train_and_evaluate(untested, MANY_TOPICS).evaluation
     assert (measured.test_documents, measured.overall.topics) == (72, 33)
     assert measured.overall["ndcg@10"] > 0.9
 
@@ -241,18 +242,18 @@ def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, m
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_weights_that_overflow_are_told_in_a_sentence(untested):
     with pytest.raises(TextcatError, match="The weights of a topic overflowed: lower eta or the margins"):
-        textcat.train(untested, SUBJECTS.changed(eta=1e39))
+        textcat.train(untested, MANY_TOPICS.changed(eta=1e39))
 
 
 def test_too_few_documents_to_hold_some_out_are_told_in_a_sentence(untested):
     few = textcat.Corpus("few", untested.train[:9], [], untested.topics)
     with pytest.raises(TextcatError, match="few has 9 training documents, too few to hold one of 10 out"):
-        train_and_evaluate(few, SUBJECTS)
+        train_and_evaluate(few, MANY_TOPICS)
 
 
 def test_rows_of_float64_are_scored_too():
     corpus = textcat.open_corpus("newswire")
-    recipe = textcat.read_recipe("subjects").with_settings(["topics.shortlist=8", 'features.dtype="float64"'])
+    recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=8", 'features.dtype="float64"'])
     texts = [document.zones["body"] for document in corpus.test[:20]]
     of_double = textcat.train(corpus, recipe).scores(texts)
     assert np.isfinite(of_double).all()
@@ -261,14 +262,14 @@ def test_rows_of_float64_are_scored_too():
 
 def test_strategies_that_need_all_scores_are_refused():
     with pytest.raises(TextcatError, match="cannot be 'scut', which needs scores of all documents"):
-        textcat.read_recipe("subjects").with_settings(["tags.strategy=scut"])
+        textcat.read_recipe("many-topics").with_settings(["tags.strategy=scut"])
 
 
 def test_topics_without_documents_are_found_by_their_names():
     records = [{"text": f"alpha beta word{i % 7} common", "topics": [f"t{i % 5}"]} for i in range(60)]
     descriptions = {"ghost town": "", "ghost ship": "", "town hall": ""}  # a word must be in two of them
     corpus = textcat.Corpus.from_records(records, topic_rule="described", descriptions=descriptions)
-    recipe = textcat.read_recipe("subjects").with_settings(["topics.shortlist=3"])
+    recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=3"])
     assert textcat.train(corpus, recipe).tag(["a ghost town"], top=1)[0][0].topic == "ghost town"
 
 

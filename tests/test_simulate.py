@@ -19,10 +19,10 @@ from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.recipe import read_recipe
+from textcat.recipe import RankerSettings, read_recipe
 from textcat.teaching import measures, simulate
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings
-from textcat.teaching.simulate import Case, Way
+from textcat.teaching.ranker import Examples, Ranker
+from textcat.teaching.simulate import Setting, SimulatedTopic
 
 answers_of_a_person = st.lists(st.booleans(), min_size=2, max_size=60).filter(lambda a: 0 < sum(a) < len(a))
 
@@ -169,7 +169,9 @@ def grain():
     topics = [topic for one in documents for topic in one.topics]
     topic = max(sorted(set(topics)), key=topics.count)
     labels = np.array([topic in one.topics for one in documents])
-    return Case("newswire", "grain", csr_matrix(TfidfVectorizer().fit_transform(texts), dtype=np.float32), labels)
+    return SimulatedTopic(
+        "newswire", "grain", csr_matrix(TfidfVectorizer().fit_transform(texts), dtype=np.float32), labels
+    )
 
 
 def naive_order(rows, labels, seed, n):
@@ -288,16 +290,18 @@ def without_seconds(results):
 
 
 def test_any_number_of_jobs_gives_the_same_bits_and_what_is_kept_is_not_run_again(grain, tmp_path):
-    ways = [Way("ours", supervised=True), Way("another", RankerSettings(C=1.0))]
-    alone = simulate.study([grain], ways, range(3), n_jobs=1, kept=tmp_path / "runs.jsonl")
-    together = simulate.study([grain], ways, range(3), n_jobs=2)
+    ways = [Setting("ours", supervised=True), Setting("another", RankerSettings(C=1.0))]
+    alone = simulate.experiment([grain], ways, range(3), n_jobs=1, kept=tmp_path / "runs.jsonl")
+    together = simulate.experiment([grain], ways, range(3), n_jobs=2)
     assert without_seconds(alone) == without_seconds(together)
     assert [(one.way, one.seed) for one in alone] == [(name, seed) for name in ("ours", "another") for seed in range(3)]
     # As after a kill: of two results the line is lost, or broken off.
     lines = (tmp_path / "runs.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "runs.jsonl").write_bytes(b"".join(lines[:4]) + lines[4][:50])
     counts = []
-    resumed = simulate.study([grain], ways, range(3), n_jobs=1, kept=tmp_path / "runs.jsonl", advance=counts.append)
+    resumed = simulate.experiment(
+        [grain], ways, range(3), n_jobs=1, kept=tmp_path / "runs.jsonl", advance=counts.append
+    )
     assert without_seconds(resumed) == without_seconds(alone)
     assert counts == [4, 1, 1]
     assert [one.seconds for one in resumed[:4]] == [one.seconds for one in alone[:4]]
@@ -306,14 +310,14 @@ def test_any_number_of_jobs_gives_the_same_bits_and_what_is_kept_is_not_run_agai
 def test_a_run_of_other_labels_or_settings_is_another_run(grain):
     labels = grain.labels.copy()
     labels[np.flatnonzero(labels)[0]] = False
-    way = Way("ours")
+    way = Setting("ours")
     keys = {
         simulate.run_key(grain, way, 0),
         simulate.run_key(grain, way, 1),
         simulate.run_key(grain, way._replace(settings=RankerSettings(C=2.0)), 0),
         simulate.run_key(grain, way._replace(strategy="uncertain"), 0),
-        simulate.run_key(Case("newswire", "grain", grain.rows, labels), way, 0),
-        simulate.run_key(Case("newswire", "grain", grain.rows * 2, grain.labels), way, 0),
+        simulate.run_key(SimulatedTopic("newswire", "grain", grain.rows, labels), way, 0),
+        simulate.run_key(SimulatedTopic("newswire", "grain", grain.rows * 2, grain.labels), way, 0),
     }
     assert len(keys) == 6
     assert simulate.run_key(grain, way._replace(name="called otherwise"), 0) in keys
@@ -327,28 +331,32 @@ def test_a_review_s_own_figures_do_not_choose_its_setting():
     assert simulate.leave_one_out(by_ratio, relative=True)["z"][0] == "a"
 
 
-def test_settings_of_the_ranker_are_read_as_a_recipe_s():
-    assert simulate.ranker_settings(["ranker.C=.3", "ratio = 4"]) == RankerSettings(C=0.3, ratio=4)
-    with pytest.raises(TextcatError, match=r"no setting 'ration'; it has .*Did you mean 'ratio'\?"):
-        simulate.ranker_settings(["ration=4"])
-    with pytest.raises(TextcatError, match="ratio cannot be 'much': give a number"):
-        simulate.ranker_settings(["ranker.ratio=much"])
+def test_settings_of_the_ranker_are_a_section_of_the_recipe():
+    def ranker(*changes):
+        return read_recipe("active-learning").with_settings([f"ranker.{change}" for change in changes]).make_ranker()
+
+    assert ranker() == RankerSettings()
+    assert ranker("C=.3", "ratio = 4") == RankerSettings(C=0.3, ratio=4)
+    with pytest.raises(TextcatError, match=r"no field 'ranker.ration'.*Did you mean 'ranker.ratio'\?"):
+        ranker("ration=4")
+    with pytest.raises(TextcatError, match=r"ranker\.ratio cannot be 'much'; give a number"):
+        ranker("ratio=much")
     with pytest.raises(TextcatError, match=r"The ranker's C cannot be -1.*must be a number above 0"):
-        simulate.ranker_settings(["C=-1"])
+        ranker("C=-1")
     with pytest.raises(TextcatError, match=r"The ranker's growth cannot be nan: it must be 0 or"):
-        simulate.ranker_settings(["growth=nan"])
+        ranker("growth=nan")
 
 
 def test_the_cases_of_a_corpus_are_its_topics_over_all_its_documents():
     words = [("wheat", "a"), ("gold mine", "b"), ("wheat corn", "a"), ("gold", "b"), ("silver", "c")]
     documents = [Document(str(i), {"body": text}, ("all", topic)) for i, (text, topic) in enumerate(words)]
     corpus = Corpus.from_documents("x.jsonl.gz", documents, descriptions={"a": "corn and wheat"})
-    cases = simulate.cases_of(corpus, read_recipe("best").with_settings(["features.min_df=1"]))
+    cases = simulate.simulated_topics(corpus, read_recipe("default").with_settings(["features.min_df=1"]))
     assert [(one.corpus, one.topic, one.labels.sum()) for one in cases] == [("x", "a", 2), ("x", "b", 2), ("x", "c", 1)]
     assert cases[0].rows is cases[1].rows
     assert cases[0].examples.rows.nnz == 2
     with pytest.raises(TextcatError, match=r"x.jsonl.gz has no topic 'al'. Did you mean 'all'\?"):
-        simulate.cases_of(corpus, read_recipe("best"), ["al"])
+        simulate.simulated_topics(corpus, read_recipe("default"), ["al"])
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -400,11 +408,10 @@ def test_the_command_tells_what_it_cannot_do(run, review, tmp_path):
     assert run("simulate", review, "--topic", "include").err == (
         "textcat: review.jsonl has no topic 'include'. Did you mean 'included'?\n"
     )
-    assert run("simulate", review, "--set", "ranker.c=1").err.startswith(
-        "textcat: The ranker has no setting 'c'; it has"
-    )
+    assert "Did you mean 'ranker.C'?" in run("simulate", review, "--set", "ranker.c=1").err
     assert "are not of the form" in run("simulate", review, "--steps", "x").err
     assert "--rule takes one of" in run("simulate", review, "--rule", "fifty").err
+    assert "not 'chao' (which needs several rankers" in run("simulate", review, "--rule", "chao").err
     assert "review.jsonl cannot be a folder of results: there is a file" in run("simulate", review, "--out", review).err
     (tmp_path / "all.jsonl").write_text('{"text": "a b", "topics": ["t"]}\n{"text": "c d", "topics": ["t"]}\n')
     assert "nothing to simulate" in run("simulate", tmp_path / "all.jsonl").err

@@ -3,21 +3,29 @@
 import ctypes
 import hashlib
 import importlib
+import inspect
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import textcat
 from textcat.evaluation.thresholds import Calibration
+from textcat.features.tfidf import TfIdf
+from textcat.features.tokens import Tokens
+from textcat.former_names import todays_recipe
+from textcat.margin.learners import LEARNERS, PAUM
 from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
+from textcat.training.update import learn
 
 FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
 FILES += [f"{name}_{part}.npy" for name in ("kept", "alpha") for part in ("indptr", "indices", "data")]
@@ -87,8 +95,8 @@ def test_a_loaded_tagger_scores_to_the_bit_as_the_saved_one(corpus, tagger, tmp_
 @pytest.mark.parametrize(
     "features",
     [
-        {"apart": True, "ngrams": 2, "chars": 4},
-        {"apart": ["title"], "weighting": "bm25", "idf": "smooth"},
+        {"zone_terms": True, "ngrams": 2, "chars": 4},
+        {"zone_terms": ["title"], "weighting": "bm25", "idf": "smooth"},
         {"hash_bits": 12, "ngrams": 3},
         {"dtype": "float64"},
         {"zones": {"title": 2.5}, "max_features": 100},
@@ -135,7 +143,7 @@ def test_the_manifest_says_what_the_model_is(tagger, tmp_path):
     assert sorted(manifest["files"]) == [name for name in FILES if name != "manifest.json"]
     assert manifest["versions"]["textcat"] == textcat.__version__
     assert {"spacy", "numpy", "scipy", "scikit-learn"} <= manifest["versions"].keys()
-    assert manifest["recipe"] == textcat.read_recipe("paum").as_dict()
+    assert manifest["recipe"] == textcat.read_recipe("paum").complete().as_dict()
     assert manifest["topics"] == list(tagger.topics)
     assert (manifest["corpus"], manifest["train_documents"]) == ("newswire", 721)
     assert manifest["train_sizes"] == tagger.train_sizes.tolist()
@@ -148,6 +156,68 @@ def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path
     one, two = (save(textcat.Tagger.fit(corpus, recipe, n_jobs=n), tmp_path / str(n)) for n in (1, 2))
     for name in FILES:
         assert (one / name).read_bytes() == (two / name).read_bytes(), name
+
+
+# --- the recipe, of which every field is stored -----------------------------------------------------------------------
+
+OTHER_DEFAULTS = {
+    Tokens: {"lowercase": False, "alphanumeric": True, "remove_stop_words": False, "singularize": True},
+    TfIdf: {"zones": {"title": 9.0}, "ngrams": 2, "chars": 3, "weighting": "bm25", "idf": "smooth", "k1": 2.0},
+    PAUM: {"tau_neg": 1.0, "lambda_": 9.0, "eta": 2.0},
+    type(textcat.Recipe("").make_tags()): {"strategy": "single"},
+}
+
+
+@pytest.fixture
+def other_defaults(monkeypatch):
+    """The defaults of a later version."""
+    for cls, defaults in OTHER_DEFAULTS.items():
+        function, names = cls.__init__, list(inspect.signature(cls).parameters)
+        if positional := function.__defaults__:
+            first = len(names) - len(positional) - len(function.__kwdefaults__ or {})
+            values = [defaults.get(name, value) for name, value in zip(names[first:], positional, strict=False)]
+            monkeypatch.setattr(function, "__defaults__", tuple(values))
+        if keywords := function.__kwdefaults__:
+            new = {name: value for name, value in defaults.items() if name in keywords}
+            monkeypatch.setattr(function, "__kwdefaults__", {**keywords, **new})
+        assert {name: inspect.signature(cls).parameters[name].default for name in defaults} == defaults
+
+
+def tags_of(folder, corpus):
+    return json.dumps(load(folder).tag(corpus.test))
+
+
+@pytest.mark.parametrize("name", ["paum", "chars"])
+def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, name, tmp_path, request):
+    folder = save(textcat.train(corpus, textcat.read_recipe(name), updatable=True), tmp_path / "model")
+    before = tags_of(folder, corpus)
+    of_before = Path(shutil.copytree(folder, tmp_path / "before"))
+    rewrite(of_before, format=6, recipe=textcat.read_recipe(name).as_dict())
+    request.getfixturevalue("other_defaults")
+    for model in (folder, of_before):
+        assert tags_of(model, corpus) == before
+    again = [learn(model, [corpus.train[0]], out=tmp_path / f"{model.name}-learnt") for model in (folder, of_before)]
+    first, second = (read_manifest(one.folder) for one in again)
+    assert first == second
+    assert first["recipe"] == read_manifest(folder)["recipe"]
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_field_of_a_recipe_is_stored_and_has_a_value_where_a_former_recipe_leaves_it_out(learner):
+    recipe = textcat.Recipe("mine", learner={"name": learner})
+    fields = {(field.section, field.name) for field in recipe.fields()}
+    for entries in (recipe.stored(), {}, {"learner": {"name": learner}}):
+        today = todays_recipe(entries)
+        if entries:
+            assert {(section, name) for section in today if section != "title" for name in today[section]} == fields
+        assert "version" not in today
+    assert todays_recipe(recipe.as_dict()) == recipe.complete().as_dict()  # until a default changes
+
+
+def test_a_recipe_of_a_newer_version_asks_for_a_newer_textcat(model):
+    rewrite(model, recipe={**textcat.Recipe("").stored(), "version": 99})
+    with pytest.raises(textcat.TextcatError, match=r"99.*upgrade textcat"):
+        load(model)
 
 
 # --- the tables of the tokenizer -------------------------------------------------------------------------------------
@@ -302,7 +372,7 @@ def test_pickled_objects_are_never_loaded(model):
 
 def test_a_newer_format_asks_for_a_newer_textcat(model):
     rewrite(model, format=MODEL.version + 1, files={"something": "else"})
-    with pytest.raises(ModelError, match=r"has model format 7, .* reads up to 6: upgrade textcat\."):
+    with pytest.raises(ModelError, match=rf"has model format {MODEL.version + 1}, .* up to {MODEL.version}: "):
         load(model)
 
 

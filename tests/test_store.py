@@ -311,11 +311,11 @@ def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
 # --- the command ---
 
 
-@pytest.mark.parametrize("recipe", ["best", "paum"])  # with descriptions of topics, and without
+@pytest.mark.parametrize("recipe", ["default", "paum"])  # with descriptions of topics, and without
 def test_a_tagger_trained_from_disk_is_the_one_trained_in_memory(tmp_path, recipe):
     corpus, chosen = textcat.open_corpus("newswire"), textcat.read_recipe(recipe)
     in_memory = textcat.Tagger.fit(corpus, chosen)
-    from_disk = textcat.Tagger.fit(corpus, chosen, store=tmp_path / "rows")
+    from_disk = textcat.Tagger.fit(corpus, chosen, rows_dir=tmp_path / "rows")
     for name in ("weights", "bias", "thresholds"):
         assert getattr(from_disk, name).tobytes() == getattr(in_memory, name).tobytes()
     assert from_disk.facts == in_memory.facts
@@ -327,7 +327,7 @@ def test_the_command_keeps_rows_on_disk_also_to_cross_validate(tmp_path, monkeyp
     lines = [f'{{"text": "{" ".join(words)}", "topics": ["{words[0]}"]}}' for words in TEXTS]
     (tmp_path / "own.jsonl").write_text("\n".join(lines))
     printed = []
-    for more in ([], ["--store", "rows"]):
+    for more in ([], ["--rows-dir", "rows"]):
         monkeypatch.setattr(sys, "argv", ["textcat", "train", "own.jsonl", "--out", "model", *more])
         with contextlib.suppress(SystemExit):
             cli.main()
@@ -340,7 +340,7 @@ def test_the_command_keeps_rows_on_disk_also_to_cross_validate(tmp_path, monkeyp
 def test_a_folder_that_is_no_store_is_not_written_over(tmp_path, monkeypatch, capsys):
     (tmp_path / "thesis.txt").write_text("")
     monkeypatch.setattr(
-        sys, "argv", ["textcat", "train", "newswire", "--out", str(tmp_path / "model"), "--store", str(tmp_path)]
+        sys, "argv", ["textcat", "train", "newswire", "--out", str(tmp_path / "model"), "--rows-dir", str(tmp_path)]
     )
     with pytest.raises(SystemExit):
         cli.main()

@@ -15,7 +15,7 @@ from textcat.corpus.cards import Card
 from textcat.evaluation.evaluation import evaluate
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.selection import EXPECTED, Trial
+from textcat.training.cross_validation import EXPECTED, Trial
 
 
 def printed(function, *arguments, **options):
@@ -94,20 +94,20 @@ def test_a_corpus_page_shows_the_ends_of_a_long_list_of_topics(n_topics):
 
 def test_the_band_table_has_a_column_per_band_like_the_papers():
     assert shown(tables.band_rows(EVALUATION)) == [
-        "                             ALL  TOP1",
-        "macro-averaged precision    .875  .750",
-        "average sparsity              30    20",
-        "macro F1                    .750  .500",
-        "micro F1                    .667  .500",
-        "topics                         2     1",
-        "left out: no test positive     1     0",
+        "                                       ALL  TOP1",
+        "macro-averaged precision (MAP)        .875  .750",
+        "average sparsity (support documents)    30    20",
+        "macro F1                              .750  .500",
+        "micro F1                              .667  .500",
+        "topics                                   2     1",
+        "left out: no test positive               1     0",
     ]
 
 
 def test_the_band_table_leaves_out_lines_that_say_nothing():
     evaluation = evaluate(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
     titles = [line.split("  ")[0] for line in shown(tables.band_rows(evaluation))]
-    assert titles[1:] == ["macro-averaged precision", "macro F1", "micro F1", "topics"]
+    assert titles[1:] == ["macro-averaged precision (MAP)", "macro F1", "micro F1", "topics"]
 
 
 def test_a_band_without_a_topic_to_count_says_so():
@@ -118,11 +118,11 @@ def test_a_band_without_a_topic_to_count_says_so():
 def test_every_measure_can_have_a_line():
     titles = [line.split("  ")[0] for line in shown(tables.band_rows(EVALUATION, every_measure=True))]
     assert titles[1:] == [
-        "macro-averaged precision",
+        "macro-averaged precision (MAP)",
         "macro R-precision",
         "macro P@10",
         "macro nDCG",
-        "average sparsity",
+        "average sparsity (support documents)",
         *(f"{average} {of}" for average in ("macro", "micro", "sample") for of in ("precision", "recall", "F1")),
         "label ranking average precision",
         "coverage error",

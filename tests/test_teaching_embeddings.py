@@ -13,11 +13,12 @@ import pytest
 from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
+from textcat.recipe import RankerSettings
 from textcat.teaching import embeddings, pool
 from textcat.teaching.pool import Pool, build_pool, open_pool
-from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker, RankerSettings
+from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker
 from textcat.teaching.session import Session
-from textcat.teaching.simulate import Case, Way, study
+from textcat.teaching.simulate import Setting, SimulatedTopic, experiment
 
 WORDS = ["the", "cat", "sat", "on", "a", "mat", "dogs", "bark", "at", "night", "rain", "falls"]
 TEXTS = [" ".join(WORDS[i % 12] for i in range(k, k + 3 + k % 5)) for k in range(40)]
@@ -193,9 +194,9 @@ def test_more_documents_than_have_views_have_no_embeddings(monkeypatch):
 def test_simulations_tell_embeddings_apart():
     generator = np.random.default_rng(0)
     rows, labels = csr_matrix(generator.random((12, 5), np.float32)), np.arange(12) % 3 == 0
-    cases = [Case("c", "t", rows, labels, None, generator.random((12, 3), np.float32)) for _ in range(2)]
-    assert cases[0].checksum != cases[1].checksum != Case("c", "t", rows, labels).checksum
-    assert len(study(cases, [Way("ours", WITH_EMBEDDINGS)], range(2), n_jobs=1)) == 4
+    cases = [SimulatedTopic("c", "t", rows, labels, None, generator.random((12, 3), np.float32)) for _ in range(2)]
+    assert cases[0].checksum != cases[1].checksum != SimulatedTopic("c", "t", rows, labels).checksum
+    assert len(experiment(cases, [Setting("ours", WITH_EMBEDDINGS)], range(2), n_jobs=1)) == 4
 
 
 @pytest.fixture

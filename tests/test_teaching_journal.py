@@ -63,7 +63,7 @@ def test_a_session_that_is_opened_again_ranks_to_the_bit_as_before_and_asks_the_
         session.add_topic("gold", query="gold bullion", examples=["d2"])
         teach(session, "strike", 25, "anna")
         teach(session, "gold", 6, "bert", "gold")
-        session.mark("strike", "union", True, "anna")
+        session.set_keyword("strike", "union", True, "anna")
         session.undo("bert")
         before = scores_of(session), session.next("strike", "anna"), session.next("gold", "bert")
         progress = session.progress("strike")

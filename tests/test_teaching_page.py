@@ -223,20 +223,20 @@ def test_words_are_marked_for_and_against(visit, wheat):
     assert "wheat" in page.locator("#document-text mark").all_text_contents()  # behind what JavaScript counts twice
     button = page.locator("#words li", has_text="wheat").first.get_by_role("button", name="for")
     button.press("Enter")
-    page.wait_for_selector("#marks .chips .pro")
+    page.wait_for_selector("#keywords .chips .pro")
     assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
     page.fill("#word", "gold")
     page.click("#word-against")
-    page.wait_for_selector("#marks .chips .con")
-    assert wheat.marks("wheat") == {"gold": False, "wheat": True}
+    page.wait_for_selector("#keywords .chips .con")
+    assert wheat.keywords("wheat") == {"gold": False, "wheat": True}
     page.fill("#word", "xyzzy")
     page.locator("#word").press("Enter")
     _says(page, "#error", "xyzzy")
-    page.locator("#marks .con").click()
-    page.wait_for_selector("#marks .con", state="detached")
+    page.locator("#keywords .con").click()
+    page.wait_for_selector("#keywords .con", state="detached")
     page.keyboard.press("u")
-    _says(page, "#said", "mark was taken back")
-    page.wait_for_selector("#marks .con")
+    _says(page, "#said", "keyword was taken back")
+    page.wait_for_selector("#keywords .con")
 
 
 def test_people_disagree_and_somebody_settles_it(visit, wheat):
@@ -253,7 +253,7 @@ def test_people_disagree_and_somebody_settles_it(visit, wheat):
     page.keyboard.press("y")
     _says(page, "#nothing", "All of this list")
     assert not wheat.agreement("wheat").disagreements
-    assert wheat.judgements("wheat")[-1].source == "settled"
+    assert wheat.judgements("wheat")[-1].source == "adjudicated"
 
 
 def test_a_list_is_gone_through_and_several_topics_are_judged_by_one_reading(visit, wheat):
@@ -321,7 +321,7 @@ def test_hostile_topics_texts_ids_and_people_run_nothing(visit, session):
     """Without the policy, which would hold scripts back even if there were some."""
     session.add_topic(HOSTILE, description=HOSTILE, query="wheat")
     session.add_topic("other")
-    session.mark(HOSTILE, "wheat", True)
+    session.set_keyword(HOSTILE, "wheat", True)
     session.answer(HOSTILE, 10, "yes", HOSTILE, "search", HOSTILE)
     session.answer(HOSTILE, 10, "no", "Ada", "search", HOSTILE)
     page = visit(HOSTILE, provoked=True, bypass_csp=True, queues=[Queue(HOSTILE, HOSTILE, [(0, True), (5, None)])])
@@ -374,7 +374,7 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, wheat, rules, op
     for person, answer in (("Ben", "yes"), ("Eve", "no")):
         for position in (0, 1, 2):
             wheat.answer("wheat", position, answer if position else "yes", person, "search", note="a note")
-    wheat.mark("wheat", "gold", False)
+    wheat.set_keyword("wheat", "gold", False)
     page = visit(provoked=True, queues=[Queue("odd labels", "wheat", [(3, True)])], **options)
 
     def check(view):

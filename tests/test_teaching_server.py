@@ -171,17 +171,17 @@ def test_the_last_answer_is_taken_back_and_its_document_asked_again(service, ses
     nothing = post(service, "/undo", topic="wheat", person="nobody").json()
     assert nothing["undone"] is None
     assert nothing["question"] is not None
-    post(service, "/mark", topic="wheat", term="coffee", speaks_for=True, person="Ada")
+    post(service, "/keyword", topic="wheat", term="coffee", speaks_for=True, person="Ada")
     assert post(service, "/undo", topic="wheat", person="Ada").json()["undone"] == []
-    assert session.marks("wheat") == {}
+    assert session.keywords("wheat") == {}
 
 
 def test_words_can_be_marked(service):
-    assert post(service, "/mark", topic="wheat", term="wheat", speaks_for=True).json()["marks"] == {"wheat": True}
-    assert post(service, "/mark", topic="wheat", term="gold", speaks_for=False).json()["marks"]["gold"] is False
-    assert get(service, "").json()["topics"][0]["marks"] == {"gold": False, "wheat": True}
-    assert post(service, "/mark", topic="wheat", term="gold", speaks_for=None).json()["marks"] == {"wheat": True}
-    assert_problem(post(service, "/mark", topic="wheat", term="xyzzy", speaks_for=True), 409, "xyzzy")
+    assert post(service, "/keyword", topic="wheat", term="wheat", speaks_for=True).json()["keywords"] == {"wheat": True}
+    assert post(service, "/keyword", topic="wheat", term="gold", speaks_for=False).json()["keywords"]["gold"] is False
+    assert get(service, "").json()["topics"][0]["keywords"] == {"gold": False, "wheat": True}
+    assert post(service, "/keyword", topic="wheat", term="gold", speaks_for=None).json()["keywords"] == {"wheat": True}
+    assert_problem(post(service, "/keyword", topic="wheat", term="xyzzy", speaks_for=True), 409, "xyzzy")
     reasons = get(service, "/evidence", topic="wheat", position=0).json()["reasons"]
     assert max(reasons, key=lambda reason: reason["contribution"])["term"] == "wheat"
     assert {"zone", "start", "end"} == reasons[0]["spans"][0].keys()
@@ -223,7 +223,7 @@ def test_what_is_searched_listed_and_disagreed_on(service):
     assert get(service, "").json()["people"] == ["Ada", "Ben"]
     document = get(service, "/document", position=place, topic="wheat").json()
     assert [each["answer"] for each in document["judgements"]] == ["no", "yes"]
-    post(service, "/answer", topic="wheat", position=place, answer="no", person="Eve", source="settled")
+    post(service, "/answer", topic="wheat", position=place, answer="no", person="Eve", source="adjudicated")
     assert get(service, "/agreement", topic="wheat").json()["disagreements"] == []
 
 
@@ -238,12 +238,12 @@ def test_a_list_of_documents_waits_to_be_looked_at(service):
 
 
 def test_a_list_is_read_as_a_report_writes_it(pool, tmp_path):
-    path = tmp_path / "suspects.jsonl"
+    path = tmp_path / "label-issues.jsonl"
     rows = [("d3", "wheat", True), ("d9", "gold", False), ("elsewhere", "gold", False), ("d5", "wheat", None)]
     path.write_text(
         "".join(json.dumps({"id": i, "topic": t, "labelled": has, "split": "train"}) + "\n" for i, t, has in rows)
     )
-    names = ["wheat in suspects.jsonl", "gold in suspects.jsonl"]
+    names = ["wheat in label-issues.jsonl", "gold in label-issues.jsonl"]
     assert read_queues(path, pool) == [
         Queue(names[0], "wheat", [(3, True), (5, None)]),
         Queue(names[1], "gold", [(9, False)]),
@@ -396,7 +396,7 @@ def test_an_answer_that_cannot_be_written_is_told_and_does_not_count(pool, tmp_p
         assert_problem(post(service, "/answer", **body), 507, "No space left")
     assert not session.judgements("wheat")
     assert post(service, "/answer", **body).json()["counts"]["yes"] == 1
-    assert post(service, "/mark", topic="wheat", term="gold", speaks_for=False).status_code == 200
+    assert post(service, "/keyword", topic="wheat", term="gold", speaks_for=False).status_code == 200
     expected = session.next("wheat")
     service.close()
     session.close()
@@ -432,7 +432,7 @@ def test_texts_that_are_no_unicode_and_large_bodies_do_no_harm():
 def test_all_routes_are_described(service):
     schema = service.openapi()
     paths = {path.removeprefix(TEACH) for path in schema["paths"]}
-    assert {"", "/topics", "/question", "/answer", "/undo", "/mark", "/evidence", "/progress", "/export"} <= paths
+    assert {"", "/topics", "/question", "/answer", "/undo", "/keyword", "/evidence", "/progress", "/export"} <= paths
     used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
     assert used == schema["components"]["schemas"].keys()
     for path, operations in schema["paths"].items():

@@ -1,4 +1,4 @@
-"""Topics are taught as one expects: questions, answers, persons, near-duplicates, marks, and what is exported."""
+"""Topics are taught as one expects: questions, answers, persons, near-duplicates, keywords, and what is exported."""
 
 import csv
 import json
@@ -167,7 +167,7 @@ def test_undoing_leads_back_through_the_same_questions_and_scores(pool, data):
     session.add_topic("strike", "strike", random=0.3)
     states = []
     for _ in range(data.draw(st.integers(1, 8))):
-        kind = data.draw(st.sampled_from(["asked", "change", "mark"]))
+        kind = data.draw(st.sampled_from(["asked", "change", "keyword"]))
         states.append((session.next("strike", "anna"), session.scores("strike").tobytes()))
         if kind == "asked":
             answer = data.draw(st.sampled_from(["yes", "no", "skip"]))
@@ -177,7 +177,9 @@ def test_undoing_leads_back_through_the_same_questions_and_scores(pool, data):
                 "strike", data.draw(st.integers(0, 20)), data.draw(st.sampled_from(["yes", "no"])), "anna", "list"
             )
         else:
-            session.mark("strike", data.draw(st.sampled_from(["union", "gold"])), data.draw(st.booleans()), "anna")
+            session.set_keyword(
+                "strike", data.draw(st.sampled_from(["union", "gold"])), data.draw(st.booleans()), "anna"
+            )
     for question, scores in reversed(states):
         assert session.undo("anna") is not None
         again = session.next("strike", "anna")
@@ -253,16 +255,16 @@ def test_a_search_pages_and_finds_ids(session):
 
 def test_a_mark_is_an_example_of_its_words_alone(session):
     before = session.scores("strike").copy()
-    session.mark("strike", "  bullion ", True)
-    assert session.marks("strike") == {"bullion": True}
+    session.set_keyword("strike", "  bullion ", True)
+    assert session.keywords("strike") == {"bullion": True}
     with_word = [i for i, each in enumerate(documents()) if "bullion" in f"{each['title']} {each['body']}".split()]
     assert (session.scores("strike") - before)[with_word].mean() > 0.01
-    session.mark("strike", "bullion", False)
-    assert session.marks("strike") == {"bullion": False}
-    session.mark("strike", "bullion", None)
+    session.set_keyword("strike", "bullion", False)
+    assert session.keywords("strike") == {"bullion": False}
+    session.set_keyword("strike", "bullion", None)
     assert session.scores("strike").tobytes() == before.tobytes()
     with pytest.raises(TextcatError, match="No term of the documents is in 'xyzzy'"):
-        session.mark("strike", "xyzzy", True)
+        session.set_keyword("strike", "xyzzy", True)
 
 
 def test_evidence_has_spans_and_adds_up_to_the_score(session, pool):
@@ -366,12 +368,12 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
     assert (agreement.n, agreement.observed, agreement.kappa) == (2, 0.5, 0.0)
     assert session.labels("strike") == {4: True, 6: False}
     assert session.progress("strike", None).disagreements == 1
-    session.answer("strike", 4, "no", "carl", "settled")
+    session.answer("strike", 4, "no", "carl", "adjudicated")
     assert session.labels("strike") == {4: False, 6: False}
     assert not session.agreement("strike").disagreements
     assert session.agreement("strike").n == 2
-    with pytest.raises(TextcatError, match="skip settles nothing"):
-        session.answer("strike", 4, "skip", "carl", "settled")
+    with pytest.raises(TextcatError, match="skip adjudicates nothing"):
+        session.answer("strike", 4, "skip", "carl", "adjudicated")
     session.undo("carl")
     assert session.labels("strike")[4] is True
     session.answer("strike", 4, "no", "carl", "list")  # two of three
@@ -481,7 +483,7 @@ def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
     of_both = {topic: {f"d{i}" for i in session.topic_state(topic).labels} for topic in ("strike", "gold")}
     assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
     for document in corpus.train:
-        assert set(document.judged) == {topic for topic, ids in of_both.items() if document.id in ids}
+        assert set(document.labelled_for) == {topic for topic, ids in of_both.items() if document.id in ids}
     assert corpus.unjudged(corpus.train).nnz > 0
     tagger = textcat.load(session.export_model(tmp_path / "model"))
     assert tagger.topics == ("gold", "strike")
@@ -519,14 +521,14 @@ def test_what_cannot_be_exported_is_told(session, tmp_path):
 def test_the_audit_has_all_that_was_done(session, tmp_path):
     teach(session, "strike", 2, "anna")
     session.answer("strike", 20, "no", "bert", "search", '=HYPERLINK("x")')
-    session.mark("strike", "union", True, "anna")
+    session.set_keyword("strike", "union", True, "anna")
     session.undo("bert")
     rows = lines_of(session.export_audit(tmp_path / "audit.jsonl"))
     assert [(row["what"], row["person"]) for row in rows] == [
         ("topic", ""),
         *[("answer", "anna")] * 2,
         ("answer", "bert"),
-        ("mark", "anna"),
+        ("keyword", "anna"),
         ("undo", "bert"),
     ]
     first, found = rows[1], rows[3]

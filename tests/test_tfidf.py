@@ -21,10 +21,10 @@ from sklearn.utils import estimator_checks as checks
 from sklearn.utils import get_tags
 
 from textcat.errors import TextcatError
+from textcat.features.columns import known_terms, ngram_names, space_hashes
+from textcat.features.rows import row_bytes
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, Tokens
-from textcat.features.vectorizer import Vectorizer, row_bytes
-from textcat.features.zones import ngram_names, space_hashes, vocabulary_of
 
 Zones = namedtuple("Zones", "zones")
 TOKENS = Tokens()
@@ -38,8 +38,8 @@ TRAIN = [
 NEW = [*TRAIN, Zones({"dateline": "Bahia", "title": "Cocoa"}), "unseen vocabulary entirely", "", Zones({})]
 
 
-def _list(apart):
-    return [] if isinstance(apart, bool) else apart
+def _list(zone_terms):
+    return [] if isinstance(zone_terms, bool) else zone_terms
 
 
 words = st.sampled_from(
@@ -54,7 +54,7 @@ options = (
         {},
         optional={
             "zones": st.dictionaries(st.sampled_from(["title", "body"]), st.sampled_from([0.3, 1, 2.5, 3]), min_size=1),
-            "apart": st.one_of(st.booleans(), st.just(["title"]), st.just(["body", "title"])),
+            "zone_terms": st.one_of(st.booleans(), st.just(["title"]), st.just(["body", "title"])),
             "min_df": st.integers(1, 3),
             "ngrams": st.integers(1, 3),
             "ngram_min_df": st.integers(1, 3),
@@ -80,7 +80,9 @@ options = (
             [{}, {"max_features": 1}, {"max_features": 5}, {"hash_bits": 3}, {"hash_bits": 14}]
         ).map(lambda columns: how | columns)
     )
-    .filter(lambda how: not ("apart" in how and "zones" in how) or set(_list(how["apart"])) <= how["zones"].keys())
+    .filter(
+        lambda how: not ("zone_terms" in how and "zones" in how) or set(_list(how["zone_terms"])) <= how["zones"].keys()
+    )
 )
 
 
@@ -113,11 +115,11 @@ def _naive(train, documents, how):
     [
         {},
         {"zones": {"title": 2, "body": 1}},
-        {"apart": True, "ngrams": 2},
-        {"apart": ["title"], "ngrams": 3, "ngram_min_df": 1, "ngram_weight": 0.5},
+        {"zone_terms": True, "ngrams": 2},
+        {"zone_terms": ["title"], "ngrams": 3, "ngram_min_df": 1, "ngram_weight": 0.5},
         {"chars": 4, "char_weight": 0.3, "min_df": 2},
         {"weighting": "bm25", "ngrams": 2, "zones": {"title": 2, "body": 1}},
-        {"hash_bits": 12, "ngrams": 3, "chars": 3, "apart": ["title"]},
+        {"hash_bits": 12, "ngrams": 3, "chars": 3, "zone_terms": ["title"]},
         {"idf": "smooth"},
         {"idf": "none"},
     ],
@@ -130,9 +132,9 @@ def test_rows_of_documents_in_zones_are_those_of_plain_python(how):
 
 def test_a_zone_named_apart_counts_as_shared_terms_too():
     document = Zones({"title": "cocoa rise", "body": "cocoa"})
-    names = TfIdf(TOKENS, apart=["title"]).fit([document]).get_feature_names_out().tolist()
+    names = TfIdf(TOKENS, zone_terms=["title"]).fit([document]).get_feature_names_out().tolist()
     assert names == ["cocoa", "rise", "title:cocoa", "title:rise"]
-    names = TfIdf(TOKENS, apart=True).fit([document]).get_feature_names_out().tolist()
+    names = TfIdf(TOKENS, zone_terms=True).fit([document]).get_feature_names_out().tolist()
     assert names == ["body:cocoa", "title:cocoa", "title:rise"]
 
 
@@ -273,7 +275,7 @@ def test_fitting_and_transforming_at_once_or_in_turn_is_the_same():
 def test_rows_do_not_depend_on_the_block(monkeypatch):
     transformer = TfIdf(TOKENS).fit(TRAIN)
     whole = transformer.transform(NEW)
-    monkeypatch.setattr("textcat.features.vectorizer._DOCUMENTS_PER_BLOCK", 2)
+    monkeypatch.setattr("textcat.features.tfidf.DOCUMENTS_PER_BLOCK", 2)
     parts = transformer.transform(NEW)
     assert parts.has_sorted_indices
     assert (whole != parts).nnz == 0
@@ -298,18 +300,18 @@ def test_terms_that_can_have_no_column_take_no_counter():
 
 
 def test_names_are_read_in_every_way_there_is():
-    known = vocabulary_of(["a:b c d", "x", " "], 3, apart=True)
+    known = known_terms(["a:b c d", "x", " "], 3, zone_terms=True)
     assert set(known.terms) == {"a:b", "c", "d", "a:b c", "c d", "a:b c d", "b", "b c", "b c d", "x", " "}
     assert known.terms[-1] == " "
     counts = TermCounts(*[np.zeros(0, np.int32)] * 3, known.terms, known.ngrams, np.zeros(0, np.int32))
     names = ngram_names(counts, np.arange(len(known.ngrams)))
     assert {"a:b c", "a:b c d", "b c d", "b c", "c d", "   "} >= set(names) >= {"a:b c", "a:b c d", "b c d", "   "}
-    assert vocabulary_of(["a:b"], 1, apart=False).terms == ["a:b", " "]
+    assert known_terms(["a:b"], 1, zone_terms=False).terms == ["a:b", " "]
 
 
 def test_pairs_of_words_are_read_as_other_names_are():
     names = ["a", "b c", "c", "c d", "b e", "a:b f"]
-    pairs, also = (vocabulary_of([*names, *more], 2, apart=False) for more in ([], ["x y z"]))
+    pairs, also = (known_terms([*names, *more], 2, zone_terms=False) for more in ([], ["x y z"]))
     assert pairs.terms == [*also.terms[:-6], OTHER]
     np.testing.assert_array_equal(pairs.ngrams[:-1], also.ngrams[: len(pairs.ngrams) - 1])
     read = [[pairs.terms[i] for i in pair] for pair in pairs.ngrams]
@@ -320,7 +322,7 @@ def test_pairs_of_words_are_read_as_other_names_are():
 
 
 def test_names_that_cannot_be_encoded_are_read_as_others_are():
-    assert vocabulary_of(["\ud800", "a \ud800"], 2, apart=False).terms == ["\ud800", "a \ud800", "a", OTHER]
+    assert known_terms(["\ud800", "a \ud800"], 2, zone_terms=False).terms == ["\ud800", "a \ud800", "a", OTHER]
 
 
 def test_a_zone_counts_sublinearly_before_it_is_weighted():
@@ -344,7 +346,7 @@ def test_max_features_keeps_the_commonest_and_breaks_ties_by_name():
 
 @pytest.mark.parametrize("more", [{}, {"weighting": "bm25", "ngrams": 2}, {"hash_bits": 9, "chars": 4}])
 def test_a_restored_transformer_gives_the_same_rows(more):
-    how = {"zones": {"title": 2, "body": 1}, "apart": True, **more}
+    how = {"zones": {"title": 2, "body": 1}, "zone_terms": True, **more}
     fitted = TfIdf(TOKENS, **how).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
     restored = TfIdf.restore(*learnt, **how)
@@ -364,7 +366,7 @@ def test_what_does_not_fit_together_is_not_restored(terms, more):
 def test_what_a_transformer_has_learnt_gives_the_same_rows_without_it():
     fitted = TfIdf(TOKENS, ngrams=2, sublinear_tf=True).fit(TRAIN)
     learnt = (fitted.vocabulary_, fitted.idf_, fitted.n_documents_, fitted.average_lengths_)
-    alone = Vectorizer.restore(*learnt, **fitted.get_params(deep=False))
+    alone = TfIdf.restore(*learnt, **fitted.get_params(deep=False))
     for each in (alone, pickle.loads(pickle.dumps(alone)), copy.deepcopy(alone)):
         assert (each.transform(NEW) != fitted.transform(NEW)).nnz == 0
         assert each.get_feature_names_out().tolist() == fitted.get_feature_names_out().tolist()
@@ -458,11 +460,11 @@ def test_a_single_string_is_refused_as_scikit_learn_refuses_it(method):
         ({"k1": -1}, TRAIN, "k1 is -1: give a number, at least 0."),
         ({"b": 1.5}, TRAIN, "b is 1.5: give a number from 0 to 1."),
         ({"idf": "bm25"}, TRAIN, "idf is 'bm25': give 'log' or 'smooth' or 'none'."),
-        ({"apart": "title"}, TRAIN, "apart is 'title': give True, False, or a list of zones."),
+        ({"zone_terms": "title"}, TRAIN, "zone_terms is 'title': give True, False, or a list of zones."),
         (
-            {"apart": ["dateline"], "zones": {"title": 1}},
+            {"zone_terms": ["dateline"], "zones": {"title": 1}},
             TRAIN,
-            "apart names zone 'dateline', which zones leaves out: name it in both.",
+            "zone_terms names zone 'dateline', which zones leaves out: name it in both.",
         ),
         ({"max_features": 0}, TRAIN, "max_features is 0: give a whole number, at least 1, or None."),
         ({"dtype": np.int32}, TRAIN, "dtype is <class 'numpy.int32'>: give numpy.float32 or numpy.float64."),

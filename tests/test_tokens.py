@@ -23,11 +23,11 @@ from textcat.errors import TextcatError
 from textcat.features.language import MissingPackageError, open_language, read_language
 from textcat.features.tables import LanguageTables, kept_tables
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import OTHER, Tokens, Vocabulary
+from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
 LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
-KNOWN = Vocabulary(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
+KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 PIECES = r"""
 :) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
 I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
@@ -161,7 +161,7 @@ plain = st.lists(st.tuples(before, core, behind, gaps).map("".join), max_size=8)
 @settings(max_examples=50, deadline=None)
 @example(text="The word, (word) 'Word' word. Of:) (x) co. 12km")
 def test_tokens_of_plain_chunks_are_those_of_spacy_where_only_known_terms_count(lang, text):
-    found = TOKENS[lang].count_terms([text], vocabulary=KNOWN)
+    found = TOKENS[lang].count_terms([text], known_terms=KNOWN)
     assert TOKENS[lang].tokenize(text) == naive.tokens(text, lang)
     terms = [term if term in KNOWN.terms else OTHER for term in naive.terms(text, lang)]
     entries = zip([KNOWN.terms[i] for i in found.ids.tolist()], found.counts.tolist(), strict=True)
@@ -182,7 +182,7 @@ ways = st.fixed_dictionaries(
         "alphabetic": st.booleans(),
         "alphanumeric": st.booleans(),
         "remove_stop_words": st.booleans(),
-        "fold_plurals": st.booleans(),
+        "singularize": st.booleans(),
     },
 )
 
@@ -191,7 +191,7 @@ ways = st.fixed_dictionaries(
 @settings(max_examples=150, deadline=None)
 @example(["a b a b a", "b a b"], {"remove_stop_words": False}, 3, 0)
 @example(["~ab~ ab ~", "~ab~"], {"alphabetic": False}, 1, 2)
-@example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "fold_plurals": True}, 2, 0)
+@example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "singularize": True}, 2, 0)
 def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
     counts.counter = _counter_for(counts)
@@ -209,7 +209,7 @@ def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams
 
 
 def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
-    found = Tokens(fold_plurals=True).count_terms(["Oil prices, oil price"], ngrams=2)
+    found = Tokens(singularize=True).count_terms(["Oil prices, oil price"], ngrams=2)
     assert dict(zip([_name(found, i) for i in found.ids.tolist()], found.counts.tolist(), strict=True)) == {
         ("oil",): 2,
         ("price",): 2,
@@ -219,7 +219,7 @@ def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
 
 
 def test_plurals_of_other_languages_are_left_alone():
-    assert Tokens("de", fold_plurals=True).count_terms(["Autos"]).terms == ["autos"]
+    assert Tokens("de", singularize=True).count_terms(["Autos"]).terms == ["autos"]
 
 
 _COUNTERS = {}
@@ -229,7 +229,7 @@ def _counter_for(tokens):
     """One counter per settings: loading a language takes longer than the examples."""
     key = tuple(sorted(tokens.get_params().items()))
     if key not in _COUNTERS:
-        _COUNTERS[key] = tokens.prepared()
+        _COUNTERS[key] = tokens.term_counter()
     return _COUNTERS[key]
 
 
@@ -247,7 +247,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
     if "TEXTCAT_LONG" not in os.environ:
         documents = list(_with_all_chunks(documents))
     ours = Tokens()
-    ours.count_terms([], vocabulary=KNOWN)  # so that plain chunks are cut without strings, too
+    ours.count_terms([], known_terms=KNOWN)  # so that plain chunks are cut without strings, too
     by_tables = _with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
@@ -270,7 +270,7 @@ def test_the_same_chunk_in_strings_of_different_width_has_the_same_tokens():
 def test_results_do_not_depend_on_batches_or_on_what_the_token_cache_holds(monkeypatch):
     documents = [f"Word{i % 7} isn't here, said Mr. X{i} :) )" for i in range(60)]
     whole = Tokens().count_terms(documents, ngrams=3, chars=3)
-    monkeypatch.setattr("textcat.features.tokens._BATCH_CHARACTERS", 100)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_CHARACTERS", 100)
     small = Tokens(memo_bytes=0)
     for _ in range(2):
         found = small.count_terms(documents, ngrams=3, chars=3)
@@ -285,14 +285,14 @@ learnable = st.lists(st.one_of(texts, plain), max_size=4)
 @given(learnable, learnable, st.integers(1, 3), ways)
 @settings(max_examples=200, deadline=None)
 @example(["a b c a b"], ["x a b c y b c", "b x", "x y z"], 3, {"remove_stop_words": False})
-@example(["price 12 x-y ."], ["Prices (prices) 12, gas. A. --"], 2, {"alphabetic": False, "fold_plurals": True})
-@example(["price 12"], ["Prices 12km '' $5"], 1, {"alphabetic": False, "alphanumeric": True, "fold_plurals": True})
+@example(["price 12 x-y ."], ["Prices (prices) 12, gas. A. --"], 2, {"alphabetic": False, "singularize": True})
+@example(["price 12"], ["Prices 12km '' $5"], 1, {"alphabetic": False, "alphanumeric": True, "singularize": True})
 def test_what_is_not_known_counts_as_the_last_term_and_the_last_ngram(learnt, documents, ngrams, how):
     words = list(dict.fromkeys(gram for text in learnt for gram in naive.grams(naive.terms(text, **how), ngrams)))
     known = _known(words[::2])
     counts = Tokens(**how)
     counts.counter = _counter_for(counts)
-    found = counts.count_terms(documents, ngrams=ngrams, vocabulary=known)
+    found = counts.count_terms(documents, ngrams=ngrams, known_terms=known)
     start = 0
     for text, end in zip(documents, found.ends.tolist(), strict=True):
         grams = [tuple(gram) for gram in naive.grams(naive.terms(text, **how), ngrams)]
@@ -314,7 +314,7 @@ def _known(grams):
         left = places[gram[0]]
         for word in gram[1:]:
             left = ~numbers.setdefault((left, places[word]), len(numbers))
-    return Vocabulary(list(terms), np.array(list(numbers), np.int32))
+    return KnownTerms(list(terms), np.array(list(numbers), np.int32))
 
 
 def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
@@ -322,8 +322,8 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
     tokens, known = Tokens(), _known([("word", "word"), ("said",)])
     tokens.count_terms(documents)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, vocabulary=known)
-    fresh = Tokens().count_terms(documents, vocabulary=known)
+    found = tokens.count_terms(documents, known_terms=known)
+    fresh = Tokens().count_terms(documents, known_terms=known)
     assert asked == []
     assert all(np.array_equal(*each) for each in zip(found[:3], fresh[:3], strict=True))
     assert tokens.count_terms(documents).terms == Tokens().count_terms(documents).terms
@@ -331,14 +331,14 @@ def test_what_was_learnt_of_chunks_serves_to_count_what_is_known(monkeypatch):
 
 def _asked(tokens, monkeypatch):
     """The spans that the language is asked about from now on."""
-    language, asked = tokens.prepared().language, []
+    language, asked = tokens.term_counter().language, []
     cut_spans = language.cut_spans
     monkeypatch.setattr(language, "cut_spans", lambda spans: (asked.extend(spans), cut_spans(spans))[1])
     return asked
 
 
 def test_a_full_token_cache_is_emptied(monkeypatch):
-    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 100)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 100)
     tokens = Tokens(memo_bytes=100_000)
     for start in range(0, 20_000, 2_000):
         tokens.count_terms([f"word{i} {i}x," for i in range(start, start + 2_000)])
@@ -348,14 +348,14 @@ def test_a_full_token_cache_is_emptied(monkeypatch):
 
 @pytest.mark.parametrize("memo_bytes", [0, 50_000, 200_000])
 def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
-    monkeypatch.setattr("textcat.features.tokens._BATCH_TEXTS", 20)
+    monkeypatch.setattr("textcat.features.tokens.BATCH_TEXTS", 20)
     # Chunks that are not of ASCII letters, so that the language is asked about them.
     documents = [f"öfter {'lóng' * 20} Word{i} isn't, éternel{i} saïd" for i in range(2_000)]
     known = _known([("öfter", "word1"), ("saïd",)])
-    expected = Tokens().count_terms(documents, ngrams=2, vocabulary=known)
+    expected = Tokens().count_terms(documents, ngrams=2, known_terms=known)
     tokens = Tokens(memo_bytes=memo_bytes)
     asked = _asked(tokens, monkeypatch)
-    found = tokens.count_terms(documents, ngrams=2, vocabulary=known)
+    found = tokens.count_terms(documents, ngrams=2, known_terms=known)
     assert all(np.array_equal(*each) for each in zip(found[:3], expected[:3], strict=True))
     for span in ("öfter", "lóng" * 20, "isn't,", "saïd"):
         assert asked.count(span) == (1 if memo_bytes else 100)
@@ -363,10 +363,10 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
 
 
 def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
-    monkeypatch.setattr("textcat.features.language._MAX_LEXEMES", 3_000)
+    monkeypatch.setattr("textcat.features.language.MAX_LEXEMES", 3_000)
     tokens, sizes = Tokens("zh"), []
     for start in range(0, 6_000, 500):
-        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], vocabulary=KNOWN)
+        tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known_terms=KNOWN)
         sizes.append(len(tokens.counter.language.nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
@@ -376,7 +376,7 @@ def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
 def test_endless_new_words_take_no_more_memory_than_allowed():
     tokens, known = Tokens(memo_bytes=500_000), _known([("known", "word")])
     for start in range(0, 50_000, 1_000):
-        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], vocabulary=known)
+        found = tokens.count_terms([f"known word{i}, nové{i}" for i in range(start, start + 1_000)], known_terms=known)
         assert found.terms is known.terms
     counter = tokens.counter
     assert counter.terms == ["known", "word", OTHER]
@@ -513,7 +513,7 @@ def test_threads_may_share_the_token_cache():
 
 def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_stand_for():
     # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
-    counter = Tokens().prepared()
+    counter = Tokens().term_counter()
     assert counter.term is str.lower
     assert counter.required == [str.isalpha]
     assert counter.excluded[0] is str.isspace

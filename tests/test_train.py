@@ -15,7 +15,7 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe
-from textcat.training.selection import assign_folds
+from textcat.training.cross_validation import assign_folds
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")
@@ -77,7 +77,7 @@ def test_every_document_is_scored_by_a_tagger_trained_on_the_other_folds(corpus,
 
 
 def test_without_a_recipe_the_corpus_decides(corpus):
-    assert textcat.train(corpus).recipe == textcat.read_recipe("best").as_dict()
+    assert textcat.train(corpus).recipe == textcat.read_recipe("default").as_dict()
     words = [
         ("Who is he?", "person"),
         ("Who was she?", "person"),
@@ -85,7 +85,7 @@ def test_without_a_recipe_the_corpus_decides(corpus):
         ("Where was it?", "place"),
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
-    assert textcat.Tagger.fit(short).recipe == textcat.read_recipe("short").as_dict()
+    assert textcat.Tagger.fit(short).recipe == textcat.read_recipe("short-texts").as_dict()
 
 
 def test_one_job_and_many_give_the_same(corpus):

@@ -12,9 +12,16 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.training.selection import best_trial
-from textcat.training.train import hold_out_sample
-from textcat.training.tune import ParameterRange, measure_held_out, read_space, run_trials, sample_corpus, to_toml
+from textcat.training.cross_validation import hold_out_sample
+from textcat.training.tune import (
+    ParameterRange,
+    best_trial,
+    measure_held_out,
+    read_space,
+    run_trials,
+    sample_corpus,
+    to_toml,
+)
 
 SPACE = """
 [features]
@@ -200,8 +207,8 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
 
 
 def test_of_a_large_corpus_a_sample_is_trained_on_and_no_other_text_is_read(corpus, monkeypatch):
-    monkeypatch.setattr("textcat.training.tune._MOST_TRAINED", 60)
-    monkeypatch.setattr("textcat.training.train._N_HELD_OUT", 10)
+    monkeypatch.setattr("textcat.training.tune.MOST_TRAINED", 60)
+    monkeypatch.setattr("textcat.training.cross_validation.MOST_HELD_OUT", 10)
     sample, part = sample_corpus(corpus, seed=0)
     assert (len(sample.train), len(part.trained), len(part.held_out)) == (70, 60, 10)
     assert sorted([*part.trained, *part.held_out]) == list(range(70))

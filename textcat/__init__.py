@@ -29,7 +29,7 @@ _NAMES_IN = {
     "tagging.run": "tag_archive",
     "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
-    "training.learn": "Learnt learn undo_learn",
+    "training.update": "UpdateResult learn undo_learn",
     "training.train": "train",
 }
 HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))

@@ -40,9 +40,9 @@ from textcat.report.displays import ScoreHistogram as ScoreHistogram
 from textcat.report.write import write_report as write_report
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
-from textcat.training.learn import Learnt as Learnt
-from textcat.training.learn import learn as learn
-from textcat.training.learn import undo_learn as undo_learn
 from textcat.training.train import train as train
+from textcat.training.update import UpdateResult as UpdateResult
+from textcat.training.update import learn as learn
+from textcat.training.update import undo_learn as undo_learn
 
 __version__: str

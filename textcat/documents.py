@@ -41,7 +41,7 @@ class Document:
         As the source writes it, "" if it has none.
     split : {"", "train", "test", "unused"}
         The part of the corpus it belongs to; "": the source makes no parts.
-    judged : tuple of str, optional
+    labelled_for : tuple of str, optional
         Topics it was judged for, besides its own: it is not known whether it belongs to any other. None: all topics.
     """
 
@@ -50,7 +50,7 @@ class Document:
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
-    judged: tuple[str, ...] | None = None
+    labelled_for: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())
@@ -203,7 +203,7 @@ class Corpus:
         id, topics, split : str
             The fields that hold the id (a record without one is named by its number, from 1), the topics (a list of
             names, or one name; whole numbers are names, too), and the part ("train", "test" or "unused"); ``""``: no
-            field. A record may also have a field ``judged``: see `Document`.
+            field. A record may also have a field ``labelled_for``: see `Document`.
         topics_separator : str
             The separator of topics in one string, such as ";"; ``""``: the string is one topic.
         topic_rule, descriptions
@@ -321,7 +321,7 @@ class Corpus:
 
     def unjudged(self, documents: Sequence[Document]) -> "sparse.csc_matrix | None":
         """Return a matrix like `labels`: 1 where a document was not judged for a topic; None if there is no 1."""
-        if all(document.judged is None for document in documents):
+        if all(document.labelled_for is None for document in documents):
             return None
         from scipy import sparse
 
@@ -329,10 +329,10 @@ class Corpus:
         places_of: dict[tuple[str, ...], np.ndarray] = {}  # many documents were judged for the same topics
         rows, everything = [], np.arange(len(column), dtype=np.int32)
         for document in documents:
-            if document.judged is None:
+            if document.labelled_for is None:
                 rows.append(everything[:0])
                 continue
-            known = (*document.judged, *document.topics)
+            known = (*document.labelled_for, *document.topics)
             if known not in places_of:
                 places_of[known] = np.setdiff1d(everything, [column[topic] for topic in known if topic in column])
             rows.append(places_of[known])
@@ -421,9 +421,9 @@ def as_documents(
         if part not in ("", *PARTS):
             raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         names = record.topics(topics, topics_separator)
-        judged = None if record.value("judged") is None else record.topics("judged", topics_separator)
+        labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
         date = "" if date is None else str(date)
-        documents.append(Document(identifier, record.zones(text), names, date, part, judged))
+        documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
     return documents
 
 

@@ -1,6 +1,7 @@
 """One way of training, as a TOML file: how text becomes rows, and how rankers are trained."""
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.folders import shipped
+from textcat.former_names import RECIPE_VERSION, RECIPES
 from textcat.settings import describe_type, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 _N_SAMPLED = 1000  # documents by which texts are found to be short
-_SECTIONS = ("tokens", "features", "topics", "learner", "tags")
+_SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
 # the number of jobs, and it has weights to explain itself by, which learners on a kernel have not.
@@ -95,6 +97,65 @@ class _Tags:
 
 
 @dataclass(frozen=True)
+class RankerSettings:
+    """How a ranker is trained.
+
+    Parameters
+    ----------
+    C : float > 0
+        The cost of an error, relative to ‖w‖²/2, with 100 training examples.
+    growth : float >= 0
+        With n training examples the cost is ``C (n / 100) ** growth``: with more of them, errors cost more.
+    ratio : float > 0
+        The total weight of all positive rows divided by that of all negative ones.
+    bias : float >= 0
+        Size of the constant feature whose weight is the bias; 0: no bias.
+    background : float >= 0
+        With examples that are not documents, such as descriptions, the mean row of the pool times this is subtracted
+        from every row, so that terms which all documents have are no evidence.
+    described_bias : float >= 0
+        Replaces `bias` when there are such examples, as rows are shorter then.
+    anchor : float >= 0
+        w is regularised towards this times the sum of the rows of the examples, by their labels and weights, instead of
+        0: so a description keeps its influence, however many judgements there are.
+    length : float >= 0
+        ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
+        their mean in the pool: by less in short texts, whose few words are weak evidence. 0: by 1.
+    embeddings : float >= 0
+        The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
+    presumed : int
+        The number of random unjudged rows used as negatives, drawn again for every number of judgements.
+    presumed_weight : float > 0
+        The weight of each of these rows; a judged document has 1.
+    tol : float > 0
+        Stop after the first epoch in which no projected gradient is larger.
+    max_epochs : int
+        The largest number of epochs.
+    """
+
+    C: float = 0.15
+    growth: float = 0.4
+    ratio: float = 20.0
+    bias: float = 1.0
+    background: float = 1.0
+    described_bias: float = 0.5
+    anchor: float = 1.0
+    length: float = 0.1
+    embeddings: float = 0.0
+    presumed: int = 0
+    presumed_weight: float = 1.0
+    tol: float = 0.03
+    max_epochs: int = 1000
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            positive = name in ("C", "ratio", "presumed_weight", "tol")
+            if not (0 < value < math.inf or (value == 0 and not positive)):
+                least = "a number above 0" if positive else "0 or a number above it"
+                raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What a recipe file says: a name and a title, and settings for each stage; docs/recipes.md lists all of them.
 
@@ -106,6 +167,8 @@ class Recipe:
         default; `seed` stands for `random_state`.
     topics : dict
         `descriptions` and `shortlist`, whole numbers.
+    ranker : dict
+        Keyword arguments of `RankerSettings`: how documents are ranked while a topic is taught.
     tags : dict
         `strategy`, `probability` and `folds`, by which scores become decisions.
     many, short : Recipe, optional
@@ -121,6 +184,7 @@ class Recipe:
     tags: dict[str, Any] = field(default_factory=dict)
     many: "Recipe | None" = field(default=None, compare=False)
     short: "Recipe | None" = field(default=None, compare=False)
+    ranker: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
@@ -186,7 +250,7 @@ class Recipe:
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
         if pairs:  # what cannot be followed is refused now
-            recipe.make_features(), recipe.make_learner(), recipe.make_tags(), recipe.descriptions
+            recipe.make_features(), recipe.make_learner(), recipe.make_ranker(), recipe.make_tags(), recipe.descriptions
         for place in ("many", "short"):
             if (other := getattr(recipe, place)) is not None:
                 recipe = replace(recipe, **{place: other.with_settings(assignments)})
@@ -201,10 +265,23 @@ class Recipe:
                 cls = self._class_of(section)
                 keyword, _ = _parameters_of(cls)[name]
                 default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
-            default = getattr(default, "__name__", default)  # of a type, as a recipe writes it
-            value = getattr(self, section).get(name, default)
+            # Of a type its name, as a recipe writes it.
+            default, value = (
+                getattr(one, "__name__", one) for one in (default, getattr(self, section).get(name, default))
+            )
             fields.append(_RecipeField(section, name, describe_type(kind), default, value, explanation))
         return fields
+
+    def complete(self) -> "Recipe":
+        """Return the recipe with a value for every field: where it has none, the default."""
+        sections: dict[str, Any] = {section: {} for section in _SECTIONS}
+        for section, name, _, _, value, _ in self.fields():
+            sections[section][name] = value
+        return replace(self, **sections)
+
+    def stored(self) -> dict[str, Any]:
+        """Return the entries that models and pools keep of the recipe: a version, and a value for every field."""
+        return {"version": RECIPE_VERSION, **self.complete().as_dict()}
 
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
         for section in _SECTIONS:
@@ -224,17 +301,22 @@ class Recipe:
             from textcat.features.tfidf import TfIdf
 
             return TfIdf
-        return _Topics if section == "topics" else _Tags
+        return {"topics": _Topics, "ranker": RankerSettings, "tags": _Tags}[section]
 
     def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows."""
-        return self._make("features", tokens=self.make_tokens())
+        """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        from textcat.features.settings import check_settings
+
+        features = self._make("features", tokens=self.make_tokens())
+        try:
+            check_settings(features)  # as `fit` does, but before the documents are read
+        except TypeError as error:  # numpy's, of a dtype that there is not
+            raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
+        return features
 
     def feature_settings(self) -> dict[str, Any]:
         """Return the parameters of the transformer from documents to rows."""
-        from textcat.features.vectorizer import Vectorizer  # without scikit-learn, which is not needed to tag
-
-        return vars(self._make("features", Vectorizer, tokens=self.make_tokens()))
+        return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
         """Return what turns text into terms."""
@@ -284,6 +366,11 @@ class Recipe:
             raise TextcatError(f"Recipe {self.name}: {message}") from error
         return learner
 
+    def make_ranker(self) -> RankerSettings:
+        """Return how documents are ranked while a topic is taught."""
+        ranker: RankerSettings = self._make("ranker")
+        return ranker
+
     def _make(self, section: str, cls: Callable[..., Any] | None = None, **more: Any) -> Any:
         cls = cls or self._class_of(section)
         known, keywords = _parameters_of(cls), {}
@@ -302,7 +389,8 @@ class Recipe:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""
-        return {name: getattr(self, name) for name in ("title", *_SECTIONS)}
+        entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
+        return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
 
 def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
@@ -333,14 +421,16 @@ def recipes() -> dict[str, Path]:
 
 
 def default_recipe() -> Recipe:
-    """Return the recipe of those who name none: best, or subjects where topics are many, or short where texts are."""
-    return replace(read_recipe("best"), many=read_recipe("subjects"), short=read_recipe("short"))
+    """Return the recipe used if none is named: `default`, or `many-topics`, or `short-texts`, by the corpus."""
+    return replace(read_recipe("default"), many=read_recipe("many-topics"), short=read_recipe("short-texts"))
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
     """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
     known = recipes()
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
+    if str(name_or_path) in RECIPES:
+        raise TextcatError(f"No recipe {str(name_or_path)!r}: it is called {RECIPES[str(name_or_path)]!r} now.")
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
     entries = read_toml(path, "recipe")

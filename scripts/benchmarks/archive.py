@@ -91,7 +91,7 @@ def speed(space: Workspace) -> str:
     all_, some = space.archive(space.documents), space.archive(few)
     commands = {
         f"textcat, recipe {recipe}, {JOBS} processes": tag(space.model(recipe), all_, space.out(recipe))
-        for recipe in ("best", "paum")
+        for recipe in ("default", "paum")
     }
     counts = dict.fromkeys(commands, space.documents)
     for name, command in peers.commands(space, some).items():
@@ -142,7 +142,7 @@ def memory(space: Workspace) -> str:
     rows = []
     for documents in sizes:
         archive = space.archive(documents)
-        taken = measured(tag(space.model("best"), archive, space.out("memory")))
+        taken = measured(tag(space.model("default"), archive, space.out("memory")))
         rows.append(
             {
                 "documents": f"{documents:,}",
@@ -156,14 +156,14 @@ def memory(space: Workspace) -> str:
             archive.unlink()
     return f"""## Memory
 
-One run each, recipe best.
+One run each, recipe default.
 
 {markdown_table(rows)}"""
 
 
 def overhead(space: Workspace) -> str:
     """Compare shards and their journal with a stream."""
-    archive, model, shards = space.archive(space.documents), space.model("best"), space.out("shards")
+    archive, model, shards = space.archive(space.documents), space.model("default"), space.out("shards")
     stream = space.out("stream.jsonl")
     words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", JOBS, "--quiet"]))
     commands = {
@@ -184,7 +184,7 @@ Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if 
 
 def resuming(space: Workspace) -> str:
     """Kill a run half-way, and resume it."""
-    archive, model = space.archive(space.documents), space.model("best")
+    archive, model = space.archive(space.documents), space.model("default")
     rows, shares = [], []
     for _ in range(space.runs):
         whole, broken = space.out("whole"), space.out("broken")
@@ -254,7 +254,7 @@ def course(space: Workspace) -> str:
     ]
     return f"""## Time per document
 
-One process that has loaded the model, and reads, tags and encodes batch by batch (recipe best): processor time. The
+One process that has loaded the model, and reads, tags and encodes batch by batch (recipe default): processor time. The
 first articles bring most of the words, and so most of what has to be learnt about blocks of text.
 
 {markdown_table(rows)}
@@ -264,7 +264,7 @@ first articles bring most of the words, and so most of what has to be learnt abo
 def _course(space: Workspace) -> list[dict[str, Any]]:
     path = space.folder / "course.json"
     if not path.exists():
-        run([sys.executable, HERE / "archive_course.py", space.model("best"), space.archive(space.documents), path])
+        run([sys.executable, HERE / "archive_course.py", space.model("default"), space.archive(space.documents), path])
     points: list[dict[str, Any]] = json.loads(path.read_text())
     return points
 

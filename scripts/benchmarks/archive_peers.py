@@ -31,7 +31,7 @@ HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=so
 def commands(space: Workspace, archive: Path) -> dict[str, list[Any]]:
     """Return the commands of the peers; their models are trained before."""
     peers: dict[str, list[Any]] = {}
-    for recipe in ("best", "paum"):
+    for recipe in ("default", "paum"):
         name = f"scikit-learn, TfidfVectorizer of recipe {recipe}, 2 processes"
         peers[name] = _sklearn(space, f"sklearn-{recipe}", archive, lambda recipe=recipe: _ours(space.model(recipe)))
     name = "scikit-learn, HashingVectorizer, 2 processes"

@@ -1,4 +1,4 @@
-"""Rows and learners of the kind that recipe `best` has, made of scikit-learn: what equal quality costs there."""
+"""Rows and learners of the kind that recipe `default` has, made of scikit-learn: what equal quality costs there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from textcat.documents import Document
 from textcat.recipe import read_recipe
 
 LEARNERS = {"LinearSVC": LinearSVC(C=1), "SGDClassifier": SGDClassifier(random_state=0)}
-PROBABILITY = read_recipe("best").make_tags().probability
+PROBABILITY = read_recipe("default").make_tags().probability
 FOLDS = 5
 JOBS = 2
 
@@ -29,7 +29,7 @@ JOBS = 2
 def make(learner: str) -> Pipeline:
     """Return documents → rows → a calibrated classifier per topic."""
     one_vs_rest = OneVsRestClassifier(Calibrated(LEARNERS[learner]), n_jobs=JOBS)
-    return make_pipeline(ZonedRows(read_recipe("best").features), one_vs_rest)
+    return make_pipeline(ZonedRows(read_recipe("default").features), one_vs_rest)
 
 
 class ZonedRows(TransformerMixin, BaseEstimator):

@@ -15,8 +15,9 @@ from machine import Conditions
 from textcat.documents import Corpus
 from textcat.evaluation.thresholds import choose_thresholds
 from textcat.recipe import read_recipe
+from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import CountedCorpus
-from textcat.training.selection import assign_folds, held_out_scores, out_of_fold_scores
+from textcat.training.thresholds import held_out_scores
 
 JUDGED, SEED, BINS = 4, 0, 20
 

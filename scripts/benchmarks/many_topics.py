@@ -608,7 +608,7 @@ Seconds of the processor, of the thread that runs a step. The model is made from
 
 {markdown_table(constants)}
 {markdown_table(rows)}
-What is counted; the last line is what the others foretell of the size planned:
+The counts; the last line is extrapolated from the others to the planned size:
 
 {markdown_table(counts)}
 {markdown_table(growth)}

@@ -31,7 +31,7 @@ from textcat.model.measure import relevant_topics
 from textcat.progress import Bar, Stages
 from textcat.training import shortlist
 
-RECIPE = "subjects"
+RECIPE = "many-topics"
 SEED = 0
 
 

@@ -105,7 +105,7 @@ Written by `{shlex.join(["scripts/benchmark", "serving", *arguments])}` on {date
 
 
 def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | None) -> str:
-    textcat.save(textcat.train(corpus, textcat.read_recipe("best")), folder / "model")
+    textcat.save(textcat.train(corpus, textcat.read_recipe("default")), folder / "model")
     documents = corpus.test or corpus.train
     (folder / "wrk.lua").write_text(LUA)
     singles = [orjson.dumps({"zones": document.zones}) for document in documents]

@@ -2,7 +2,7 @@
 
 sklearn_pipeline.py CORPUS FOLDER BACKEND [LEARNER]
 
-Without a learner, the shortest pipeline that one would write; with one, rows and thresholds as recipe `best` has them.
+Without a learner, the shortest pipeline that one would write; with one, rows and thresholds as in recipe `default`.
 """
 
 from __future__ import annotations

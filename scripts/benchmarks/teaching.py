@@ -31,12 +31,21 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
 from textcat.folders import write_atomically
-from textcat.recipe import Recipe, read_recipe
+from textcat.recipe import RankerSettings, Recipe, read_recipe
 from textcat.teaching.measures import mean_of
-from textcat.teaching.ranker import WITH_EMBEDDINGS, RankerSettings
-from textcat.teaching.simulate import Case, Result, Way, by_case, cases_of, leave_one_out, means, ranker_settings, study
+from textcat.teaching.ranker import WITH_EMBEDDINGS
+from textcat.teaching.simulate import (
+    Result,
+    Setting,
+    SimulatedTopic,
+    by_topic,
+    experiment,
+    leave_one_out,
+    means,
+    simulated_topics,
+)
 
-RECIPE, TOPIC = "teach", "included"
+RECIPE, TOPIC = "active-learning", "included"
 OURS, PEER = "textcat", "ELAS u4"
 PUBLISHED = {"virus": 0.712, "nudging": 0.717}  # the best WSS@95 of seven models, Ferdinands et al. (2020)
 MEASURES = {"loss": "loss", "wss95": "WSS@95", "rrf10": "RRF@10"}
@@ -76,9 +85,9 @@ class Space(NamedTuple):
     embeddings: bool = False  # rank by them, too
 
     @property
-    def way(self) -> Way:
+    def way(self) -> Setting:
         """The ranker that is measured."""
-        return Way(OURS, WITH_EMBEDDINGS if self.embeddings else RankerSettings())
+        return Setting(OURS, WITH_EMBEDDINGS if self.embeddings else RankerSettings())
 
     def corpora(self) -> dict[str, Corpus]:
         """Open the reviews, by name."""
@@ -140,13 +149,16 @@ Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {dat
 def reviews(space: Space) -> str:
     """Compare with ELAS u4 on systematic reviews: the same starts, steps and seeds."""
     corpora, recipe = space.corpora(), read_recipe(RECIPE)
-    ours = [_case(name, corpus, recipe, space.embeddings) for name, corpus in corpora.items()]
-    its = [Case(name, TOPIC, elas_rows(corpora[name]), case.labels) for name, case in zip(corpora, ours, strict=True)]
+    ours = [_simulated_topic(name, corpus, recipe, space.embeddings) for name, corpus in corpora.items()]
+    its = [
+        SimulatedTopic(name, TOPIC, elas_rows(corpora[name]), case.labels)
+        for name, case in zip(corpora, ours, strict=True)
+    ]
     how: dict[str, Any] = {"n_jobs": space.jobs, "kept": space.kept("reviews")}
-    results = study(ours, [space.way], range(space.seeds), **how)
-    results += study(its, [Way(PEER, None, make=Elas)], range(space.seeds), **how)
+    results = experiment(ours, [space.way], range(space.seeds), **how)
+    results += experiment(its, [Setting(PEER, None, make=Elas)], range(space.seeds), **how)
     rows, better = [], 0
-    grouped = by_case(results)
+    grouped = by_topic(results)
     for name in corpora:
         mine, peer = ([one.figures for one in grouped[way, name, TOPIC]] for way in (OURS, PEER))
         first = grouped[OURS, name, TOPIC][0]
@@ -179,8 +191,8 @@ The simulations of textcat took {seconds:.0f} s of the processor.
 """
 
 
-def _case(name: str, corpus: Corpus, recipe: Recipe, embeddings: bool = False) -> Case:
-    (case,) = cases_of(corpus, recipe, [TOPIC], embeddings=embeddings)
+def _simulated_topic(name: str, corpus: Corpus, recipe: Recipe, embeddings: bool = False) -> SimulatedTopic:
+    (case,) = simulated_topics(corpus, recipe, [TOPIC], embeddings=embeddings)
     return case
 
 
@@ -215,7 +227,7 @@ def _beside(mine: Sequence[Mapping[str, float]], peer: Sequence[Mapping[str, flo
 def descriptions(space: Space) -> str:
     """Compare with AutoTAR on the topics of Reuters-21578, from their descriptions alone."""
     return teaching_autotar.measured(
-        read_recipe("teach"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
+        read_recipe("active-learning"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
     )
 
 
@@ -223,9 +235,9 @@ def speed(space: Space) -> str:
     """Time the simulations of one setting, as `textcat simulate` runs them."""
     recipe = read_recipe(RECIPE)
     began, cpu = time.perf_counter(), time.process_time()
-    cases = [_case(name, corpus, recipe, space.embeddings) for name, corpus in space.corpora().items()]
+    cases = [_simulated_topic(name, corpus, recipe, space.embeddings) for name, corpus in space.corpora().items()]
     rows_made = time.process_time() - cpu
-    results = study(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
+    results = experiment(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
     took = time.perf_counter() - began
     seconds = sum(one.seconds for one in results)
     whole = f", {took:.0f} s from files to results" if space.keep is None else ""
@@ -263,23 +275,22 @@ def measured(
     A setting is a list such as ``["ranker.C=.2", "features.ngrams=1", "strategy=mixture"]``.
     """
     figures: dict[str, dict[str, float]] = {}
-    rows: dict[str, list[Case]] = {}
+    rows: dict[str, list[SimulatedTopic]] = {}
     for name, changes in settings.items():
-        of_ranker = [change for change in changes if change.startswith("ranker.")]
+        made = read_recipe(recipe).with_settings(change for change in changes if "." in change)
         others = {key: value for key, _, value in (c.partition("=") for c in changes) if key in ("strategy", "steps")}
-        of_rows = [c for c in changes if c not in of_ranker and c.partition("=")[0] not in others]
-        way = Way(name, ranker_settings(of_ranker))._replace(**others)
+        of_rows = [c for c in changes if not c.startswith("ranker.") and c.partition("=")[0] not in others]
+        way = Setting(name, made.make_ranker())._replace(**others)
         embeddings = bool(way.settings and way.settings.embeddings)
         key = " ".join([*sorted(of_rows), *(["embeddings"] if embeddings else [])])
         if key not in rows:
-            changed = read_recipe(recipe).with_settings(of_rows)
             rows = {
-                key: [_case(review, corpus, changed, embeddings) for review, corpus in corpora.items()]
+                key: [_simulated_topic(review, corpus, made, embeddings) for review, corpus in corpora.items()]
             }  # one at a time
-        results = study(rows[key], [way], seeds, n_jobs=n_jobs, kept=kept)
+        results = experiment(rows[key], [way], seeds, n_jobs=n_jobs, kept=kept)
         figures[name] = {
             review: float(np.mean([one.figures[measure] for one in group]))
-            for (_, review, _), group in by_case(results).items()
+            for (_, review, _), group in by_topic(results).items()
         }
     return figures
 

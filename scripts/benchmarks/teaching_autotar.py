@@ -26,7 +26,7 @@ from textcat.recipe import Recipe
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
 from textcat.teaching.ranker import Examples
-from textcat.teaching.simulate import Case, Way, study
+from textcat.teaching.simulate import Setting, SimulatedTopic, experiment
 
 OURS = "textcat"
 PRESUMED, RECALL = 100, 0.95
@@ -63,12 +63,14 @@ def in_words(corpus: Corpus, topic: str) -> str:
     return f"{topic} {corpus.descriptions.get(topic, '')}".replace("-", " ").replace("/", " ")
 
 
-def cases(corpus: Corpus, recipe: Recipe) -> list[Case]:
+def cases(corpus: Corpus, recipe: Recipe) -> list[SimulatedTopic]:
     """Return the topics over textcat's rows, with their descriptions."""
     pool = Pool.from_documents(corpus, recipe=recipe)
     rows = Descriptions(pool.features).rows([in_words(corpus, topic) for topic in corpus.topics])
     return [
-        Case(corpus.name, topic, pool.rows, labels_of(corpus, topic), Examples(row, np.ones(1, np.int8), np.ones(1)))
+        SimulatedTopic(
+            corpus.name, topic, pool.rows, labels_of(corpus, topic), Examples(row, np.ones(1, np.int8), np.ones(1))
+        )
         for topic, row in zip(corpus.topics, rows, strict=True)
     ]
 
@@ -80,7 +82,7 @@ def labels_of(corpus: Corpus, topic: str) -> NDArray[np.bool_]:
 
 def needed(corpus: Corpus, recipe: Recipe, seeds: int, jobs: int, kept: Path | None) -> dict[str, NDArray[np.float64]]:
     """Return how many answers reach 95 % recall, of each topic: textcat's, and by C the means of AutoTAR's seeds."""
-    ours = study(cases(corpus, recipe), [Way(OURS, start="description")], range(1), n_jobs=jobs, kept=kept)
+    ours = experiment(cases(corpus, recipe), [Setting(OURS, start="description")], range(1), n_jobs=jobs, kept=kept)
     answers = {OURS: np.array([one.figures["answers95"] for one in ours])}
     rows, descriptions = texts_and_descriptions(corpus, corpus.topics)
     results = KeptResults(kept and kept.with_stem("autotar"))

@@ -19,7 +19,7 @@ from textcat.evaluation.evaluation import Evaluation
 from textcat.model import storage
 from textcat.recipe import default_recipe
 
-RECIPES = ("best", "paum")
+RECIPES = ("default", "paum")
 BACKENDS = ("loky", "threading")
 
 
@@ -50,7 +50,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
             ways[f"scikit-learn, SGDClassifier ({backend})"] = Way(command, folder / backend)
         for learner in equal_kind.LEARNERS:
             command = [*_sklearn(corpus.name, folder / learner), "loky", learner]
-            ways[f"scikit-learn, rows as best's, {learner}, calibrated"] = Way(command, folder / learner, once=True)
+            ways[f"scikit-learn, rows as default's, {learner}, calibrated"] = Way(command, folder / learner, once=True)
         timings, quality = run(ways, rounds)
     rows = [
         {
@@ -70,14 +70,14 @@ Whole processes, each started for one run. `textcat train {corpus.name}` against
 
 - the shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
   each of joblib's backends, decisions at score 0;
-- one of the kind of recipe best: words and pairs of words with its `min_df`, weights of zones, BM25 and idf, made with
-  `CountVectorizer` and its stop words; `LinearSVC(C=1)` or `SGDClassifier()`, one-vs-rest, each in
+- one of the kind of recipe default: words and pairs of words with its `min_df`, weights of zones, BM25 and idf, made
+  with `CountVectorizer` and its stop words; `LinearSVC(C=1)` or `SGDClassifier()`, one-vs-rest, each in
   `CalibratedClassifierCV(cv={equal_kind.FOLDS}, method="sigmoid")`, under loky (n_jobs={equal_kind.JOBS}), which is
   faster here than threads; decisions at the recipe's probability, {equal_kind.PROBABILITY}. A topic of fewer than
   {equal_kind.FOLDS} positives has as many folds, one of a single positive no calibration. The topics' descriptions are
   no examples there.
 
-ALL, TOP10 and LAST30 are macro-averaged precision, F1 is that of all topics. The peak is that of the largest process;
+ALL, TOP10 and LAST30 are macro-averaged precision (MAP), F1 is that of all topics. The peak is the largest process';
 under loky, scikit-learn's two workers come on top.
 
 {conditions.table(rows)}"""

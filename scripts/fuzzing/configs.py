@@ -93,7 +93,7 @@ _WORDS = (
         b'"1 to 2"',
         b"hash_bits = ",
         b"ngrams = ",
-        b"apart = ",
+        b"zone_terms = ",
         b"zones = ",
         b"weighting = ",
     ),

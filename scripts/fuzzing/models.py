@@ -36,7 +36,7 @@ _TEXTS = (
 _KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"hash_bits": 4, "chars": 3},
-    {"weighting": "bm25", "apart": True, "ngrams": 2, "ngram_min_df": 1},
+    {"weighting": "bm25", "zone_terms": True, "ngrams": 2, "ngram_min_df": 1},
     {},
 )
 SPARSE_SEEDS = len(_KINDS) - 1  # the one of them whose weights are
@@ -53,7 +53,9 @@ def models() -> tuple[Path, ...]:
     ]
     corpus = textcat.Corpus.from_documents("small", documents)
     taggers = [
-        textcat.Tagger.fit(corpus, textcat.Recipe("small", {}, features), keep="documents" if i == _KEEPING else "none")
+        textcat.Tagger.fit(
+            corpus, textcat.Recipe("small", {}, features), keep_support="ids" if i == _KEEPING else "none"
+        )
         for i, features in enumerate(_KINDS)
     ]
     taggers[SPARSE_SEEDS] = replace(taggers[SPARSE_SEEDS], weights=csr_array(taggers[SPARSE_SEEDS].weights))

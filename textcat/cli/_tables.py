@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.papers.experiments import Experiment, Result
     from textcat.tagging.summary import Summary
-    from textcat.training.learn import Learnt
-    from textcat.training.selection import Trial
+    from textcat.training.cross_validation import Trial
+    from textcat.training.update import UpdateResult
 
 _ENDS = 5  # of the first and last topics of a corpus that are printed
 _LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
@@ -177,16 +177,16 @@ def training(
     print_text(console, f"Model: {folder}")
 
 
-def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
-    """Print what a model has learnt: how many documents and topics before and after, and what was measured."""
-    rows, evaluation = learnt.rows(), learnt.tagger.evaluation
+def updated(console: Console, result: UpdateResult, stages: Stages, *, per_topic: bool, as_json: bool) -> None:
+    """Print what an update has changed: how many documents and topics before and after, and what was measured."""
+    rows, evaluation = result.rows(), result.tagger.evaluation
     if as_json:
-        ids = {name: list(getattr(learnt, name)) for name in ("added", "corrected", "unlearnt")}
-        print_json(console, {"model": str(learnt.folder), **ids, "topics": rows, **cost_of_stages(stages)})
+        ids = {name: list(getattr(result, name)) for name in ("added", "corrected", "removed")}
+        print_json(console, {"model": str(result.folder), **ids, "topics": rows, **cost_of_stages(stages)})
         return
-    n_changed = {"added": len(learnt.added), "corrected": len(learnt.corrected), "unlearnt": len(learnt.unlearnt)}
+    n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
     said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
-    print_text(console, f"Documents: {said}; {learnt.tagger.train_documents:,} are trained on.\n")
+    print_text(console, f"Documents: {said}; {result.tagger.train_documents:,} are trained on.\n")
     shown = [
         {
             "topic": row["topic"],
@@ -210,7 +210,7 @@ def learnt(console: Console, learnt: Learnt, stages: Stages, *, per_topic: bool,
         print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
     console.print()
     show(console, stage_rows(stages.seconds, peak_memory()))
-    print_text(console, f"\nModel: {learnt.folder}")
+    print_text(console, f"\nModel: {result.folder}")
 
 
 def undone(console: Console, folder: Path, *, as_json: bool) -> None:
@@ -549,8 +549,7 @@ def study(
     console: Console, trials: Sequence[Trial], chosen: Trial, stages: Stages, out: Path | None, *, as_json: bool = False
 ) -> None:
     """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
-    from textcat.training.selection import is_yardstick
-    from textcat.training.tune import to_toml
+    from textcat.training.tune import is_yardstick, to_toml
 
     varied = _varied([trial.recipe for trial in trials])
     rows = [

@@ -115,7 +115,7 @@ def report(
     before: Annotated[
         Path | None, Option(help="Another model of the same topics: show what changed since, and why.")
     ] = None,
-    suspects: Annotated[
+    label_issues: Annotated[
         Path | None, Option(help="Write labels that are probably wrong to this file, as JSON Lines.")
     ] = None,
     folds: Annotated[
@@ -139,7 +139,13 @@ def report(
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    how: dict[str, Any] = {"folds": folds, "resamples": bootstrap, "bands": band, "suspects": suspects, "n_jobs": jobs}
+    how: dict[str, Any] = {
+        "folds": folds,
+        "resamples": bootstrap,
+        "bands": band,
+        "label_issues": label_issues,
+        "n_jobs": jobs,
+    }
     if before:
         how |= {"before": storage.load(before), "names": common.model_names(before, model)}
     path = write_report(out, tagger, documents, stages=stages, **how)

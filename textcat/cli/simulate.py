@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.progress import Stages
-    from textcat.teaching.simulate import Result, Way
+    from textcat.teaching.simulate import Result, Setting
 
 _MOST_LINES = 20  # topics in a table, unless all are asked for
 
@@ -39,7 +39,9 @@ def simulate(
         str, Option(help="The topic in words, for --start description.", show_default="the corpus' own, or its names")
     ] = "",
     seeds: Annotated[int, Option(min=1, help="Runs of each topic and strategy.")] = 20,
-    recipe: Annotated[str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)] = "teach",
+    recipe: Annotated[
+        str, Option(help="Recipe of the rows.", autocompletion=common.complete_recipe)
+    ] = "active-learning",
     settings: Annotated[
         list[str] | None,
         Option("--set", help="Change a setting of the recipe or of the ranker, as in ranker.C=0.2. May be repeated."),
@@ -71,30 +73,32 @@ def simulate(
     order is from the best one (loss), the work saved, the answers needed.
     """
     from textcat.recipe import read_recipe
-    from textcat.teaching.simulate import Way, cases_of, ranker_settings, study
-    from textcat.teaching.stopping import DEFAULT_RULE, RULES
+    from textcat.teaching.simulate import Setting, experiment, simulated_topics
+    from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
-    stages, changes = common.new_stages(), settings or []
-    ranker = ranker_settings(change for change in changes if change.startswith("ranker."))
-    how_rows = read_recipe(recipe).with_settings([one for one in changes if not one.startswith("ranker.")])
+    stages = common.new_stages()
+    how = read_recipe(recipe).with_settings(settings or [])
+    ranker = how.make_ranker()
     opened = [read(name, stages) for name in corpora]
     with stages.stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
-            cases += cases_of(corpus, how_rows, topic, description, embeddings=bool(ranker.embeddings))
+            cases += simulated_topics(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
-    for name in set(rules) - set(RULES):
-        raise BadParameter(f"--rule takes one of {', '.join(RULES)}, or none, not {name!r}")
+    known = [name for name in RULES if name not in SEVERAL_RANKERS]
+    for name in set(rules) - set(known):
+        why = " (which needs several rankers, and a simulation has one)" if name in SEVERAL_RANKERS else ""
+        raise BadParameter(f"--rule takes one of {', '.join(known)}, or none, not {name!r}{why}")
     if not cases:
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
         )
-    how = Way("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
-    ways = [how._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
+    way = Setting("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
+    ways = [way._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
     with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
-        results = study(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
+        results = experiment(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
     _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
 
 
@@ -105,7 +109,7 @@ def _report(
     console: "Console",
     results: "Sequence[Result]",
     stages: "Stages",
-    ways: "Sequence[Way]",
+    ways: "Sequence[Setting]",
     *,
     per_topic: bool,
     as_json: bool,
@@ -139,11 +143,13 @@ def _report(
         _tables.print_text(console, f"Runs, tables and recall curves: {out}")
 
 
-def _all_tables(results: "Sequence[Result]", ways: "Sequence[Way]", *, per_topic: bool) -> list[list[dict[str, Any]]]:
+def _all_tables(
+    results: "Sequence[Result]", ways: "Sequence[Setting]", *, per_topic: bool
+) -> list[list[dict[str, Any]]]:
     """Return the tables of the quality of the order, of the answers needed, and of the stopping rules."""
-    from textcat.teaching.simulate import by_case
+    from textcat.teaching.simulate import by_topic
 
-    grouped = by_case(results)
+    grouped = by_topic(results)
     several, shown = len(ways) > 1, grouped if per_topic or len(grouped) <= _MOST_LINES else {}
     qualities, answers = [], []
     for (way, *_), group in shown.items():
@@ -199,7 +205,7 @@ def _mean_text(
     return Figure(f"{format_figure(scale * mean.mean, decimals)}{half}")
 
 
-def _stop_rows(results: "Sequence[Result]", way: "Way", *, several: bool) -> list[dict[str, Any]]:
+def _stop_rows(results: "Sequence[Result]", way: "Setting", *, several: bool) -> list[dict[str, Any]]:
     """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
@@ -236,9 +242,9 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
     return low, float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
 
 
-def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, Any]:
+def _summary(results: "Sequence[Result]", ways: "Sequence[Setting]") -> dict[str, Any]:
     """Return all figures, for JSON."""
-    from textcat.teaching.simulate import by_case, means
+    from textcat.teaching.simulate import by_topic, means
 
     runs = [
         {"corpus": r.corpus, "topic": r.topic, "strategy": r.way, "seed": r.seed, "documents": r.n_documents}
@@ -252,7 +258,7 @@ def _summary(results: "Sequence[Result]", ways: "Sequence[Way]") -> dict[str, An
 
     topics = [
         {"strategy": way, "corpus": corpus, "topic": topic, **all_means(group)}
-        for (way, corpus, topic), group in by_case(results).items()
+        for (way, corpus, topic), group in by_topic(results).items()
     ]
     overall = [{"strategy": way.name, **all_means([r for r in results if r.way == way.name])} for way in ways]
     stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=True)]
@@ -265,11 +271,11 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
 
     from textcat.papers.experiments import draw_axes
     from textcat.teaching.measures import recall_curve
-    from textcat.teaching.simulate import by_case
+    from textcat.teaching.simulate import by_topic
 
     shares = np.linspace(0, 1, 501)
     curves: dict[str, list[Any]] = {}
-    for (way, *_), group in by_case(results).items():
+    for (way, *_), group in by_topic(results).items():
         n = group[0].n_documents
         curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
     with draw_axes(path) as axes:

@@ -45,13 +45,13 @@ def teach(
         Option(
             "--list",
             metavar="FILE",
-            help="Review labels listed by `report --suspects`; new topics start from --model FOLDER.",
+            help="Review labels listed by `report --label-issues`; new topics start from --model FOLDER.",
         ),
     ] = None,
     session: Annotated[
         Path | None, Option(help="Folder of the session.", show_default="ARCHIVE's name and -session")
     ] = None,
-    recipe: common.RecipeName = "teach",
+    recipe: common.RecipeName = "active-learning",
     strategy: Annotated[
         str,
         Option(

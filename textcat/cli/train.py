@@ -4,7 +4,7 @@ import pickle
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
@@ -22,7 +22,7 @@ def _changed_recipe(
         str | None,
         Option(
             help="Name of a shipped recipe, or path of a recipe file.",
-            show_default="best; short for short texts, subjects from 1,000 topics on",
+            show_default="default; short-texts for short texts, many-topics from 1,000 topics on",
             autocompletion=common.complete_recipe,
         ),
     ] = None,
@@ -61,25 +61,27 @@ def train(
     band: common.Bands = None,
     topics: common.PerTopic = False,
     as_json: common.AsJson = False,
-    store: Annotated[Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")] = None,
-    keep: Annotated[
+    rows_dir: Annotated[
+        Path | None, Option(help="Keep rows in this folder, not in memory, and train from there.")
+    ] = None,
+    keep_support: Annotated[
         str | None,
         Option(
-            help="What the model keeps of training documents: to explain by none, documents (ids and titles) or texts; "
-            "for `textcat learn` counts, alone or after one of these and a comma.",
-            show_default="documents of up to 20,000, none with --store or a shortlist",
+            help="What explanations keep of support documents: none, ids (with titles) or texts.",
+            show_default="ids of up to 20,000 training documents, none with --rows-dir or a shortlist",
         ),
     ] = None,
+    updatable: Annotated[bool, Option("--updatable", help="Keep training counts, for `textcat learn`.")] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
-    from textcat.model.kept import what_to_keep
+    from textcat.model.support import checked_keep_support
 
     stages, read = common.new_stages(), read.speaking(recipe)
-    learns_on = what_to_keep(keep)[1]
-    counted = _counted_while_read(read.stream(corpus), recipe, stages, keep=learns_on)
+    checked_keep_support(keep_support)  # before anything is read
+    counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import train_and_evaluate
 
@@ -94,8 +96,9 @@ def train(
             recipe,
             bands=band,
             n_jobs=jobs,
-            store=store,
-            keep=keep,
+            rows_dir=rows_dir,
+            keep_support=keep_support,
+            updatable=updatable,
             stages=stages,
             keep_texts=False,
             counted=counted,
@@ -106,7 +109,7 @@ def train(
 
 
 def _counted_while_read(
-    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, keep: bool
+    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
@@ -117,26 +120,28 @@ def _counted_while_read(
         from textcat.training.examples import CountedCorpus
 
         reading.show = bar.show
-        return CountedCorpus(reading, recipe, keep=keep)
+        return CountedCorpus(reading, recipe, updatable=updatable)
     return None
 
 
 @common.with_options(read=common.corpus_reader)
 def learn(
-    model: Annotated[Path, Argument(help="Folder of a model that was trained with --keep counts.")],
+    model: Annotated[Path, Argument(help="Folder of a model that was trained with --updatable.")],
     read: common.CorpusReader,
     new: Annotated[
         list[str] | None,
         Argument(help="New documents, and corrections of known ones: files, folders or archives, or names of corpora."),
     ] = None,
-    unlearn: Annotated[
+    remove: Annotated[
         list[str] | None,
         Option(help="Ids of documents to remove, comma-separated, or a file of one per line. May be repeated."),
     ] = None,
     out: Annotated[
         Path | None, Option(help="Folder to write the new model to.", show_default="MODEL, in place of the old one")
     ] = None,
-    complete: Annotated[bool, Option("--complete", help="Use earlier documents as negatives of new topics.")] = False,
+    new_topics_negative: Annotated[
+        bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
+    ] = False,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
@@ -144,18 +149,19 @@ def learn(
 ) -> None:
     """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
     from textcat.cli import _tables
-    from textcat.training.learn import learn, undo_learn
+    from textcat.training.update import learn, undo_learn
 
     if undo:
-        if new or unlearn or out or complete:
+        if new or remove or out or new_topics_negative:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
         _tables.undone(common.console(), undo_learn(model), as_json=as_json)
         return
     stages = common.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
-    ids = [id_ for given in unlearn or [] for id_ in _ids(given)]
-    learnt = learn(model, documents, ids, out=out, complete=complete, n_jobs=jobs, stages=stages)
-    _tables.learnt(common.console(), learnt, stages, per_topic=topics, as_json=as_json)
+    ids = [id_ for given in remove or [] for id_ in _ids(given)]
+    options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
+    result = learn(model, documents, ids, out=out, **options)
+    _tables.updated(common.console(), result, stages, per_topic=topics, as_json=as_json)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
@@ -200,8 +206,7 @@ def tune(
     """Compare recipes on training documents that are held out, and find the best."""
     from textcat.cli import _tables
     from textcat.recipe import read_recipe
-    from textcat.training.selection import best_trial
-    from textcat.training.tune import run_trials
+    from textcat.training.tune import best_trial, run_trials
 
     start, stages = read_recipe(recipe), common.new_stages()
     documents = read.speaking(start)(corpus, stages)

@@ -41,11 +41,11 @@ class Title(NamedTuple):
 
 
 TITLES = {
-    "macro_average_precision": Title("macro-averaged precision", "MAP", is_main=True),
+    "macro_average_precision": Title("macro-averaged precision (MAP)", "MAP", is_main=True),
     "macro_r_precision": Title("macro R-precision", "macro R-precision"),
     "macro_precision_at_10": Title("macro P@10", "macro P@10"),
     "macro_ndcg": Title("macro nDCG", "macro nDCG"),
-    "average_sparsity": Title("average sparsity", "sparsity", decimals=0, is_main=True),
+    "average_sparsity": Title("average sparsity (support documents)", "sparsity", decimals=0, is_main=True),
     "macro_precision": Title("macro precision", "macro precision"),
     "macro_recall": Title("macro recall", "macro recall"),
     "macro_f1": Title("macro F1", "macro F1", is_main=True),

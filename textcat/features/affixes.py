@@ -117,6 +117,7 @@ def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
 
 
 def parse_regex(pattern: re.Pattern[str]) -> Sequence[_Node]:
+    """Return the parse tree of a regex, or raise UnmodelledRegexError."""
     if pattern.flags & ~(re.UNICODE | re.VERBOSE):
         raise UnmodelledRegexError(f"flags {pattern.flags}")
     try:

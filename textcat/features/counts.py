@@ -10,15 +10,16 @@ import numpy as np
 from textcat.features.tokens import TermCounts
 
 if TYPE_CHECKING:
-    from textcat.features.tfidf import CountedDocuments, TfIdf
+    from textcat.features.fitting import CountedDocuments
+    from textcat.features.tfidf import TfIdf
     from textcat.features.zones import TextParts
 
 #: The arrays that a file has, besides the lists of zones and terms.
 ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
-class DocumentCounts(NamedTuple):
-    """How often each term occurs in each text of documents, n-grams however rare.
+class StoredCounts(NamedTuple):
+    """The term counts of documents as a model stores them, with n-grams however rare.
 
     Zones, terms and n-grams are those that occur, in alphabetical order: so the counts of the same documents are the
     same, whatever was counted before or beside them. The terms of a text stand in the order that they were counted in,
@@ -34,17 +35,17 @@ class DocumentCounts(NamedTuple):
         return len(self.n_texts)
 
     @classmethod
-    def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> DocumentCounts:
+    def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
         """Return what was counted of some documents, by their positions."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
         n_texts = np.diff(ends, prepend=0)
         zones = sorted(set(parts.zones))
-        place = dict(zip(zones, range(len(zones)), strict=True))
-        zone_of = np.fromiter(map(place.__getitem__, parts.zones), np.int64, len(parts.zones))
+        position_of = dict(zip(zones, range(len(zones)), strict=True))
+        zone_of = np.fromiter(map(position_of.__getitem__, parts.zones), np.int64, len(parts.zones))
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
-    def select(self, documents: np.ndarray) -> DocumentCounts:
+    def select(self, documents: np.ndarray) -> StoredCounts:
         """Return the counts of some documents, by their positions, in that order; nothing of the others is left."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
@@ -54,45 +55,48 @@ class DocumentCounts(NamedTuple):
         zone_of = np.array([zones.index(name) for name in names], np.int64)[zone_of]
         ids, counts = self.counts.ids[entries], self.counts.counts[entries]
         chosen = self.counts._replace(ends=np.cumsum(sizes), ids=ids, counts=counts)
-        return DocumentCounts(zones, n_texts, zone_of, _tidied(chosen))
+        return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
-    def extended(self, more: DocumentCounts) -> DocumentCounts:
+    def extended(self, added: StoredCounts) -> StoredCounts:
         """Return the counts of these documents, and behind them of a few more; what is new there is numbered last."""
-        zones = [*self.zones, *(zone for zone in more.zones if zone not in self.zones)]
-        zone_of = np.array([zones.index(zone) for zone in more.zones], np.int64)[more.zone_of]
-        ours, theirs = self.counts, more.counts
+        zones = [*self.zones, *(zone for zone in added.zones if zone not in self.zones)]
+        zone_of = np.array([zones.index(zone) for zone in added.zones], np.int64)[added.zone_of]
+        ours, theirs = self.counts, added.counts
         (left, right), n_ngrams = theirs.ngrams.T, len(ours.ngrams)
         new_term, terms = _merged_terms(ours, theirs)
-        new_ngram, added = np.empty(len(left), np.int64), [ours.ngrams]
+        new_ngram, ngram_parts = np.empty(len(left), np.int64), [ours.ngrams]
         for longer in (False, True):  # which may begin with a new pair
-            own, wanted = np.flatnonzero((ours.ngrams[:, 0] < 0) == longer), np.flatnonzero((left < 0) == longer)
-            lefts = ~new_ngram[~left[wanted]] if longer else new_term[left[wanted]]
-            ngrams = np.column_stack([lefts, new_term[right[wanted]]])
-            keys, known = _keys_of(ngrams), _keys_of(ours.ngrams[own])  # the latter ascend
-            places = np.searchsorted(known, keys)
-            is_new = np.append(known, -1)[places] != keys
-            new_ngram[wanted] = np.append(own, -1)[places]
-            new_ngram[wanted[is_new]] = n_ngrams + np.arange(is_new.sum())
-            added.append(ngrams[is_new])
-            n_ngrams += len(added[-1])
+            ours_of_size, theirs_of_size = (
+                np.flatnonzero((ours.ngrams[:, 0] < 0) == longer),
+                np.flatnonzero((left < 0) == longer),
+            )
+            lefts = ~new_ngram[~left[theirs_of_size]] if longer else new_term[left[theirs_of_size]]
+            ngrams = np.column_stack([lefts, new_term[right[theirs_of_size]]])
+            keys, our_keys = _keys_of(ngrams), _keys_of(ours.ngrams[ours_of_size])  # the latter ascend
+            positions = np.searchsorted(our_keys, keys)
+            is_new = np.append(our_keys, -1)[positions] != keys
+            new_ngram[theirs_of_size] = np.append(ours_of_size, -1)[positions]
+            new_ngram[theirs_of_size[is_new]] = n_ngrams + np.arange(is_new.sum())
+            ngram_parts.append(ngrams[is_new])
+            n_ngrams += len(ngram_parts[-1])
         ids = np.concatenate([~new_ngram[::-1], new_term])[theirs.ids + len(left)]
         counts = TermCounts(
             np.append(ours.ends, theirs.ends + len(ours.ids)),
             np.append(ours.ids, ids).astype(np.int32),
             np.append(ours.counts, theirs.counts),
             terms,
-            np.concatenate(added).astype(np.int32),
+            np.concatenate(ngram_parts).astype(np.int32),
             np.union1d(ours.chars, new_term[theirs.chars]).astype(np.int32),
         )
-        return DocumentCounts(zones, np.append(self.n_texts, more.n_texts), np.append(self.zone_of, zone_of), counts)
+        return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
-    def of_use(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts as `TfIdf.count` of the documents returns them, for features of the same settings."""
+    def counted_for(self, features: TfIdf) -> CountedDocuments:
+        """Return the counts as `TfIdf.count` of the documents does, for features of the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
-        parts = features.parts_of(tuple(names[start:end]) for start, end in pairwise(ends))
+        parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
         arrays = {name: getattr(self.counts, name).copy() for name in ("ends", "ids", "counts")}
-        return features.restrict_to_vocabulary(parts, self.counts._replace(**arrays))
+        return features.drop_rare_ngrams(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a file, each in the smallest type that holds it."""
@@ -102,7 +106,7 @@ class DocumentCounts(NamedTuple):
         return {name: _small(array) for name, array in arrays.items()}
 
     @classmethod
-    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> DocumentCounts:
+    def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> StoredCounts:
         """Return the counts of a file; ValueError if its arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])
@@ -138,12 +142,12 @@ def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
     """Return the position of each of their terms among ours and what is new, and these."""
     has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
-    keys, more = (
-        [*zip(each.terms, _is_char(each).tolist(), strict=True)] if has_chars else each.terms for each in (ours, theirs)
+    our_keys, their_keys = (
+        [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)
     )
-    place: dict[Any, int] = dict(zip(keys, range(len(keys)), strict=True))
-    positions = np.array([place.setdefault(key, len(place)) for key in more], np.int64)
-    return positions, [*ours.terms, *(theirs.terms[i] for i in np.flatnonzero(positions >= len(keys)).tolist())]
+    position_of: dict[Any, int] = dict(zip(our_keys, range(len(our_keys)), strict=True))
+    positions = np.array([position_of.setdefault(key, len(position_of)) for key in their_keys], np.int64)
+    return positions, [*ours.terms, *(theirs.terms[i] for i in np.flatnonzero(positions >= len(our_keys)).tolist())]
 
 
 def _is_char(counts: TermCounts) -> np.ndarray:
@@ -162,20 +166,20 @@ def _keys_of(ngrams: np.ndarray) -> np.ndarray:
 def _tidied(counts: TermCounts) -> TermCounts:
     """Return counts without terms and n-grams that do not occur; each is there once, in alphabetical order."""
     terms, (left, right) = counts.terms, counts.ngrams.T
-    places = counts.ids + np.int32(len(left))  # n-grams from the last to the first, and behind them terms
+    positions = counts.ids + np.int32(len(left))  # n-grams from the last to the first, and behind them terms
     occurs = np.zeros(len(left) + len(terms), bool)
-    occurs[places] = True
+    occurs[positions] = True
     has_ngram, has_term = occurs[: len(left)][::-1], occurs[len(left) :]
     has_ngram[~left[has_ngram & (left < 0)]] = True  # what a longer one begins with
     is_pair = has_ngram & (left >= 0)
     for used in (left[is_pair], right[has_ngram]):
         has_term[used] = True
-    is_char, positions = _is_char(counts), np.flatnonzero(has_term)
-    keys = [(terms[i], char) for i, char in zip(positions.tolist(), is_char[positions].tolist(), strict=True)]
+    is_char, kept = _is_char(counts), np.flatnonzero(has_term)
+    keys = [(terms[i], char) for i, char in zip(kept.tolist(), is_char[kept].tolist(), strict=True)]
     distinct = sorted(set(keys))  # a token may read like an n-gram of characters
-    place = dict(zip(distinct, range(len(distinct)), strict=True))
+    position_of = dict(zip(distinct, range(len(distinct)), strict=True))
     new_term, new_ngram = np.full(len(terms), -1, np.int64), np.full(len(left), -1, np.int64)
-    new_term[positions] = np.fromiter(map(place.__getitem__, keys), np.int64, len(keys))
+    new_term[kept] = np.fromiter(map(position_of.__getitem__, keys), np.int64, len(keys))
     pairs, new_ngram[is_pair] = _numbered(new_term[left[is_pair]] << 32 | new_term[right[is_pair]])
     is_longer = has_ngram & (left < 0)
     of_longer = new_ngram[~left[is_longer]] << 32 | new_term[right[is_longer]]
@@ -183,7 +187,7 @@ def _tidied(counts: TermCounts) -> TermCounts:
     new_ngram[is_longer] = len(pairs) + place_of
     lefts = np.concatenate([pairs >> 32, ~(longer >> 32)])
     ngrams = np.column_stack([lefts, np.concatenate([pairs, longer]) & 0xFFFFFFFF]).astype(np.int32)
-    new_ids = np.concatenate([~new_ngram[::-1], new_term]).astype(np.int32)[places]
+    new_ids = np.concatenate([~new_ngram[::-1], new_term]).astype(np.int32)[positions]
     chars = np.array([i for i, (_, char) in enumerate(distinct) if char], np.int32)
     return TermCounts(counts.ends, new_ids, counts.counts, [term for term, _ in distinct], ngrams, chars)
 

@@ -19,7 +19,7 @@ from textcat.features.tables import LanguageTables, keep_tables, kept_tables, re
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
 
-_MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
+MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
 _SPANS = re.compile(r"\S+|\s+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
@@ -55,11 +55,11 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
     from spacy.lang import lex_attrs
 
     is_stop: Any = get[IS_STOP]
-    others = get[LOWER], get[IS_ALPHA], get[IS_SPACE]
+    getters = get[LOWER], get[IS_ALPHA], get[IS_SPACE]
     usual = isinstance(is_stop, partial) and is_stop.func is lex_attrs.is_stop and set(is_stop.keywords) == {"stops"}
-    if usual and others == (lex_attrs.lower, lex_attrs.is_alpha, lex_attrs.is_space):
+    if usual and getters == (lex_attrs.lower, lex_attrs.is_alpha, lex_attrs.is_space):
         return _usual_attributes(is_stop.keywords["stops"])
-    return _Attributes(*others, is_stop, None)
+    return _Attributes(*getters, is_stop, None)
 
 
 class _Language:
@@ -99,7 +99,7 @@ class _Language:
         cuts = self.tables.cuts.values() if self.tables is not None else ()
         halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
         edges = sorted({("\0" + left)[-2:] + (right + "\0")[:2] for left, right in halves})
-        return np.array([list(map(ord, each)) for each in edges], np.uint32).reshape(-1, 4)
+        return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
         """Return whether a special case may lie across two spans, given the last token of the left one and so on.
@@ -117,17 +117,17 @@ class _Language:
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Return the tokens that each span has by itself, one span after the other, and how many each has."""
         tokens, lengths = self._cutter.cut(spans)
-        others = np.flatnonzero(lengths == 0)
-        positions = np.cumsum(lengths)[others].tolist()
+        uncut = np.flatnonzero(lengths == 0)
+        positions = np.cumsum(lengths)[uncut].tolist()
         merged: list[str] = []
         start = 0
-        for i, stop in zip(others.tolist(), positions, strict=True):
+        for i, stop in zip(uncut.tolist(), positions, strict=True):
             span = replace_surrogates(spans[i])
             cut = self._with_specials(self._cutter.split(span), span)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
-        return merged + tokens[start:] if len(others) else tokens, lengths
+        return merged + tokens[start:] if len(uncut) else tokens, lengths
 
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
@@ -186,7 +186,7 @@ class _Language:
 
     def trim(self) -> None:
         """Drop spaCy's tables of strings if they are large: they grow with every new one, memory zone or not."""
-        if self.nlp is not None and len(self.nlp.vocab) >= _MAX_LEXEMES:
+        if self.nlp is not None and len(self.nlp.vocab) >= MAX_LEXEMES:
             self.nlp = None
 
     def _by_spacy(self, text: str) -> list[str]:
@@ -211,11 +211,12 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
 @cache
 def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
+    """Return the tables and attributes of a language as the installed spaCy has them; None for no tables."""
     nlp = _blank_tokenizer(lang)
     attributes = _read_attributes(nlp.vocab.lex_attr_getters)
     # A language of another package may change while spaCy does not: its tables are not kept in a file.
-    own = type(nlp).__module__.startswith("spacy.lang.")
-    tables = read_tables(lang, nlp.tokenizer, attributes.stop_words if own else None)
+    is_spacys = type(nlp).__module__.startswith("spacy.lang.")
+    tables = read_tables(lang, nlp.tokenizer, attributes.stop_words if is_spacys else None)
     if tables is not None and tables.stop_words is not None:
         keep_tables(tables)
     return tables, attributes

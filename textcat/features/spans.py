@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from textcat.features.columns import feature_names, space_hashes
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Located, char_ngrams, padded_places
-from textcat.features.vectorizer import Vectorizer
-from textcat.features.zones import SHARED_SPACE, Zoned, feature_names, plan_texts, space_hashes, zones_of_document
+from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_document
 
 
 class Span(NamedTuple):
@@ -33,7 +34,7 @@ class _Occurrence(NamedTuple):
     words: tuple[str, ...]  # the terms of the words that it consists of, or that it is a part of
 
 
-def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
+def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Return where columns of a document's row come from, by column: of those wanted that the document has.
 
     The text of every span, counted by itself, gives the column, too. So a span is that of the tokens, or, for an n-gram
@@ -42,7 +43,7 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
 
     Parameters
     ----------
-    features : Vectorizer
+    features : TfIdf
         A fitted one.
     document : str or document with `zones`
     wanted : iterable of int
@@ -54,24 +55,24 @@ def places(features: Vectorizer, document: str | Zoned, wanted: Iterable[int]) -
     texts = zones_of_document(document, 0)
     column_of = _ColumnOf(features, wanted)
     occurrences = [
-        (zone, space, each)
+        (zone, space, occurrence)
         for zone, spaces, located in _located(features, texts)
         for space in spaces
-        for each in _occurrences(features, column_of, located, space)
+        for occurrence in _occurrences(features, column_of, located, space)
     ]
     spans = _standing(features, column_of, texts, occurrences)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
-    for (_, _, each), span in zip(occurrences, spans, strict=True):
-        names.setdefault(each.column, {})[each.name] = None
-        spans_of.setdefault(each.column, {})[span] = None
+    for (_, _, occurrence), span in zip(occurrences, spans, strict=True):
+        names.setdefault(occurrence.column, {})[occurrence.name] = None
+        spans_of.setdefault(occurrence.column, {})[span] = None
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
 
 
-def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
+def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
     """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
-    numbers: dict[str, int] = {} if features.apart is True else {SHARED_SPACE: 0}
-    plan = plan_texts(tuple(texts), features.zones, features.apart, numbers)
+    numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
+    plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
     of_zone: list[list[str]] = [[] for _ in plan.zones]
     for offset, number in zip(plan.offsets, plan.spaces, strict=True):
@@ -83,7 +84,7 @@ def _located(features: Vectorizer, texts: Mapping[str, str]) -> Iterator[tuple[s
 class _ColumnOf:
     """Finds the column of a term or n-gram: by name or by hash; -1 for none, or one that is not wanted."""
 
-    def __init__(self, features: Vectorizer, wanted: Iterable[int]):
+    def __init__(self, features: TfIdf, wanted: Iterable[int]):
         self._mask = 2 ** (features.hash_bits or 0) - 1
         self._wanted = set(wanted)
         self._by_name: dict[str, int] | None = None
@@ -121,7 +122,7 @@ class _ColumnOf:
 
 
 def _occurrences(
-    features: Vectorizer, column_of: _ColumnOf, located: Sequence[Located], space: str
+    features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str
 ) -> Iterator[_Occurrence]:
     """Yield the terms and n-grams of a text that have a column, given where its terms stand."""
     n_terms, prefix = len(located), f"{space}:" if space else ""
@@ -131,28 +132,28 @@ def _occurrences(
             yield _Occurrence(column, prefix + term, start, end, (term,))
         if features.ngrams > 1 and column_of.may_begin(prefix + term):
             for n in range(2, min(features.ngrams, n_terms - i) + 1):
-                terms = tuple([each.term for each in located[i : i + n]])
+                terms = tuple([token.term for token in located[i : i + n]])
                 column = column_of(space, *terms)
                 if column >= 0:
                     yield _Occurrence(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
-    for each in located if features.chars else ():
-        around = padded_places(each)
-        for k, chars in enumerate(char_ngrams(each.term, features.chars)):
+    for token in located if features.chars else ():
+        around = padded_places(token)
+        for k, chars in enumerate(char_ngrams(token.term, features.chars)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 covered = around[k : k + len(chars)]
-                start, end = each.start + covered[0][0], each.start + covered[-1][1]
-                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (each.term,))
+                start, end = token.start + covered[0][0], token.start + covered[-1][1]
+                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (token.term,))
 
 
 def _standing(
-    features: Vectorizer,
+    features: TfIdf,
     column_of: _ColumnOf,
     texts: Mapping[str, str],
     occurrences: list[tuple[str, str, _Occurrence]],
 ) -> list[Span]:
     """Return a span for each occurrence whose text gives its column by itself: the narrowest that is tried."""
-    spans = [Span(zone, each.start, each.end) for zone, _, each in occurrences]
+    spans = [Span(zone, occurrence.start, occurrence.end) for zone, _, occurrence in occurrences]
     unsure = list(range(len(occurrences)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
         piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
@@ -161,11 +162,11 @@ def _standing(
         columns: dict[tuple[str, str], set[int]] = {}
         failed = []
         for k in unsure:
-            (_, space, each), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
+            (_, space, occurrence), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
             if (piece, space) not in columns:
                 alone = _occurrences(features, column_of, located[piece], space)
                 columns[piece, space] = {one.column for one in alone}
-            if each.column not in columns[piece, space]:
+            if occurrence.column not in columns[piece, space]:
                 spans[k] = Span(zone, *widen(texts[zone], start, end))
                 failed.append(k)
         if not (unsure := failed):

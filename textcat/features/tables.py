@@ -49,7 +49,9 @@ class LanguageTables(NamedTuple):
         sets: dict[int, int] = {}  # of characters, numbered
         numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
         alternatives = [
-            None if part is None else [[numbered(each.before + each.ahead), each.width] for each in part]
+            None
+            if part is None
+            else [[numbered(alternative.before + alternative.ahead), alternative.width] for alternative in part]
             for part in self.alternatives
         ]
         changed = {"alternatives": alternatives, "url": numbered(self.url), "stop_words": sorted(self.stop_words or ())}
@@ -84,8 +86,8 @@ class LanguageTables(NamedTuple):
         )
         texts = [tables.lang, tables.spacy, *filter(None, tables.stop_words or ()), *tables.tokens]
         texts += chain(*tables.cuts.values(), *tables.tokens.values())
-        known = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
-        if not known or not all(isinstance(text, str) and text for text in texts):
+        has_all_tokens = set(tables.cuts) <= set(tables.tokens) and all(tables.cuts.values())
+        if not has_all_tokens or not all(isinstance(text, str) and text for text in texts):
             raise ValueError("no tables of a tokenizer")
         needed = [name for name, part in zip(TOKENIZER_METHODS, tables.alternatives, strict=False) if part != []]
         if not set(needed) <= set(tables.regexes) <= set(TOKENIZER_METHODS):
@@ -151,13 +153,13 @@ def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) 
     alternatives = []
     for numbers, width in entries:
         masks = tuple(sets[number] for number in numbers)
-        each = Alternative(masks[:DEPTH], masks[DEPTH:], width)
-        near = each.before if back else each.ahead
+        alternative = Alternative(masks[:DEPTH], masks[DEPTH:], width)
+        near = alternative.before if back else alternative.ahead
         # An affix is made of characters that are there: compiled code relies on it.
         exact = 0 < width <= DEPTH and not any(mask & ABSENT for mask in near[:width])
         if type(width) is not int or not (exact or width == -1):
             raise ValueError("no width of an affix")
         if len(masks) != 2 * DEPTH:
             raise ValueError("no sets of characters around an affix")
-        alternatives.append(each)
+        alternatives.append(alternative)
     return alternatives

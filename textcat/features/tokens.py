@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
 
@@ -13,11 +13,12 @@ import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
 from textcat.features.language import open_language, replace_surrogates, singular
+from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
 OTHER = " "  # as a term: white space never is one
-_BATCH_CHARACTERS = 4_000_000
-_BATCH_TEXTS = 20_000
+BATCH_CHARACTERS = 4_000_000
+BATCH_TEXTS = 20_000
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
@@ -27,7 +28,7 @@ NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
-    """How often each term occurs in each text: the rows of a sparse matrix, one after the other.
+    """How often each term occurs in each text, as the rows of a sparse matrix.
 
     `terms`, and `ngrams` of the same `terms`, may only grow, so that the ids of earlier counts stay true.
     """
@@ -40,8 +41,8 @@ class TermCounts(NamedTuple):
     chars: np.ndarray  # the positions of the character n-grams: shape (n_chars,), int32
 
 
-class Vocabulary(NamedTuple):
-    """The terms and n-grams that count, by their ids; the last of each stands for all others."""
+class KnownTerms(NamedTuple):
+    """The terms and n-grams that count, by their ids; the last of each stands for any other."""
 
     terms: list[str]  # the last one is OTHER
     ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
@@ -58,7 +59,7 @@ class Located(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Tokens:
+class Tokens(Parameters):
     """Tokenize with spaCy, and count the tokens that are terms.
 
     The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of each distinct span of text
@@ -77,7 +78,7 @@ class Tokens:
         Leave out tokens without a letter or a digit, such as punctuation; `alphabetic` leaves out more.
     remove_stop_words : bool, default=True
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
-    fold_plurals : bool, default=False
+    singularize : bool, default=False
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     memo_bytes : int, default=268435456
         About how many bytes of memory the token cache may take; if there are more, it drops spans that occurred once.
@@ -94,17 +95,17 @@ class Tokens:
     alphabetic: bool = True
     alphanumeric: bool = False
     remove_stop_words: bool = True
-    fold_plurals: bool = False
+    singularize: bool = False
     memo_bytes: int = 256 * 2**20
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text, which takes about a second."""
-        self.prepared()
+        self.term_counter()
         return self
 
     def tables(self) -> LanguageTables | None:
         """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
-        return self.prepared().tables
+        return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
         """Import spaCy only for spans that these tables, which must be of the installed spaCy, cannot cut."""
@@ -112,40 +113,40 @@ class Tokens:
 
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
             tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
         return [replace_surrogates(token) for token in tokens]
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
         """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
             totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
         return np.concatenate([np.zeros(0, np.int64), *totals])
 
     def count_terms(
-        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, vocabulary: Vocabulary | None = None
+        self, texts: Iterable[str], *, ngrams: int = 1, chars: int = 0, known_terms: KnownTerms | None = None
     ) -> TermCounts:
         """Count the terms of every text.
 
         Counted are also the n-grams of up to so many terms (1 to 3) that follow each other, whatever else lies between
-        them, and those of so many characters in each term, in lower case with a space at either end. With a vocabulary,
+        them, and those of so many characters in each term, in lower case with a space at either end. With known terms,
         and then without `chars`, ids are those in there; all others count as the last ones.
         """
-        counter = self.prepared()
+        counter = self.term_counter()
         with counter.lock:
-            counter.use(vocabulary)
+            counter.use(known_terms)
             parts = [counter.count(ngrams, chars) for _ in counter.batches(texts)]
-            all_ngrams = vocabulary.ngrams if vocabulary else counter.cache.ngrams if ngrams > 1 else NO_NGRAMS
+            all_ngrams = known_terms.ngrams if known_terms else counter.cache.ngrams if ngrams > 1 else NO_NGRAMS
             terms, chars_of = counter.terms, np.array(list(counter.char_ids.values()), np.int32)
-            if vocabulary is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
+            if known_terms is None and counter.cache.nbytes > self.memo_bytes * _KEPT:
                 counter.clear()  # so that it does not lie beside what is made of the counts
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
         """Return the tokens of every text that are terms, in order, and where they stand."""
-        counter, texts = self.prepared(), list(texts)
+        counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
         with counter.lock:
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
@@ -153,19 +154,20 @@ class Tokens:
         return located
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `_located` does, for pieces of texts, many of which come again: these are kept."""
-        kept = self.prepared().pieces
+        """Return what `locate_tokens` does, for pieces of texts that often come again: short ones are kept."""
+        kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
         located = {piece: kept.get(piece) for piece in pieces}
-        new = [piece for piece, known in located.items() if known is None]
+        new = [piece for piece, tokens in located.items() if tokens is None]
         for piece, of_piece in zip(new, self.locate_tokens(new), strict=True):
             located[piece] = of_piece
             if len(piece) <= _LONGEST_PIECE:
                 kept[piece] = of_piece
         return [located[piece] or [] for piece in pieces]
 
-    def prepared(self) -> _TermCounter:
+    def term_counter(self) -> _TermCounter:
+        """Return what counts terms by today's settings, made at the first use."""
         settings = self.get_params()
         with _CREATING:
             counter = self.__dict__.get("counter")
@@ -175,27 +177,8 @@ class Tokens:
                 counter = self.counter = _TermCounter(settings, fitting)
             return counter
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in _DEFAULTS}
-
-    def set_params(self, **parameters: Any) -> Tokens:
-        """Change parameters, as scikit-learn does it."""
-        for name, value in parameters.items():
-            if name not in _DEFAULTS:
-                raise ValueError(f"Tokens has no parameter {name!r}; it has {', '.join(_DEFAULTS)}.")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        changed = [f"{name}={value!r}" for name, value in self.get_params().items() if value != _DEFAULTS[name]]
-        return f"Tokens({', '.join(changed)})"
-
     def __getstate__(self) -> dict[str, Any]:
         return self.get_params()
-
-
-_DEFAULTS = {each.name: each.default for each in fields(Tokens)}
 
 
 class _Run(NamedTuple):
@@ -218,14 +201,14 @@ class _TermCounter:
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
         get = self.language.attributes
-        self._singular = settings["fold_plurals"] and settings["lang"] == "en"
+        self._singular = settings["singularize"] and settings["lang"] == "en"
         self.term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
         self.required = [get.is_alpha] if settings["alphabetic"] else []
         self.required += [_has_letter_or_digit] if settings["alphanumeric"] else []
         self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
         usual = get.stop_words is not None and settings["lowercase"]
         self.stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
-        self._vocabulary: Vocabulary | None = None
+        self._known_terms: KnownTerms | None = None
         self.words: WordTable | None = None
         self._term_of: dict[str, str | None] = {}  # of tokens
         self.pieces: dict[str, list[Located]] = {}
@@ -239,28 +222,28 @@ class _TermCounter:
         self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
         self.terms: list[str] = []
         self.ids: dict[str, int] = {}
-        if self._vocabulary:
-            self._restrict(self._vocabulary)
+        if self._known_terms:
+            self._restrict(self._known_terms)
 
-    def use(self, vocabulary: Vocabulary | None) -> None:
-        """Count by the ids of a vocabulary, or, with None, number terms as they are met; the cache stays if it can."""
-        if vocabulary is self._vocabulary:
+    def use(self, known_terms: KnownTerms | None) -> None:
+        """Count by the ids of known terms, or, with None, number terms as they are met; the cache stays if it can."""
+        if known_terms is self._known_terms:
             return
-        was_open, self._vocabulary, self.words = self._vocabulary is None, vocabulary, None
-        if vocabulary is None or not was_open:
+        was_open, self._known_terms, self.words = self._known_terms is None, known_terms, None
+        if known_terms is None or not was_open:
             self.clear()
         else:
-            self._restrict(vocabulary)
+            self._restrict(known_terms)
 
-    def _restrict(self, vocabulary: Vocabulary) -> None:
-        before, self.terms = self.terms, vocabulary.terms
-        self.ids = dict(zip(vocabulary.terms, count()))
+    def _restrict(self, known_terms: KnownTerms) -> None:
+        before, self.terms = self.terms, known_terms.terms
+        self.ids = dict(zip(known_terms.terms, count()))
         if self.stops is not None:
             alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
             kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
-            other = len(vocabulary.terms) - 1
+            other = len(known_terms.terms) - 1
             self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, kind)
-        self.cache.restrict(vocabulary.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
+        self.cache.restrict(known_terms.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
@@ -287,7 +270,7 @@ class _TermCounter:
     def batches(self, texts: Iterable[str]) -> Iterator[None]:
         """Load the texts into the cache batch by batch, with the tokens of all their spans."""
         memory = self.cache.nbytes + _BYTES_PER_STRING * len(self.terms)
-        if self._vocabulary is None and memory > self.settings["memo_bytes"]:
+        if self._known_terms is None and memory > self.settings["memo_bytes"]:
             self.clear()
         try:
             for batch in _batched(texts):
@@ -391,12 +374,12 @@ class _TermCounter:
         return located
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
-        """Return the ids of terms, new ones for new terms unless a vocabulary is in use."""
-        if self._vocabulary is None:
+        """Return the ids of terms, new ones for new terms unless only known ones count."""
+        if self._known_terms is None:
             new = [term for term in dict.fromkeys(terms) if term not in self.ids]
             self.ids.update(zip(new, count(len(self.terms)), strict=False))
             self.terms += new
-        return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without a vocabulary all have one
+        return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without known terms all have one
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -421,6 +404,7 @@ def _has_letter_or_digit(token: str) -> bool:
 
 
 def char_ngrams(term: str, n: int) -> list[str]:
+    """Return the n-grams of characters of a term in lower case, with a space at either end."""
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
 
@@ -444,7 +428,7 @@ def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        if batch and (size + len(text) > _BATCH_CHARACTERS or len(batch) == _BATCH_TEXTS):
+        if batch and (size + len(text) > BATCH_CHARACTERS or len(batch) == BATCH_TEXTS):
             yield batch
             batch, size = [], 0
         batch.append(text)

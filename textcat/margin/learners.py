@@ -45,7 +45,7 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
 
     Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. Updates of a
     common topic raise and lower the bias so often that with ρ = 1 it takes its size from their order
-    (docs/best-study.md has measurements).
+    (docs/recipe-study.md has measurements).
     """
     return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from textcat.errors import TextcatError
 from textcat.folders import MANIFEST, FolderFormat
+from textcat.former_names import todays_recipe
 
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
@@ -12,17 +13,17 @@ ARRAYS = ("bias", "thresholds", "idf")
 WEIGHTS = "weights"  # an array that models have with dense weights,
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # and those in its place with sparse ones, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
-KEPT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of training documents that are kept, in CSR form,
-KEPT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their part in each topic,
-KEPT = "documents.json"  # and their ids, titles, and maybe texts
-KNOWN_COUNTS, KNOWN = "counts.npz", "counts.json"  # of models that learn on, which only that reads
+SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents that are kept, in CSR form,
+SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their part in each topic,
+SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
+COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models, which only `learn` reads
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
 _SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
-_KEPT = frozenset({*(f"{name}.npy" for name in KEPT_ROWS + KEPT_ALPHAS), KEPT})
-_KNOWN = frozenset({KNOWN_COUNTS, KNOWN})
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _KEPT | _KNOWN
+_SUPPORT = frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT})
+_COUNTS = frozenset({COUNT_ARRAYS, COUNTS})
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _SUPPORT | _COUNTS
 MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
@@ -43,8 +44,8 @@ MODEL = FolderFormat(
     negation="not a model",
     error=ModelError,
     # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights; 4: no
-    # training documents that are kept; 5: no counts to learn on by
-    version=6,
+    # support documents; 5: no training counts; 6: a recipe without its defaults, and former names
+    version=7,
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`.",
@@ -74,8 +75,9 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
     if (
         wrong
         or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
-        or files & _KEPT not in (frozenset(), _KEPT)
-        or files & _KNOWN not in (frozenset(), _KNOWN)
+        or files & _SUPPORT not in (frozenset(), _SUPPORT)
+        or files & _COUNTS not in (frozenset(), _COUNTS)
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
     ):
         raise MODEL.damaged_manifest(folder)
+    manifest["recipe"] = todays_recipe(manifest["recipe"])

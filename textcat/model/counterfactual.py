@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat.features.rows import Rows
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
-from textcat.features.vectorizer import Rows, Vectorizer
 from textcat.features.zones import TextParts
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Without(NamedTuple):
 class _Remainders:
     """What is left of a document's row without some of its words."""
 
-    def __init__(self, features: Vectorizer, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
+    def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
         self._find_words()
         self._find_cells()
@@ -73,7 +74,7 @@ class _Remainders:
         """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
-        weights, halves, ngram_weight, term_weights = features.weights_of(parts, counts, self._lengths)
+        weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
         entries, columns, factors, half = [], [], [], []
         for p, (text, space) in enumerate(zip(parts.sources.tolist(), parts.spaces.tolist(), strict=True)):
             of_text = np.arange(counts.ends[text - 1] if text else 0, counts.ends[text])
@@ -155,7 +156,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     ----------
     tagger : Tagger
     counted : tuple
-        The document as `Vectorizer.counted_texts` returns it.
+        The document as `TfIdf.counted_texts` returns it.
     column : int
         The topic, of the document's tags.
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from textcat.documents import document_stream
 from textcat.errors import TextcatError
+from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
-from textcat.features.vectorizer import Rows
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
 
@@ -208,16 +208,16 @@ def explain_document(
         numbers = float(score[0]), float(tagger.bias[column]), float(tagger.thresholds[column])
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
-        neighbours = partial(_neighbours, tagger, row, column, n) if tagger.kept else None
+        neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
         fall = partial(_fall, tagger, counted, column) if given[column] else None
         explanations.append(Explanation(topic, *numbers, probability, reasons, float(rest), neighbours, fall))
     return explanations
 
 
 def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:
-    kept = tagger.kept
-    assert kept is not None
-    documents, contributions = kept.contributions(column, row, len(tagger.features.idf_))
+    support = tagger.support
+    assert support is not None
+    documents, contributions = support.contributions(column, row, len(tagger.features.idf_))
     order = np.argsort(-contributions, kind="stable")
     n_for = int((contributions > 0).sum())
     speaking, against = order[:n_for], order[n_for:][::-1]
@@ -225,9 +225,9 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
         speaking, against = speaking[: (n + 1) // 2], against[: n // 2]
     order = np.concatenate([speaking, against])
     entries = zip(documents[order].tolist(), contributions[order].tolist(), order.tolist(), strict=True)
-    start = int(kept.alphas.indptr[column])
-    alphas = kept.alphas.data
-    return [Neighbour(kept.ids[i], kept.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
+    start = int(support.alphas.indptr[column])
+    alphas = support.alphas.data
+    return [Neighbour(support.ids[i], support.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
 
 
 def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":

@@ -11,7 +11,7 @@ from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.progress import Advance, Stages, advance_over
 
 if TYPE_CHECKING:

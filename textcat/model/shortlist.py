@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.model._product import highest
 from textcat.model._shortlist import nearest, products_at
 

@@ -15,21 +15,22 @@ from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.thresholds import Calibration
+from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
     CENTROIDS,
-    KEPT,
-    KEPT_ALPHAS,
-    KEPT_ROWS,
-    KNOWN,
-    KNOWN_COUNTS,
+    COUNT_ARRAYS,
+    COUNTS,
     MODEL,
     PARTS,
     SUM,
+    SUPPORT,
+    SUPPORT_ALPHAS,
+    SUPPORT_ROWS,
     TOKENIZER,
     VOCABULARY,
     WEIGHTS,
@@ -37,10 +38,10 @@ from textcat.model import (
     check_entries,
 )
 from textcat.model._product import are_rows
-from textcat.model.kept import Kept
-from textcat.model.known import Known
 from textcat.model.shortlist import Shortlist
+from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.training_counts import TrainingCounts
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
@@ -48,7 +49,7 @@ check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 _TYPES = {
     name: (np.dtype(kind),)
-    for parts in (PARTS, CENTROIDS, KEPT_ROWS, KEPT_ALPHAS)
+    for parts in (PARTS, CENTROIDS, SUPPORT_ROWS, SUPPORT_ALPHAS)
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 }  # of other arrays: _NUMBERS
 # What comes of files that are not as `save` writes them.
@@ -81,21 +82,23 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 
 
 def write_model(tagger: Tagger, folder: Path) -> None:
+    """Write a tagger's files to an empty folder."""
+    recipe = Recipe("", **tagger.recipe).stored()
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
     arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
-    if (kept := tagger.kept) is not None:
-        arrays |= zip(KEPT_ROWS, kept.rows, strict=True)
-        arrays |= zip(KEPT_ALPHAS, kept.alphas, strict=True)
-        documents = {"ids": [*kept.ids], "titles": [*kept.titles], "texts": kept.texts and [*kept.texts]}
-        (folder / KEPT).write_text(json.dumps(documents), encoding="utf-8")
-    if tagger.known is not None:
-        (folder / KNOWN).write_text(json.dumps(tagger.known.entries(tagger.recipe)), encoding="utf-8")
-        counts: Any = tagger.known.counts.arrays()
-        np.savez(folder / KNOWN_COUNTS, **counts)
+    if (support := tagger.support) is not None:
+        arrays |= zip(SUPPORT_ROWS, support.rows, strict=True)
+        arrays |= zip(SUPPORT_ALPHAS, support.alphas, strict=True)
+        documents = {"ids": [*support.ids], "titles": [*support.titles], "texts": support.texts and [*support.texts]}
+        (folder / SUPPORT).write_text(json.dumps(documents), encoding="utf-8")
+    if tagger.training_counts is not None:
+        (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
+        counts: Any = tagger.training_counts.counts.arrays()
+        np.savez(folder / COUNT_ARRAYS, **counts)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes
@@ -105,7 +108,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
-    MODEL.write_manifest(folder, _manifest(tagger, folder))
+    MODEL.write_manifest(folder, _manifest(tagger, recipe, folder))
 
 
 def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> Tagger:
@@ -143,8 +146,10 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
     return tagger, manifest[SUM]
 
 
-def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], Evaluation | None]:
-    """Read what a model learns on by; also its manifest, and the evaluation that was kept with it.
+def load_training_counts(
+    folder: str | os.PathLike[str],
+) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
+    """Read a model's training counts; also its manifest, and the evaluation that was kept with it.
 
     Parameters
     ----------
@@ -152,30 +157,30 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
 
     Returns
     -------
-    Known, dict, Evaluation or None
+    TrainingCounts, dict, Evaluation or None
 
     Raises
     ------
     TextcatError
-        If the folder is no model, nothing was kept with it to learn on by, or what was is damaged.
+        If the folder is no model, is not updatable, or its training counts are damaged.
     """
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
-        if KNOWN not in manifest["files"]:
+        if COUNTS not in manifest["files"]:
             raise ModelError(
-                f"The model {folder} keeps no counts of its documents, so it cannot learn on: train it with "
-                "`textcat train CORPUS --keep counts`."
+                f"The model {folder} is not updatable, as it has no training counts: train it with "
+                "`textcat train CORPUS --updatable`."
             )
         try:
-            for name in (KNOWN, KNOWN_COUNTS):
+            for name in (COUNTS, COUNT_ARRAYS):
                 if name not in files or sha256_of_file(files[name]) != manifest["files"][name]:
                     raise ModelError(f"The model {folder} is damaged, {name} is not as it was written: train it again.")
                 files[name].seek(0)
-            entries = json.loads(files[KNOWN].read())
-            with np.load(files[KNOWN_COUNTS], allow_pickle=False) as arrays:
-                known = Known.from_entries(entries, dict(arrays), manifest)
-            return known, manifest, _evaluation(manifest)
+            entries = json.loads(files[COUNTS].read())
+            with np.load(files[COUNT_ARRAYS], allow_pickle=False) as arrays:
+                counts = TrainingCounts.from_entries(entries, dict(arrays), manifest)
+            return counts, manifest, _evaluation(manifest)
         except ModelError:
             raise
         except OSError as error:
@@ -184,12 +189,12 @@ def load_known(folder: str | os.PathLike[str]) -> tuple[Known, dict[str, Any], E
             raise ModelError(f"The model {folder} is damaged ({error}): train it again.") from error
 
 
-def _manifest(tagger: Tagger, folder: Path) -> dict[str, Any]:
+def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "versions": {"textcat": __version__, **{name: installed_version(name) for name in _LIBRARIES}},
         "corpus": tagger.corpus,
         "origin": tagger.origin,
-        "recipe": tagger.recipe,
+        "recipe": recipe,
         "train_documents": tagger.train_documents,
         "topics": list(tagger.topics),
         "train_sizes": [int(size) for size in tagger.train_sizes],
@@ -230,19 +235,19 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         for name, expected in manifest["files"].items():
             if name not in files:
                 raise damaged(f", {name} is missing")
-            if name in (KNOWN, KNOWN_COUNTS):  # large, and nothing that is used here
+            if name in (COUNTS, COUNT_ARRAYS):  # large, and nothing that is used here
                 continue
             if sha256_of_file(files[name]) != expected:
                 raise damaged(f", {name} is not as it was written")
             files[name].seek(0)
         names = [
             name
-            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *KEPT_ROWS, *KEPT_ALPHAS, CALIBRATION)
+            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
             if f"{name}.npy" in manifest["files"]
         ]
         arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
         terms = json.loads(files[VOCABULARY].read())
-        documents = json.loads(files[KEPT].read()) if KEPT in manifest["files"] else None
+        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
         recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
         if not _fit_together(manifest, terms, arrays, documents):
             raise damaged(", its files do not fit together")
@@ -258,9 +263,9 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
             centroids = csr_weights(indptr, indices, data, len(manifest["topics"]))
             arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
         if documents is not None:
-            rows, alphas = (Rows(*map(arrays.pop, names)) for names in (KEPT_ROWS, KEPT_ALPHAS))
-            arrays["kept"] = Kept(rows=rows, alphas=alphas, **documents)
-        features = Vectorizer.restore(
+            rows, alphas = (Rows(*map(arrays.pop, names)) for names in (SUPPORT_ROWS, SUPPORT_ALPHAS))
+            arrays["support"] = SupportDocuments(rows=rows, alphas=alphas, **documents)
+        features = TfIdf.restore(
             terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
         )
         if TOKENIZER in manifest["files"]:
@@ -320,7 +325,7 @@ def _fit_together(
         shapes |= zip(CENTROIDS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
     n_kept = 0 if documents is None else len(documents["ids"])
     if documents is not None:
-        for names, n_rows in ((KEPT_ROWS, n_kept), (KEPT_ALPHAS, n_topics)):
+        for names, n_rows in ((SUPPORT_ROWS, n_kept), (SUPPORT_ALPHAS, n_topics)):
             (n_entries,) = arrays[names[2]].shape
             shapes |= zip(names, ((n_rows + 1,), (n_entries,), (n_entries,)), strict=True)
     if CALIBRATION in arrays:
@@ -337,8 +342,8 @@ def _fit_together(
         and (
             documents is None
             or (
-                are_rows(arrays[KEPT_ROWS[0]], arrays[KEPT_ROWS[1]], n_terms)
-                and are_rows(arrays[KEPT_ALPHAS[0]], arrays[KEPT_ALPHAS[1]], n_kept)
+                are_rows(arrays[SUPPORT_ROWS[0]], arrays[SUPPORT_ROWS[1]], n_terms)
+                and are_rows(arrays[SUPPORT_ALPHAS[0]], arrays[SUPPORT_ALPHAS[1]], n_kept)
                 and _are_documents(documents)
             )
         )

@@ -12,13 +12,14 @@ from textcat.documents import Corpus, document_stream, html_table
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.rows import Rows
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.model._product import highest, product, sparse_product
 from textcat.model._product import top as sparse_top
-from textcat.model.kept import Kept
-from textcat.model.known import Known
 from textcat.model.shortlist import NOT_LISTED, Shortlist
+from textcat.model.support import SupportDocuments
+from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ class Tagger:
         The curves from scores to probabilities.
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
-    shortlist, kept, known : optional
-        With thousands of topics, which of them a document is ranked for; the training documents that the tagger keeps
+    shortlist, support, training_counts : optional
+        With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
         to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
     """
 
-    features: Vectorizer
+    features: TfIdf
     weights: "np.ndarray | csr_array"
     bias: np.ndarray
     thresholds: np.ndarray
@@ -82,8 +83,8 @@ class Tagger:
     evaluation: Evaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)
     shortlist: Shortlist | None = None
-    kept: Kept | None = None
-    known: Known | None = None
+    support: SupportDocuments | None = None
+    training_counts: TrainingCounts | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -115,15 +116,16 @@ class Tagger:
         recipe: "Recipe | None" = None,
         *,
         n_jobs: int | None = None,
-        store: str | os.PathLike[str] | None = None,
-        keep: str | None = None,
+        rows_dir: str | os.PathLike[str] | None = None,
+        keep_support: str | None = None,
+        updatable: bool = False,
         stages: Stages | None = None,
     ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: the same as `textcat.train`.
 
         Parameters
         ----------
-        corpus, recipe, n_jobs, store, keep, stages
+        corpus, recipe, n_jobs, rows_dir, keep_support, updatable, stages
             As for `textcat.train`, which also says what is raised.
 
         Returns
@@ -132,7 +134,8 @@ class Tagger:
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
-        return textcat.train(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)
+        options: dict[str, Any] = {"keep_support": keep_support, "updatable": updatable, "stages": stages}
+        return textcat.train(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, **options)
 
     def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Score documents for every topic.

@@ -1,4 +1,4 @@
-"""The papers' tables and figures, run anew: the experiments by name."""
+"""Experiments, by name, that repeat tables and figures of the papers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -160,7 +160,7 @@ def run_experiment(
 
 
 def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str:
-    """Return in words when a task of an experiment last ended, or how many have, if not all."""
+    """Return in words when a task of an experiment last ended, or how many have; arguments as of `run_experiment`."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return "never"

@@ -38,8 +38,8 @@ from textcat.papers.experiments import (
     time_call,
 )
 from textcat.papers.micra import HARD
+from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import Examples
-from textcat.training.selection import assign_folds, out_of_fold_scores
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus

@@ -503,7 +503,7 @@ def _documents_of(
             if not topics:
                 continue
         part = part or part_of(record.source, form)
-        documents.append(Document(record.id, record.zones, topics, record.date, part, record.judged))
+        documents.append(Document(record.id, record.zones, topics, record.date, part, record.labelled_for))
     return documents
 
 

@@ -165,7 +165,7 @@ class InputSettings(NamedTuple):
         settings.check_labels(names)
         labels = [settings.id_field]
         if self.labels is not None:
-            labels += [settings.topics_field, self.split_field, "date", "judged"]
+            labels += [settings.topics_field, self.split_field, "date", "labelled_for"]
         which = ColumnNames(title, body, *(name if name in names else "" for name in labels))
         for name in which.names():
             if names.count(name) > 1:
@@ -182,7 +182,7 @@ class ColumnNames(NamedTuple):
     topics: str = ""
     split: str = ""
     date: str = ""
-    judged: str = ""
+    labelled_for: str = ""
 
     def names(self) -> list[str]:
         """Return the columns that exist, each once."""
@@ -212,7 +212,7 @@ class Record(NamedTuple):
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
-    judged: tuple[str, ...] | None = None  # for which topics; None: all
+    labelled_for: tuple[str, ...] | None = None  # for which topics; None: all
 
 
 class Rejection(NamedTuple):
@@ -355,7 +355,7 @@ class RecordContent(NamedTuple):
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
-    judged: tuple[str, ...] | None = None
+    labelled_for: tuple[str, ...] | None = None
 
 
 class RecordFormat(NamedTuple):

@@ -297,7 +297,7 @@ def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, StoredBytes(start, file.seek(0, io.SEEK_END))
-    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # it goes when nothing refers to it  # noqa: SIM115
+    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)

@@ -132,11 +132,11 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
     """Return labels that are probably wrong, the surest first.
 
     Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
-    section 3.1), each topic by itself: a document without the topic is a suspect if its probability is at least the
+    section 3.1), each topic by itself: a document without the topic is a label issue if its probability is at least the
     mean probability of documents with the topic, and greater than 1/2; a document with the topic is one if its
     probability is at most the mean of documents without it, and at most 1/2. (Means of rare topics are low, hence
-    1/2.) `probabilities` come from rankers that were not trained on the document. The surest suspect has the largest
-    distance between its probability and its label.
+    1/2.) `probabilities` come from rankers that were not trained on the document. The surest label issue has the
+    largest distance between its probability and its label.
     """
     found = []
     for topic, (column, places) in enumerate(zip(probabilities.T, positives_by_topic(labels), strict=True)):

@@ -242,15 +242,15 @@ function filter() {
   $("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} topics`;
 }
 
-function suspects() {
-  const all = D.suspects, lines = () => all.map((one) => JSON.stringify({id: one.id, split: one.split, topic: D.names[one.t],
+function labelIssues() {
+  const all = D.label_issues, lines = () => all.map((one) => JSON.stringify({id: one.id, split: one.split, topic: D.names[one.t],
     labelled: one.has, probability: one.p, score: one.score, topics: one.topics})).join("\n") + "\n";
   const save = () => {
     const url = URL.createObjectURL(new Blob([lines()], {type: "application/jsonl"}));
-    h("a", {href: url, download: "suspects.jsonl"}).click();
+    h("a", {href: url, download: "label-issues.jsonl"}).click();
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   };
-  if (!all.length) { $("suspects").append(h("p", {class: "none"}, "None.")); return; }
+  if (!all.length) { $("label-issues").append(h("p", {class: "none"}, "None.")); return; }
   const list = h("div", {}), kind = h("select", {onchange: () => show()}, ["all", "have the topic, probably wrongly", "lack the topic, probably wrongly"].map((text, k) =>
     h("option", {value: k}, text)));
   const show = () => list.replaceChildren(...all.filter((one) => kind.value === "0" || one.has === (kind.value === "1")).map((one) =>
@@ -258,8 +258,8 @@ function suspects() {
       `, probability ${f3(one.p)}: `, one.title, h("span", {class: "of"}, ` (${one.split})`)),
       article(one, reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)),
         h("p", {}, h("a", {href: "#topic-" + one.t}, `To the topic ${D.names[one.t]}`))))));
-  $("suspects").append(h("p", {class: "tools"}, h("label", {}, "Documents that ", kind), h("button", {type: "button", onclick: save},
-    "Save as JSON Lines")), h("p", {}, `${D.n_suspects.toLocaleString("en")} labels in all; the first ${all.length} are here.`), list);
+  $("label-issues").append(h("p", {class: "tools"}, h("label", {}, "Documents that ", kind), h("button", {type: "button", onclick: save},
+    "Save as JSON Lines")), h("p", {}, `${D.n_label_issues.toLocaleString("en")} labels in all; the first ${all.length} are here.`), list);
   show();
 }
 
@@ -283,7 +283,7 @@ if (D.topics) {
   $("filter").addEventListener("input", filter);
   $("band").addEventListener("change", filter);
   filter();
-  suspects();
+  labelIssues();
   pairs();
   ["table", "changed", "mistaken"].forEach(sortable);
   addEventListener("hashchange", () => follow(true));

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
     from textcat.model.tagger import Tagger
 
-_N_SUSPECTS = 60  # that the page shows; a file has all
+_N_LABEL_ISSUES = 60  # that the page shows; a file has all
 _TITLE = 90  # characters of a document by which it is shown
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
@@ -65,7 +65,7 @@ def write_report(
     bands: str | Iterable[str] | None = None,
     folds: int = 5,
     resamples: int = 1000,
-    suspects: str | os.PathLike[str] | None = None,
+    label_issues: str | os.PathLike[str] | None = None,
     title: str = "",
     names: tuple[str, str] = ("before", "now"),
     n_jobs: int | None = None,
@@ -91,7 +91,7 @@ def write_report(
         trained on them.
     resamples : int, default=1000
         Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
-    suspects : path, optional
+    label_issues : path, optional
         A second file to write: a line of JSON for each label that is probably wrong.
     title : str, optional
         The heading.
@@ -120,7 +120,7 @@ def write_report(
     sections: list[tuple[str, str, str]]
     data: dict[str, Any]
     if has_many_topics(tagger):
-        if suspects is not None:
+        if label_issues is not None:
             raise TextcatError(
                 f"Labels that are probably wrong are not looked for in models of {MANY_TOPICS:,} topics or more: "
                 "leave out the file for them."
@@ -134,13 +134,15 @@ def write_report(
         if measured.documents is corpus.test and tagger.calibration is not None:
             labels = measured.scored.relevant
             parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, labels, _BY_THE_MODEL))
-        issues = _suspects(parts, tagger)
-        if suspects is not None:
-            write_atomically(suspects, (json.dumps(entry, ensure_ascii=False) + "\n" for _, _, entry in issues))
+        issues = _label_issues(parts, tagger)
+        if label_issues is not None:
+            write_atomically(label_issues, (json.dumps(entry, ensure_ascii=False) + "\n" for _, _, entry in issues))
         with stages.stage("report", len(tagger.topics)) as advance:
             data = report_contents(measured, advance)
-            data["suspects"] = [_shown(entry, part, issue, measured) for part, issue, entry in issues[:_N_SUSPECTS]]
-            data["n_suspects"] = len(issues)
+            data["label_issues"] = [
+                _shown(entry, part, issue, measured) for part, issue, entry in issues[:_N_LABEL_ISSUES]
+            ]
+            data["n_label_issues"] = len(issues)
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
                 data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
@@ -152,7 +154,7 @@ def write_report(
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
-    from textcat.training.train import cross_validated
+    from textcat.training.cross_validation import cross_validated
 
     if not folds or not was_trained_on(tagger, corpus):
         return None
@@ -193,7 +195,9 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _suspects(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
+def _label_issues(
+    parts: Sequence[_Scored], tagger: Tagger
+) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
@@ -222,7 +226,7 @@ def _heading(document: Document) -> str:
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return a suspect with the evidence in its text."""
+    """Return a label issue with the evidence in its text."""
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
@@ -253,7 +257,9 @@ def _sections(
             "the number of topics (Holm)."
         )
         sections.append(("changes", "What changed", f"<p>{html_text(text)}</p>{_changed(measured, data)}"))
-    sections.append(("labels", "Labels that are probably wrong", _about_suspects(parts) + '<div id="suspects"></div>'))
+    sections.append(
+        ("labels", "Labels that are probably wrong", _about_label_issues(parts) + '<div id="label-issues"></div>')
+    )
     pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
 
@@ -273,8 +279,7 @@ def _bands_table(name: str, evaluation: Evaluation) -> str:
     rows: list[list[Any]] = []
     for measure, title in evaluation.titles().items():
         if measure not in _NOT_SHOWN:
-            full = title.line if title.column in title.line else f"{title.line} ({title.column})"
-            rows.append([full, *(_with_bounds(row[measure], row.intervals.get(measure)) for row in bands)])
+            rows.append([title.line, *(_with_bounds(row[measure], row.intervals.get(measure)) for row in bands)])
     if any(row.documents is not None for row in bands):
         rows.append(["documents", *(row.documents for row in bands)])
     rows.append(["topics with a positive", *(row.topics for row in bands)])
@@ -320,15 +325,15 @@ def _link(j: int, topic: str) -> str:
     return f'<a href="#topic-{j}">{html_text(topic)}</a>'
 
 
-def _about_suspects(parts: Sequence[_Scored]) -> str:
+def _about_label_issues(parts: Sequence[_Scored]) -> str:
     if not parts:
         return "<p>Not searched for: the model has no probabilities, or --folds is 0.</p>"
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)
     return (
         f"<p>{html_text(who)}. A label is listed if the score contradicts it as confidently as the scores of documents "
         "with the opposite label do on average; the surest come first. Check them: the model may be wrong, too. "
-        "<code>textcat report … --suspects suspects.jsonl</code> lists all of them, and "
-        "<code>textcat teach ARCHIVE --list suspects.jsonl</code> opens that list on a page, to judge "
+        "<code>textcat report … --label-issues label-issues.jsonl</code> lists all of them, and "
+        "<code>textcat teach ARCHIVE --list label-issues.jsonl</code> opens that list on a page, to judge "
         "them one by one.</p>"
     )
 

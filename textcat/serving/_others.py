@@ -119,16 +119,15 @@ def kserve_routes(service: Service) -> APIRouter:
 
     @kserve.get("/v2/models/{name}", response_model=s.KServeModel, responses=problems())
     async def model(name: Name, call: Call) -> dict[str, Any]:
-        """Return the inputs and outputs of a model."""
+        """Return the name and version of a model; it has no tensors, as there is no inference by this protocol."""
         served = call.of(store[name])
-        rows = {"datatype": "BYTES", "shape": [-1]}
         return {
             **served.named,
             "name": served.name,
             "versions": [served.version],
             "platform": "textcat",
-            "inputs": [{"name": "text", **rows}],
-            "outputs": [{"name": "topic", **rows}, {"name": "probability", "datatype": "FP64", "shape": [-1]}],
+            "inputs": [],
+            "outputs": [],
         }
 
     @kserve.get("/v2/models/{name}/ready", response_model=s.KServeModelReady, responses=problems())

@@ -365,22 +365,14 @@ class KServeReady(BaseModel):
     ready: Literal[True]
 
 
-class KServeTensor(BaseModel):
-    """An input or output of a model."""
-
-    name: str
-    datatype: str
-    shape: list[int]
-
-
 class KServeModel(BaseModel):
     """A model, as KServe describes it."""
 
     name: str
     versions: list[str]
     platform: str
-    inputs: list[KServeTensor]
-    outputs: list[KServeTensor]
+    inputs: list[str] = Field(max_length=0, description="None: this protocol is served for metadata and health only.")
+    outputs: list[str] = Field(max_length=0, description="None, as for inputs.")
     model: str
     version: str
 

@@ -39,8 +39,8 @@ class AnswerSent(RequestModel):
     position: Position
     answer: Answer
     person: Person = ""
-    source: Literal["asked", "search", "list", "settled"] = Field(
-        "asked", description="How the document was found; a settled answer replaces people's own answers."
+    source: Literal["asked", "search", "list", "adjudicated"] = Field(
+        "asked", description="How the document was found; an adjudicated answer replaces people's own answers."
     )
     others: dict[Name, Answer] = Field({}, max_length=1000, description="Answers on the document for other topics.")
     note: Note = ""
@@ -48,18 +48,18 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """Whose last answer or mark to take back, and the topic to continue with."""
+    """Whose last answer or keyword to take back, and the topic to continue with."""
 
     topic: Name
     person: Person = ""
 
 
-class MarkSent(RequestModel):
+class KeywordSent(RequestModel):
     """A word that speaks for a topic, or against it."""
 
     topic: Name
     term: str = Field(min_length=1, max_length=1000, examples=["walkout"])
-    speaks_for: bool | None = Field(description="false: it speaks against the topic; null: remove the mark.")
+    speaks_for: bool | None = Field(description="false: it speaks against the topic; null: remove the keyword.")
     person: Person = ""
 
 
@@ -151,7 +151,7 @@ class TaughtTopic(BaseModel):
     description: str
     query: str
     counts: Counts
-    marks: dict[str, bool] = Field(description="Words marked as speaking for the topic (true) or against it (false).")
+    keywords: dict[str, bool] = Field(description="Keywords that speak for the topic (true) or against it (false).")
     disagreements: int = Field(description="Number of documents on which people disagree.")
 
 
@@ -219,15 +219,15 @@ class NextAnswer(BaseModel):
 
 
 class UndoAnswer(NextAnswer):
-    """The answers that were taken back, whose document is asked again; if there were none, a mark was taken back."""
+    """The answers that were taken back, whose document is asked again; if there were none, a keyword was taken back."""
 
     undone: list[JudgementRow] | None = Field(description="null: there was nothing to take back.")
 
 
-class MarksAnswer(BaseModel):
-    """All marked words."""
+class KeywordsAnswer(BaseModel):
+    """All keywords."""
 
-    marks: dict[str, bool]
+    keywords: dict[str, bool]
 
 
 class EvidenceAnswer(BaseModel):

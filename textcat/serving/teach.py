@@ -226,16 +226,16 @@ def _teaching(service: Teaching) -> APIRouter:
 
         return await service._change(take_back)
 
-    @routes.post("/api/v1/teach/mark", response_model=s.MarksAnswer, responses=changing)
-    async def mark(body: s.MarkSent, call: Call) -> dict[str, Any]:
-        """Mark a word as speaking for a topic or against it, which also affects the choice of the next question."""
+    @routes.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=changing)
+    async def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
+        """Add a keyword that speaks for a topic or against it, which also affects the choice of the next question."""
         await _check_json(call)
         person = _person(call, body.person)
 
         def take() -> dict[str, Any]:
             _check_topic(session, body.topic)
-            session.mark(body.topic, body.term, body.speaks_for, person)
-            return {"marks": session.marks(body.topic)}
+            session.set_keyword(body.topic, body.term, body.speaks_for, person)
+            return {"keywords": session.keywords(body.topic)}
 
         return await service._change(take)
 
@@ -426,7 +426,7 @@ def _about(session: Session, given: Sequence[Queue]) -> dict[str, Any]:
                 "description": about["description"],
                 "query": about["query"],
                 "counts": {"yes": told.yes, "no": told.no, "skip": told.skipped},
-                "marks": session.marks(name),
+                "keywords": session.keywords(name),
                 "disagreements": told.disagreements,
             }
         )

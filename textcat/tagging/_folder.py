@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from textcat import folders
 from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
+from textcat.former_names import todays_fact
 from textcat.journal import Journal, journal_line, read_journal
 from textcat.reading.records import Batch, PipeState
 from textcat.tagging._job import TaggedBatch
@@ -125,8 +126,9 @@ def _line_of_input(fields: Line) -> bytes:
 def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"The run in {path} was begun by another version of textcat: {START_AGAIN}.")
-    for name in [*facts, *header["facts"]]:
-        before, now = (_in_words(name, of_run.get(name)) for of_run in (header["facts"], facts))
+    former = {name: todays_fact(fact) if name == "recipe" else fact for name, fact in header["facts"].items()}
+    for name in [*facts, *former]:
+        before, now = (_in_words(name, of_run.get(name)) for of_run in (former, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {START_AGAIN}.")
     with open(path / INPUTS, "rb") as file:

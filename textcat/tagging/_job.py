@@ -148,6 +148,6 @@ def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
         train_sizes=tagger.train_sizes[columns],
         facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
         calibration=None if tagger.calibration is None else tagger.calibration.of_topics(columns),
-        kept=None,  # whose topics are those of the model
+        support=None,  # whose topics are those of the model
         shortlist=None if tagger.shortlist is None else replace(tagger.shortlist, columns=columns),
     )

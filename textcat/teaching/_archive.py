@@ -17,7 +17,7 @@ import orjson
 from textcat import __version__, folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version
 from textcat.journal import read_journal
 from textcat.progress import Stages
@@ -84,7 +84,7 @@ class _Reading(NamedTuple):
     sources: Sequence[Source]  # empty for a corpus
     corpus: Corpus | None
     settings: InputSettings
-    features: Vectorizer | None  # of pieces; None if none are kept
+    features: TfIdf | None  # of pieces; None if none are kept
 
     @property
     def n_bytes(self) -> int | None:
@@ -201,7 +201,7 @@ def _reading_of(
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
     if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
         return reading
-    features = Vectorizer(**for_many(recipe).feature_settings())
+    features = TfIdf(**for_many(recipe).feature_settings())
     return reading._replace(features=features if may_be_pieces(features) else None)
 
 
@@ -222,11 +222,11 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
     yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers)
 
 
-def _read_batch(features: Vectorizer | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
+def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
     return _lines_of(_kept_features(features), list(batch_records(batch, settings)))
 
 
-def _kept_features(features: Vectorizer | None) -> Vectorizer | None:
+def _kept_features(features: TfIdf | None) -> TfIdf | None:
     """Return the features that this process has used before, because their token cache is filled."""
     if features is None:
         return None
@@ -234,12 +234,12 @@ def _kept_features(features: Vectorizer | None) -> Vectorizer | None:
 
 
 @lru_cache(maxsize=1)
-def _features_by(pickled: bytes) -> Vectorizer:
-    features: Vectorizer = pickle.loads(pickled)
+def _features_by(pickled: bytes) -> TfIdf:
+    features: TfIdf = pickle.loads(pickled)
     return features
 
 
-def _lines_of(features: Vectorizer | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
+def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
     rejections = [item for item in items if isinstance(item, Rejection)]
     records = [item for item in items if isinstance(item, Record)]
     lines = [*map(_line, records)]

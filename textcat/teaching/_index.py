@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -16,19 +16,18 @@ from scipy.sparse import csr_matrix
 
 from textcat.documents import Document
 from textcat.errors import TextcatError
+from textcat.features.rows import Rows
 from textcat.features.store import StoreError, open_rows, write_rows
-from textcat.features.vectorizer import Rows, Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents
 from textcat.folders import FolderFormat, sha256_of_file
+from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
 from textcat.teaching._archive import PIECES, Archive, Shard
 from textcat.teaching._duplicates import distinct_terms
 from textcat.teaching._pieces import Pieces, for_many
 from textcat.teaching.duplicates import near_duplicates
-
-if TYPE_CHECKING:
-    from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
 #: In a pool with more documents the rows have words only: all other features would take ten times the memory and time.
 ALL_UP_TO = 30_000
@@ -62,7 +61,7 @@ class Index(NamedTuple):
     """The contents of a pool's index."""
 
     recipe: Recipe
-    features: Vectorizer
+    features: TfIdf
     rows: csr_matrix
     ids: "Strings"
     groups: NDArray[np.int32]
@@ -72,10 +71,10 @@ class Index(NamedTuple):
     sum: str
 
 
-class _PoolFeatures(Vectorizer):
-    """A vectorizer for few short texts: it skips a preparation for many texts that would take a second."""
+class _PoolFeatures(TfIdf):
+    """Features for few short texts: they skip a preparation for many texts that would take a second."""
 
-    def _known_terms(self) -> None:
+    def known_terms(self) -> None:
         return None
 
 
@@ -107,7 +106,7 @@ def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
-def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_matrix, NDArray[np.int32]]:
+def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
     """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates."""
     features = recipe.make_features()
     counted = features.count(documents)
@@ -117,12 +116,12 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple["TfIdf", csr_
     return features, rows, _groups(features, rows, sizes)
 
 
-def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
     names = features.listed_names()
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
     own = features.zone_prefixes()
-    bare = (name.partition(":")[2] if features.apart is True else name for name in names)
+    bare = (name.partition(":")[2] if features.zone_terms is True else name for name in names)
     counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
@@ -130,7 +129,7 @@ def _groups(features: Vectorizer, rows: csr_matrix, sizes: NDArray[np.int32]) ->
 class _Made(NamedTuple):
     """Everything that is made from the texts of a pool, except its rows."""
 
-    features: "TfIdf"
+    features: TfIdf
     groups: NDArray[np.int32]
     lines: NDArray[Any]  # how many bytes each document's line has
     id_sizes: NDArray[Any]
@@ -165,7 +164,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         (sibling / _IDS).write_bytes(id_bytes)
         (sibling / _TERMS).write_text(json.dumps(terms), encoding="utf-8")
         entries = {
-            "recipe": {"name": recipe.name, **recipe.as_dict()},
+            "recipe": {"name": recipe.name, **recipe.stored()},
             "documents": archive.n_documents,
             "rejected": archive.n_rejected,
             "average_lengths": features.average_lengths_,
@@ -250,7 +249,7 @@ def read_index(folder: Path, *, verify: bool) -> Index:
             data = np.zeros(0, np.uint8)
             if arrays["id_ends"][-1]:
                 data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-            recipe, terms = Recipe(**manifest["recipe"]), json.loads(opened[_TERMS].read())
+            recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
             shards = [Shard(*shard) for shard in manifest["shards"]]
             for shard in shards:
                 path = folder / shard.name

@@ -8,26 +8,24 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from textcat.documents import Document
 from textcat.features._rows import document_frequencies, text_lengths
+from textcat.features.columns import TermColumns
+from textcat.features.rows import Rows
+from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
-from textcat.features.vectorizer import Rows, Vectorizer
-from textcat.features.zones import SHARED_SPACE, TermColumns, TextParts, ZoneTexts
+from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
 from textcat.progress import Advance
 from textcat.recipe import Recipe
 from textcat.teaching._duplicates import distinct_terms
-
-if TYPE_CHECKING:
-    from textcat.features.tfidf import TfIdf  # which needs scikit-learn, and that takes long to be imported
 
 
 class Piece(NamedTuple):
@@ -51,7 +49,7 @@ class Piece(NamedTuple):
 
 
 _MANY_TOKENS = {"alphanumeric": True, "remove_stop_words": True}
-_MANY_FEATURES = {"apart": False, "ngrams": 1, "chars": 0}
+_MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 
 
 def for_many(recipe: Recipe) -> Recipe:
@@ -61,14 +59,12 @@ def for_many(recipe: Recipe) -> Recipe:
     return replace(recipe, tokens={**recipe.tokens, **_MANY_TOKENS}, features=features)
 
 
-def may_be_pieces(features: Vectorizer) -> bool:
+def may_be_pieces(features: TfIdf) -> bool:
     """Return whether rows can be made piece by piece: each column is a named term, the same for all zones."""
-    return features.apart in (False, []) and not features.chars and features.hash_bits is None
+    return features.zone_terms in (False, []) and not features.chars and features.hash_bits is None
 
 
-def piece_of(
-    features: Vectorizer, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]
-) -> bytes:
+def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
     """Return the piece of documents, as a file of arrays; b"" if a term contains a line end, as in some languages."""
     features.take_tokens()
     texts = ZoneTexts((Document("", each) for each in zones), features.zones, False)
@@ -134,7 +130,7 @@ class Pieces:
     def __len__(self) -> int:
         return len(self._paths)
 
-    def fit(self, features: "TfIdf", advance: Advance = lambda n: None) -> "_Facts":
+    def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "_Facts":
         """Fit features to all documents, as `TfIdf.fit` does, and return the other facts in the pieces."""
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
@@ -162,19 +158,18 @@ class Pieces:
         column[kept] = np.arange(len(kept))
         self._columns = [column[each] for each in numbers]
         vocabulary = {terms[i]: k for k, i in enumerate(kept.tolist())}
-        distinct, positions = np.unique(df[kept], return_inverse=True)
-        idf = np.array([features.idf_of(n, self.n_documents) for n in distinct.tolist()], np.float64)[positions]
+        idf = features.idf_of(df[kept], self.n_documents)
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}
-        features.keep(vocabulary, idf, self.n_documents, averages)
+        features.set_fitted(vocabulary, idf, self.n_documents, averages)
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
-    def rows(self, features: Vectorizer, k: int) -> Rows:
+    def rows(self, features: TfIdf, k: int) -> Rows:
         """Return the rows of a piece, by its number, with features that were fitted to all pieces; thread-safe."""
         piece, columns = _read(self._paths[k]), self._columns[k]
-        terms, own = [""] * len(columns), copy(features)
-        own._columns = TermColumns(terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
+        terms = [""] * len(columns)
+        of_terms = TermColumns(terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
         parts, counts = _parts(piece, features), _counts(piece, terms)
-        return own.rows_of_counts(parts, counts, text_lengths(counts.ends, counts.counts))
+        return features.rows_of_counts(parts, counts, text_lengths(counts.ends, counts.counts), of_terms)
 
 
 class _Facts(NamedTuple):
@@ -201,7 +196,7 @@ def _counts(piece: Piece, terms: list[str]) -> TermCounts:
     return TermCounts(*arrays, terms, NO_NGRAMS, NO_IDS)
 
 
-def _parts(piece: Piece, features: Vectorizer) -> TextParts:
+def _parts(piece: Piece, features: TfIdf) -> TextParts:
     names, n_texts = json.loads(piece.zone_names.tobytes()), len(piece.ends)
     weight = np.array([1.0 if features.zones is None else features.zones[name] for name in names], np.float64)
     zones = [names[i] for i in piece.zones.tolist()] if features.weighting == "bm25" else []

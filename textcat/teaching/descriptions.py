@@ -28,7 +28,7 @@ class Descriptions:
 
     Parameters
     ----------
-    features : Vectorizer
+    features : TfIdf
         Fitted; without a vocabulary, as with `hash_bits`, words are not expanded.
     """
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.teaching._duplicates import leaders
 
 

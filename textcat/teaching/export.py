@@ -32,7 +32,7 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``, for documents judged by yes or no and for
     their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
     judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
-    settled the label.
+    adjudicated the label.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents judged for any of the topics as JSON Lines, a corpus for `textcat train` and `textcat learn`.
 
-    The field ``judged`` has the topics that a document was judged for; for others it is neither a positive nor a
+    The field ``labelled_for`` has the topics that a document was judged for; for others it is neither a positive nor a
     negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
 
     Parameters
@@ -81,7 +81,10 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
         If a topic has no document judged by yes.
     """
     documents = _documents(session, _chosen(session, topics))
-    lines = ({"id": each.id, **_fields(each.zones), "topics": each.topics, "judged": each.judged} for each in documents)
+    lines = (
+        {"id": each.id, **_fields(each.zones), "topics": each.topics, "labelled_for": each.labelled_for}
+        for each in documents
+    )
     return _written(out, map(_as_line, lines))
 
 
@@ -115,7 +118,7 @@ def write_model(
     chosen = _chosen(session, topics)
     documents = _documents(session, chosen)
     for topic in chosen:
-        if all(topic in each.topics for each in documents if topic in (each.judged or ())):
+        if all(topic in each.topics for each in documents if topic in (each.labelled_for or ())):
             raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
     described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
@@ -127,7 +130,7 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
 
     A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
     (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
-    answer was undone. Or it is a new topic, a mark, an undo, or a change of strategy.
+    answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
 
     Parameters
     ----------
@@ -159,9 +162,9 @@ def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dic
     if "undo" in line:
         yield {**who, "what": "undo", "detail": {"step": line["undo"]}}
     taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
-    if "mark" in line:
-        detail = {"term": line["mark"], "speaks_for": line["speaks_for"]}
-        yield {**who, "what": "mark", "topic": line["topic"], "detail": detail, **taken_back}
+    if "keyword" in line:
+        detail = {"term": line["keyword"], "speaks_for": line["speaks_for"]}
+        yield {**who, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
     for each in judgements_of(line):
         known = {key: value for key, value in each._asdict().items() if key not in ("step", "at", "person")}
         yield {**who, "what": "answer", **known, **taken_back}
@@ -207,7 +210,7 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
         name = pool.ids[group] if pool.ids[group] not in taken else f"{pool.ids[group]}#{group}"
         taken.add(name)
         own = tuple(topic for topic in judged if of_topic[topic][group])
-        documents.append(Document(name, pool.document(group), own, judged=judged))
+        documents.append(Document(name, pool.document(group), own, labelled_for=judged))
     return documents
 
 

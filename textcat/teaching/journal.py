@@ -12,6 +12,7 @@ from typing import Any
 from textcat import folders
 from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
+from textcat.former_names import todays_line
 from textcat.journal import Journal, journal_line, read_journal
 
 log = logging.getLogger(__name__)
@@ -186,7 +187,7 @@ def _checked(path: Path, read: Journal) -> tuple[Line, list[Line]]:
             raise TextcatError(f"{damaged} (line {number + 1} is not step {number}).")
     if read.damaged:
         raise TextcatError(f"{damaged} (line {len(lines) + 2}).")
-    return header, lines
+    return header, [todays_line(line) for line in lines]
 
 
 def _locked(folder: Path) -> Any:

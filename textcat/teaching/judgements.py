@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 LONGEST_NAME = 300  # characters of a topic's: it stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
 # Where a document was judged: when it was asked about; in search results; in a list, where answers can also be changed;
-# as an example when the topic was started; to settle a disagreement of two persons.
-SOURCES = ("asked", "search", "list", "example", "settled")
+# as an example when the topic was started; to adjudicate a disagreement of two persons.
+SOURCES = ("asked", "search", "list", "example", "adjudicated")
 
 
 class Judgement(NamedTuple):
@@ -47,7 +47,7 @@ class Agreement(NamedTuple):
     observed: float | None  # the share on which they agree
     n: int  # documents that a pair has judged, over all pairs
     pairs: dict[tuple[str, str], tuple[float | None, int]]  # kappa, and number of documents
-    disagreements: list[Disagreement]  # not settled yet, the oldest first
+    disagreements: list[Disagreement]  # not adjudicated yet, the oldest first
 
 
 @dataclass
@@ -59,9 +59,9 @@ class TopicState:
     answers: dict[int, dict[str, list[Judgement]]] = field(
         default_factory=dict
     )  # of a group, by person; the last counts
-    settled: dict[int, list[Judgement]] = field(default_factory=dict)
+    adjudications: dict[int, list[Judgement]] = field(default_factory=dict)
     labels: dict[int, bool] = field(default_factory=dict)  # of the groups that have one
-    marks: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)  # steps and sides of a term
+    sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)  # of keywords, with their steps
     n_changes: int = 0  # changes that affect the ranking; the model's number
 
     def standing(self, group: int) -> dict[str, Judgement]:
@@ -73,21 +73,21 @@ class TopicState:
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
-        """Yield the groups that a person need not be asked about any more: answered, skipped, or settled."""
+        """Yield the groups that a person need not be asked about any more: answered, skipped, or adjudicated."""
         for group, given in self.answers.items():
             if given.get(person):
                 yield group
-        yield from (group for group, given in self.settled.items() if given)
+        yield from (group for group, given in self.adjudications.items() if given)
 
     def first_of(self, group: int) -> Judgement:
         """Return the first current judgement by yes or no on a group that has a label."""
-        given = [*self.standing(group).values(), *self.settled.get(group, ())]
+        given = [*self.standing(group).values(), *self.adjudications.get(group, ())]
         return min((each for each in given if each.answer != "skip"), key=lambda each: each.step)
 
     def n_answers(self) -> int:
         """Count the current answers, including skips."""
         return sum(bool(given) for persons in self.answers.values() for given in persons.values()) + sum(
-            map(bool, self.settled.values())
+            map(bool, self.adjudications.values())
         )
 
     def in_order(self) -> list[tuple[Judgement, bool]]:
@@ -96,20 +96,20 @@ class TopicState:
         return sorted(first, key=lambda pair: pair[0].step)
 
     def judgements(self) -> list[Judgement]:
-        """Return each person's current answer on each group, and the answers that settled one, in order."""
+        """Return each person's current answer on each group, and the answers that adjudicated one, in order."""
         given = [each for group in self.answers for each in self.standing(group).values()]
-        given += [each[-1] for each in self.settled.values() if each]
+        given += [each[-1] for each in self.adjudications.values() if each]
         return sorted(given, key=lambda each: each.step)
 
-    def marked(self) -> dict[str, bool]:
-        """Return the marked words, in alphabetical order, and whether they speak for the topic."""
-        sides = {term: given[-1][1] for term, given in sorted(self.marks.items()) if given}
+    def keywords(self) -> dict[str, bool]:
+        """Return the keywords, in alphabetical order, and whether they speak for the topic."""
+        sides = {term: given[-1][1] for term, given in sorted(self.sides.items()) if given}
         return {term: side for term, side in sides.items() if side is not None}
 
     def is_disagreement(self, group: int) -> bool:
-        """Return whether persons disagree on a group, and nobody has settled it."""
+        """Return whether persons disagree on a group, and nobody has adjudicated it."""
         opinions = {each.answer for each in self.standing(group).values()} - {"skip"}
-        return len(opinions) > 1 and not self.settled.get(group)
+        return len(opinions) > 1 and not self.adjudications.get(group)
 
     def agreement(self) -> Agreement:
         """Compare the answers of each pair of persons."""
@@ -132,20 +132,20 @@ class TopicState:
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
     def _update(self, group: int) -> None:
-        label = _label(self.standing(group).values(), self.settled.get(group, []))
+        label = _label(self.standing(group).values(), self.adjudications.get(group, []))
         if label is None:
             self.labels.pop(group, None)
         else:
             self.labels[group] = label
 
 
-def _label(given: Iterable[Judgement], settled: list[Judgement]) -> bool | None:
-    """Return a document's label: the answer that settled it, or else the majority's, without skips; a tie is a yes.
+def _label(given: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
+    """Return a document's label: the answer that adjudicated it, or else the majority's, without skips; a tie is a yes.
 
-    So a disagreement of two is a yes until it is settled: one document too many is better than a relevant one missed.
+    So a disagreement of two is a yes until it is adjudicated: one document too many is better than one missed.
     """
-    if settled:
-        return settled[-1].answer == "yes"
+    if adjudicated:
+        return adjudicated[-1].answer == "yes"
     opinions = [each.answer == "yes" for each in given if each.answer != "skip"]
     return 2 * sum(opinions) >= len(opinions) if opinions else None
 
@@ -199,14 +199,14 @@ class Judgements:
         else:
             self._done.setdefault(line["person"], []).append(line["step"])
             self._lines[line["step"]] = line
-        if "mark" in line:
+        if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.marks.setdefault(line["mark"], []).append((line["step"], line["speaks_for"]))
+            topic.sides.setdefault(line["keyword"], []).append((line["step"], line["speaks_for"]))
             topic.n_changes += 1
         for judgement in judgements_of(line):
             topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
-            if judgement.source == "settled":
-                topic.settled.setdefault(group, []).append(judgement)
+            if judgement.source == "adjudicated":
+                topic.adjudications.setdefault(group, []).append(judgement)
             else:
                 topic.answers.setdefault(group, {}).setdefault(judgement.person, []).append(judgement)
             topic._update(group)
@@ -218,14 +218,14 @@ class Judgements:
         return self._lines[done[-1]] if done else None
 
     def _take_back(self, line: Mapping[str, Any]) -> None:
-        if "mark" in line:
+        if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.marks[line["mark"]] = [each for each in topic.marks[line["mark"]] if each[0] != line["step"]]
+            topic.sides[line["keyword"]] = [each for each in topic.sides[line["keyword"]] if each[0] != line["step"]]
             topic.n_changes += 1
         for judgement in judgements_of(line):
             topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
-            settled = judgement.source == "settled"
-            given = topic.settled[group] if settled else topic.answers[group][judgement.person]
+            adjudicated = judgement.source == "adjudicated"
+            given = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
             given.remove(judgement)
             topic._update(group)
             topic.n_changes += 1

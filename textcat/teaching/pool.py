@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.documents import Corpus, Document
-from textcat.features.vectorizer import Vectorizer
+from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
 from textcat.progress import Stages
 from textcat.reading.records import InputSettings
@@ -76,7 +76,7 @@ class Pool:
     def __init__(
         self,
         recipe: Recipe,
-        features: Vectorizer,
+        features: TfIdf,
         rows: csr_matrix,
         ids: Sequence[str],
         groups: NDArray[np.int32],
@@ -93,7 +93,10 @@ class Pool:
 
     @classmethod
     def from_documents(
-        cls, documents: Documents | Corpus, ids: Sequence[str] | None = None, recipe: str | Path | Recipe = "teach"
+        cls,
+        documents: Documents | Corpus,
+        ids: Sequence[str] | None = None,
+        recipe: str | Path | Recipe = "active-learning",
     ) -> "Pool":
         """Return a pool in memory.
 
@@ -197,7 +200,7 @@ def build_pool(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | Corpus,
     folder: str | os.PathLike[str],
     *,
-    recipe: str | Path | Recipe = "teach",
+    recipe: str | Path | Recipe = "active-learning",
     settings: InputSettings = _INPUT,
     jobs: int = -1,
     restart: bool = False,

@@ -27,7 +27,7 @@ class Progress(NamedTuple):
     skipped: int  # groups without an answer but skips
     found: int  # documents of the topic, including near-duplicates
     at_random: int  # answers to questions drawn at random
-    disagreements: int  # not settled yet
+    disagreements: int  # not adjudicated yet
     persons: list[str]
     model: int  # the number of changes that the ranking includes
     curve: list[int]  # documents found after each answer

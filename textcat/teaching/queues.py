@@ -20,7 +20,7 @@ class Queue(NamedTuple):
 
 
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
-    """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --suspects` writes them.
+    """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
         found.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
     if not found:
         if not n:
-            raise TextcatError(f"The list {path} is empty: `textcat report --suspects FILE` writes such lists.")
+            raise TextcatError(f"The list {path} is empty: `textcat report --label-issues FILE` writes such lists.")
         raise TextcatError(
             f"The archive has none of the {n:,} documents of the list {path}: give the archive that it was made from."
         )
@@ -72,6 +72,6 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
         if not known or not isinstance(entry.get("labelled"), bool | None):
             raise TextcatError(
                 f"Line {number} of the list {path} is not a JSON object with `id`, `topic` and `labelled`: "
-                "`textcat report --suspects FILE` writes such lists."
+                "`textcat report --label-issues FILE` writes such lists."
             )
         yield entry

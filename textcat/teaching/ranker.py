@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from threading import Lock
@@ -16,13 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
+from textcat.recipe import RankerSettings
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
 _ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer than the multiplication
 
 
 class Examples(NamedTuple):
-    """Training examples that are not documents of the pool, such as descriptions and marked words."""
+    """Training examples that are not documents of the pool, such as descriptions and keywords."""
 
     rows: csr_matrix  # with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1
@@ -50,65 +49,7 @@ class Weights(NamedTuple):
         return w
 
 
-@dataclass(frozen=True)
-class RankerSettings:
-    """How a ranker is trained.
-
-    Parameters
-    ----------
-    C : float > 0
-        The cost of an error, relative to ``|w|²/2``, with 100 training examples.
-    growth : float >= 0
-        With n training examples the cost is ``C (n / 100) ** growth``: with more of them, errors cost more.
-    ratio : float > 0
-        The total weight of all positive rows divided by that of all negative ones.
-    bias : float >= 0
-        Size of the constant feature whose weight is the bias; 0: no bias.
-    background : float >= 0
-        With `Examples`, the mean row of the pool times this is subtracted from every row, so that terms which all
-        documents have are no evidence.
-    described_bias : float >= 0
-        Replaces `bias` when there are `Examples`, as rows are shorter then.
-    anchor : float >= 0
-        w is regularised towards this times the sum of the rows of `Examples`, by their labels and weights, instead of
-        0: so a description keeps its influence, however many judgements there are.
-    length : float >= 0
-        ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
-        their mean in the pool: by less in short texts, whose few words are weak evidence. 0: by 1.
-    embeddings : float >= 0
-        The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
-    presumed : int
-        The number of random unjudged rows used as negatives, drawn again for every number of judgements.
-    presumed_weight : float > 0
-        The weight of each of these rows; a judged document has 1.
-    tol : float > 0
-        Stop after the first epoch in which no projected gradient is larger.
-    max_epochs : int
-        The largest number of epochs.
-    """
-
-    C: float = 0.15
-    growth: float = 0.4
-    ratio: float = 20.0
-    bias: float = 1.0
-    background: float = 1.0
-    described_bias: float = 0.5
-    anchor: float = 1.0
-    length: float = 0.1
-    embeddings: float = 0.0
-    presumed: int = 0
-    presumed_weight: float = 1.0
-    tol: float = 0.03
-    max_epochs: int = 1000
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            positive = name in ("C", "ratio", "presumed_weight", "tol")
-            if not (0 < value < math.inf or (value == 0 and not positive)):
-                least = "a number above 0" if positive else "0 or a number above it"
-                raise TextcatError(f"The ranker's {name} cannot be {value!r}: it must be {least}.")
-
-
+_DEFAULT = RankerSettings()
 #: With embeddings, errors cost more: the settings chosen on systematic reviews.
 WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
@@ -153,7 +94,7 @@ class Ranker:
         rows: csr_matrix,
         *,
         embeddings: NDArray[np.float32] | None = None,
-        settings: RankerSettings = RankerSettings(),
+        settings: RankerSettings = _DEFAULT,
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:

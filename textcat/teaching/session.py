@@ -16,13 +16,14 @@ from scipy.sparse import vstack
 
 from textcat.documents import Document
 from textcat.errors import TextcatError, did_you_mean
+from textcat.recipe import RankerSettings
 from textcat.teaching import export, prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.judgements import ANSWERS, LONGEST_NAME, SOURCES, Agreement, Judgement, Judgements, TopicState
 from textcat.teaching.pool import Pool, open_pool
 from textcat.teaching.progress import Progress, history_of, progress_of
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings, Weights
+from textcat.teaching.ranker import Examples, Ranker, Weights
 from textcat.teaching.stopping import DEFAULT_RULE, Estimate, History, estimate
 from textcat.teaching.strategies import STRATEGIES, choose
 
@@ -139,7 +140,7 @@ class Session:
             The share of documents that each person is asked about, whatever others have answered; for the rest one
             answer is enough. 1: persons judge independently of each other; 0: they share the work.
         settings : RankerSettings, optional
-            How documents are ranked.
+            How documents are ranked; by default as the pool's recipe says.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Session:
             "sum": _sum_of(pool),
             "seed": seed,
             "overlap": overlap,
-            "ranker": asdict(settings or RankerSettings()),
+            "ranker": asdict(settings or pool.recipe.make_ranker()),
         }
         journal = SessionJournal.create(place, header)
         return cls._with(pool, journal)
@@ -375,8 +376,8 @@ class Session:
             The document; the answer counts for its near-duplicates, too.
         answer : {"yes", "no", "skip"}
         person : str
-        source : {"asked", "search", "list", "settled"}
-            Where the document was answered. An answer that settles a disagreement overrides persons' own answers.
+        source : {"asked", "search", "list", "adjudicated"}
+            Where the document was answered. An answer that adjudicates a disagreement overrides persons' own answers.
         note : str
         others : dict of str to str, optional
             Answers on the same document for other topics.
@@ -387,12 +388,14 @@ class Session:
             If there is no such topic, document, answer or source, or the disk fails.
         """
         if source not in SOURCES or source == "example":
-            raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and settled.")
+            raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and adjudicated.")
         with self.lock:
             given = {topic: answer, **(others or {})}
             for each in given.values():
-                if each not in ANSWERS or (source == "settled" and each == "skip"):
-                    raise TextcatError(f"No answer {each!r}: choose one of {', '.join(ANSWERS)}; skip settles nothing.")
+                if each not in ANSWERS or (source == "adjudicated" and each == "skip"):
+                    raise TextcatError(
+                        f"No answer {each!r}: choose one of {', '.join(ANSWERS)}; skip adjudicates nothing."
+                    )
             for each in given:
                 self.topic_state(each)
             position = self._checked_position(position)
@@ -407,14 +410,14 @@ class Session:
             self.write_entry({"person": person, "answers": answers})
             self._asked.pop((topic, person), None)
 
-    def mark(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
-        """Mark words as evidence for or against a topic: each mark is a short example of these words alone.
+    def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
+        """Add a keyword, which speaks for or against a topic: a short example of this word, or these words, alone.
 
         Parameters
         ----------
         topic, term : str
         speaks_for : bool or None
-            None removes the mark.
+            None removes the keyword.
         person : str
 
         Raises
@@ -426,15 +429,15 @@ class Session:
             self.topic_state(topic)
             term = " ".join(term.split())
             if not self.rows_of([term]).nnz:
-                raise TextcatError(f"No term of the documents is in {term!r}: mark words that the documents have.")
-            self.write_entry({"topic": topic, "mark": term, "speaks_for": speaks_for, "person": person})
+                raise TextcatError(f"No term of the documents is in {term!r}: give keywords that the documents have.")
+            self.write_entry({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
 
-    def marks(self, topic: str) -> dict[str, bool]:
-        """Return the marked words of a topic, and whether they speak for it."""
-        return self.topic_state(topic).marked()
+    def keywords(self, topic: str) -> dict[str, bool]:
+        """Return the keywords of a topic, and whether they speak for it."""
+        return self.topic_state(topic).keywords()
 
     def undo(self, person: str = "") -> list[Judgement] | None:
-        """Undo a person's last answer or mark; return None if there is none.
+        """Undo a person's last answer or keyword; return None if there is none.
 
         Parameters
         ----------
@@ -443,7 +446,7 @@ class Session:
         Returns
         -------
         list of Judgement or None
-            What was undone: a judgement for each topic that was answered at the same time; none for a mark.
+            What was undone: a judgement for each topic that was answered at the same time; none for a keyword.
         """
         from textcat.teaching.judgements import judgements_of
 
@@ -517,7 +520,7 @@ class Session:
         with self._texts:
             explanation = explain_document(tagger, document, [topic], None)[0]
         features = self.pool.features
-        own = tuple(f"{zone}:" for zone in document.zones) if features.apart is True else features.zone_prefixes()
+        own = tuple(f"{zone}:" for zone in document.zones) if features.zone_terms is True else features.zone_prefixes()
         return explanation_in_words(explanation, own, n)
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
@@ -547,7 +550,7 @@ class Session:
             return dict(sorted(found.items()))
 
     def agreement(self, topic: str) -> Agreement:
-        """Return how far persons agree on a topic, and the disagreements that nobody has settled."""
+        """Return how far persons agree on a topic, and the disagreements that nobody has adjudicated."""
         with self.lock:
             return self.topic_state(topic).agreement()
 
@@ -688,17 +691,17 @@ class Session:
         return ranking
 
     def _examples(self, state: TopicState) -> Examples | None:
-        """Return the examples of a topic that are no documents: its name, description and query, and marked words."""
+        """Return the examples of a topic that are no documents: its name, description and query, and keywords."""
         about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
         described = [text for text in (about, state.about["query"]) if text.strip()]
-        marked = state.marked()
+        keywords = state.keywords()
         with self._texts:
             described_rows = self._descriptions.rows(described)
-        rows = vstack([described_rows, *(self.rows_of([term]) for term in marked)], "csr", np.float32)
+        rows = vstack([described_rows, *(self.rows_of([term]) for term in keywords)], "csr", np.float32)
         known = np.flatnonzero(np.diff(rows.indptr) > 0)
         if not len(known):
             return None
-        sides = [1] * len(described) + [1 if speaks_for else -1 for speaks_for in marked.values()]
+        sides = [1] * len(described) + [1 if speaks_for else -1 for speaks_for in keywords.values()]
         return Examples(rows[known], np.array(sides, np.int8)[known], np.ones(len(known)))
 
     def rows_of(self, texts: list[str]) -> Any:

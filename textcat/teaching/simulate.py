@@ -1,6 +1,6 @@
 """Simulate active learning on a labelled corpus: the order in which documents are asked about, and its cost in answers.
 
-`simulate` is one run of the loop; `study` makes many, over topics, strategies and seeds, in parallel and resumably.
+`simulate` is one run of the loop; `experiment` makes many, over topics, strategies and seeds, in parallel, and resumes.
 """
 
 import hashlib
@@ -9,10 +9,10 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, get_type_hints
+from typing import Any, NamedTuple, Protocol
 
 import joblib
 import numpy as np
@@ -24,12 +24,11 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.metrics import average_precisions
 from textcat.journal import KeptResults
 from textcat.progress import Advance
-from textcat.recipe import Recipe
-from textcat.settings import parse_value
+from textcat.recipe import RankerSettings, Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.pool import Pool
-from textcat.teaching.ranker import Examples, Ranker, RankerSettings
+from textcat.teaching.ranker import Examples, Ranker
 from textcat.teaching.session import name_in_words
 from textcat.teaching.strategies import choose
 
@@ -236,7 +235,7 @@ def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples |
 
 
 @dataclass(frozen=True)
-class Case:
+class SimulatedTopic:
     """A topic of a labelled corpus: rows and labels."""
 
     corpus: str
@@ -257,14 +256,14 @@ class Case:
         return digest.hexdigest()[:16]
 
 
-def cases_of(
+def simulated_topics(
     corpus: Corpus,
     recipe: Recipe,
     topics: Sequence[str] | None = None,
     description: str = "",
     *,
     embeddings: bool = False,
-) -> list[Case]:
+) -> list[SimulatedTopic]:
     """Return topics of a corpus over the rows of its training and test documents.
 
     Parameters
@@ -281,7 +280,7 @@ def cases_of(
 
     Returns
     -------
-    list of Case
+    list of SimulatedTopic
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")
@@ -296,29 +295,14 @@ def cases_of(
             words = described.rows([f"{name_in_words(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
-            cases.append(Case(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None))
+            cases.append(
+                SimulatedTopic(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None)
+            )
     return cases
 
 
-def ranker_settings(changes: Iterable[str] = ()) -> RankerSettings:
-    """Return the ranker's default settings with changes such as ``C=0.2`` or ``ranker.C=0.2``."""
-    types = get_type_hints(RankerSettings)
-    values = {}
-    for change in changes:
-        name, _, text = (part.strip() for part in change.strip().removeprefix("ranker.").partition("="))
-        if name not in types:
-            raise TextcatError(
-                f"The ranker has no setting {name!r}; it has {', '.join(types)}.{did_you_mean(name, types)}"
-            )
-        try:
-            values[name] = parse_value(text, types[name])
-        except ValueError as error:
-            raise TextcatError(f"The ranker's {name} cannot be {text!r}: {error}.") from None
-    return replace(RankerSettings(), **values)
-
-
-class Way(NamedTuple):
-    """A configuration of teaching that a study compares with others."""
+class Setting(NamedTuple):
+    """A configuration of teaching that an experiment compares with others."""
 
     name: str
     settings: RankerSettings | None = RankerSettings()  # None: `make` needs no settings
@@ -333,7 +317,7 @@ class Way(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run in a study."""
+    """The result of a run in an experiment."""
 
     corpus: str
     topic: str
@@ -368,9 +352,9 @@ class Result(NamedTuple):
         return measures.recall_after(self.found, self.stops[rule])
 
 
-def study(
-    cases: Sequence[Case],
-    ways: Sequence[Way],
+def experiment(
+    cases: Sequence[SimulatedTopic],
+    ways: Sequence[Setting],
     seeds: Iterable[int] = range(20),
     *,
     n_jobs: int | None = None,
@@ -408,14 +392,16 @@ def study(
     ]
 
 
-def run_key(case: Case, way: Way, seed: int) -> str:
+def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
     how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
     how |= {"make": getattr(way.make, "__qualname__", "")}
     del how["name"]
     return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
 
 
-def _run_all(tasks: Sequence[tuple[str, Case, Way, int]], n_jobs: int | None) -> Iterator[tuple[str, Result]]:
+def _run_all(
+    tasks: Sequence[tuple[str, SimulatedTopic, Setting, int]], n_jobs: int | None
+) -> Iterator[tuple[str, Result]]:
     if joblib.effective_n_jobs(n_jobs) == 1 or len(tasks) < 2:
         yield from (_run(*task) for task in tasks)
         return
@@ -423,7 +409,7 @@ def _run_all(tasks: Sequence[tuple[str, Case, Way, int]], n_jobs: int | None) ->
     yield from parallel(joblib.delayed(_run)(*task) for task in tasks)
 
 
-def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
+def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, Result]:
     began = time.process_time()
     more = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
     ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
@@ -459,7 +445,7 @@ def _run(key: str, case: Case, way: Way, seed: int) -> tuple[str, Result]:
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
-def by_case(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
+def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
     """Return the results grouped by way, corpus and topic, in the order of the results."""
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:

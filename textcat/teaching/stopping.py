@@ -379,6 +379,7 @@ _MEAN: dict[str, Callable[[Course], float]] = {
     "poisson": expected_missing,
 }
 _STOPS: dict[str, Callable[[Course], bool]] = {"budget": _budget, "knee": _knee}
+SEVERAL_RANKERS = {"chao"}  # what they count is told by several rankers: `History.captures`
 DRAWN = {"chao", "quantile", "sample"}  # their data do not change with answers "no"
 
 #: The names of the rules.

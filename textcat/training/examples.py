@@ -11,7 +11,8 @@ import numpy as np
 import scipy  # its parts load at their first use
 
 from textcat.documents import Corpus, Document
-from textcat.features.counts import DocumentCounts
+from textcat.errors import TextcatError
+from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
 from textcat.progress import Advance, advance_over
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
 
-_BATCH = 4096  # documents whose rows are made, and written, together
+ROWS_PER_BLOCK = 4096  # made, and written, together
 
 
 class Examples(NamedTuple):
@@ -47,12 +48,11 @@ class CorpusStream(Protocol):
 class CountedCorpus:
     """The training documents of a corpus, and its topics' descriptions, with their terms counted once.
 
-    Of any of them, by their positions, examples are made, for which no text is needed any more. Of a stream all texts
-    are counted while they are read, those of test documents among them. `tokens` are of the recipe's settings: their
-    cache of other recipes' texts is used again. Without `keep_texts`, the zones of the documents are emptied as their
-    texts are taken, so that each is gone once it is counted. `labels` are those of the training documents, and so are
-    those that are `unjudged`. With `keep`, test documents are counted, too, and `kept` are the counts of the training
-    documents, and behind them of the test documents.
+    Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
+    they are read, those of test documents, too. `tokens` must have the recipe's settings: what their cache holds from
+    other recipes is used again. Without `keep_texts`, the zones of each document are emptied once it is counted.
+    `labels` and `unjudged` are those of the training documents. For an `updatable` model, test documents are counted,
+    too, and `document_counts` has the training documents, followed by the test documents.
     """
 
     def __init__(
@@ -63,22 +63,22 @@ class CountedCorpus:
         advance: Advance = lambda n: None,
         *,
         keep_texts: bool = True,
-        keep: bool = False,
+        updatable: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
         self.tokens: Tokens | None = None  # with few texts in their cache, so that a tagger may have them
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
-        counted_parts = (corpus.train, corpus.test if keep else []) if isinstance(corpus, Corpus) else ()
+        counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
 
         def documents() -> Iterator[Document]:
             of_corpus = (document.zones for part in counted_parts for document in part)
-            for each in of_corpus if isinstance(corpus, Corpus) else corpus:
-                zones.append(each)
-                yield Document("", each)
+            for texts in of_corpus if isinstance(corpus, Corpus) else corpus:
+                zones.append(texts)
+                yield Document("", texts)
                 if not keep_texts:
-                    each.clear()
+                    texts.clear()
 
         def described() -> Iterator[Document]:
             self.corpus = corpus if isinstance(corpus, Corpus) else corpus.corpus
@@ -92,24 +92,24 @@ class CountedCorpus:
             for part in (self.corpus.train, self.corpus.test)
         )
         positions = np.concatenate([self._train, self._test])
-        self.kept = DocumentCounts.of_documents(parts, counts, positions) if keep else None
-        self._counts = features.restrict_to_vocabulary(parts, counts)
+        self.document_counts = StoredCounts.of_documents(parts, counts, positions) if updatable else None
+        self._counts = features.drop_rare_ngrams(parts, counts)
         self._described = np.arange(len(zones), len(zones) + len(self.corpus.topics))
 
     @classmethod
-    def of_training_counts(cls, corpus: Corpus, recipe: Recipe, kept: DocumentCounts, features: TfIdf) -> CountedCorpus:
-        """Return what counting a corpus gives, by the kept counts of its training and test documents."""
+    def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
+        """Return what counting a corpus gives, by the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
-        self.corpus, self.kept, self._recipe, self._copies = corpus, kept, recipe, recipe.descriptions
+        self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
         self._take_labels()
-        counts = kept
+        n = len(counts)
         if self._copies:
             described = features.count_all(corpus.described())
-            counts = kept.extended(DocumentCounts.of_documents(*described, np.arange(len(corpus.topics))))
-        self._train, self._test = np.split(np.arange(len(kept)), [len(corpus.train)])
-        self._described = np.arange(len(kept), len(kept) + len(corpus.topics))
-        self._counts = counts.of_use(features)
+            counts = counts.extended(StoredCounts.of_documents(*described, np.arange(len(corpus.topics))))
+        self._train, self._test = np.split(np.arange(n), [len(corpus.train)])
+        self._described = np.arange(n, n + len(corpus.topics))
+        self._counts = counts.counted_for(features)
         return self
 
     def _take_labels(self) -> None:
@@ -153,41 +153,52 @@ class CountedCorpus:
         features: TfIdf,
         documents: np.ndarray | None = None,
         *,
-        store: str | os.PathLike[str] | None = None,
+        rows_dir: str | os.PathLike[str] | None = None,
         left_out: bool = True,
         advance: Advance = lambda n: None,
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `store`, the rows are written there, and
+        without a known term it is an example of nothing. Given a folder as `rows_dir`, the rows are written there, and
         `advance` counts them. Without `left_out`, what descriptions are no examples of is not listed: of thousands of
         topics that is much.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
         positions = np.append(self._positions(documents), np.tile(self._described, self._copies))
-        if store is None:
-            rows = features.rows_of(self._counts, positions)
+        if rows_dir is None:
+            rows = self._finite_rows(features, positions)
         else:
-
-            def blocks() -> Iterator[scipy.sparse.csr_matrix]:
-                for start in range(0, len(positions), _BATCH):
-                    batch = positions[start : start + _BATCH]
-                    yield features.rows_of(self._counts, batch)
-                    advance(len(batch))
-
-            rows = write_rows(store, blocks())
+            starts = range(0, len(positions), ROWS_PER_BLOCK)
+            blocks = (self._finite_rows(features, positions[start : start + ROWS_PER_BLOCK]) for start in starts)
+            rows = write_rows(rows_dir, _advancing(blocks, advance))
         if not self._copies:
             return Examples(rows, labels, unjudged)
         has_term = np.diff(features.rows_of(self._counts, self._described).indptr) > 0
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
+
+    def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
+        """Return rows; raise TextcatError if the recipe's weights are such that their lengths are no numbers."""
+        rows = features.rows_of(self._counts, positions)
+        if not np.isfinite(rows.data.sum()):  # no entry is above 1
+            raise TextcatError(
+                f"Recipe {self._recipe.name} cannot be followed: rows have values that are not finite; "
+                "choose weights of zones and n-grams, and k1, that are neither so large nor so small."
+            )
+        return rows
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
         """Return a row per topic, of its description, or without an entry where descriptions are no examples."""
         if not self._copies:
             return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
         return features.rows_of(self._counts, self._described)
+
+
+def _advancing(blocks: Iterable[scipy.sparse.csr_matrix], advance: Advance) -> Iterator[scipy.sparse.csr_matrix]:
+    for block in blocks:
+        yield block
+        advance(block.shape[0])
 
 
 def examples_without(

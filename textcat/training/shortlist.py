@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.evaluation.thresholds import Calibration
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,29 +17,36 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
-from textcat.evaluation.evaluation import MeasuredOn
+from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
 from textcat.features._rows import release_memory
 from textcat.features.store import check_target
+from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
-from textcat.margin.solve import solve
-from textcat.model.kept import kept_examples, title_of, what_to_keep
-from textcat.model.known import Known, without_texts
 from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
+from textcat.model.support import checked_keep_support, support_documents, title_of
 from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
+from textcat.training.cross_validation import (
+    HoldOut,
+    assign_folds,
+    cross_validated_scores,
+    folder_beside,
+    hold_out_sample,
+    labels_out_of_fold,
+    score_units,
+)
 from textcat.training.examples import CountedCorpus, Examples
-from textcat.training.selection import assign_folds, held_out_scores
+from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
-# So many documents are held out as a sample at most, and one of so many.
-_N_HELD_OUT, _ONE_OF = 5_000, 10
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
 # docs/learners.md.
 _SMALL_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
-_N_KEPT = 20_000  # training documents that a model keeps without being asked to
+MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
 _UNSPACED = {
     "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
@@ -58,8 +63,9 @@ def train(
     recipe: Recipe | None = None,
     *,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
 ) -> Tagger:
     """Train a tagger on the training documents of a corpus.
@@ -68,17 +74,19 @@ def train(
     ----------
     corpus : Corpus
     recipe : Recipe, optional
-        By default that of the command line: `short` for texts of less than 300 characters on average, `subjects` from
-        1,000 topics on, otherwise `best`.
+        By default that of the command line: `short-texts` for texts of less than 300 characters on average,
+        `many-topics` from 1,000 topics on, otherwise `default`.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
-    store : path, optional
+    rows_dir : path, optional
         Folder to keep rows in, instead of in memory. The result is the same to the bit.
-    keep : {"none", "documents", "texts", "counts", "documents,counts", "texts,counts"}, optional
-        What the tagger keeps of the training documents that its weights are sums of, to explain topics by:
-        "documents", their ids, titles and rows; "texts", their texts, too. The default is "documents" for up to 20,000
-        training documents, if there is neither a shortlist nor a store, and otherwise "none"; with a shortlist neither
-        can be kept. "counts" also keeps the counts of the terms of all documents, which `textcat.learn` needs.
+    keep_support : {"none", "ids", "texts"}, optional
+        What the tagger keeps of support documents, the training documents that its weights are sums of, to explain
+        topics by: "ids", their ids, titles and rows; "texts", their texts, too. The default is "ids" for up to 20,000
+        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none", which a shortlist
+        needs.
+    updatable : bool, default=False
+        Keep the training counts, those of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
         Times the work, and draws its progress.
 
@@ -93,7 +101,8 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    return train_and_measure(corpus, recipe, n_jobs=n_jobs, store=store, keep=keep, stages=stages)[0]
+    options: dict[str, Any] = {"keep_support": keep_support, "updatable": updatable, "stages": stages}
+    return train_and_score(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, **options).tagger
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -120,8 +129,9 @@ def train_and_evaluate(
     *,
     bands: str | Iterable[str] | None = None,
     n_jobs: int | None = None,
-    store: str | os.PathLike[str] | None = None,
-    keep: str | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     stages: Stages | None = None,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
@@ -141,65 +151,123 @@ def train_and_evaluate(
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
-    options: dict[str, Any] = {"n_jobs": n_jobs, "store": store, "stages": stages, "counted": counted, "bands": bands}
-    tagger, measured = train_and_measure(corpus, recipe, n_folds=n_folds, keep=keep, keep_texts=keep_texts, **options)
-    if tagger.known is not None:
+    options: dict[str, Any] = {
+        "n_jobs": n_jobs,
+        "rows_dir": rows_dir,
+        "stages": stages,
+        "counted": counted,
+        "bands": bands,
+        "keep_support": keep_support,
+        "updatable": updatable,
+    }
+    trained = train_and_score(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    tagger = trained.tagger
+    if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
-        tagger.known = replace(tagger.known, bands=spec, is_measured=True)
-    if measured is None:
-        tagger.evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
-    elif not n_folds:
-        with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
-            scores = score_rows(tagger, measured, advance)
-            tagger.evaluation = measure_test_documents(tagger, corpus, scores, bands=bands)
-    elif recipe.shortlist:
-        tagger.evaluation = measured
-    else:
-        relevant = _learnt_out_of_fold(corpus.labels(corpus.train), recipe)
-        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
-        tagger.evaluation = measure_scores(tagger, measured, relevant, bands=bands, **on)
+        tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
+    tagger.evaluation = _evaluation(trained, corpus, recipe, bands, stages)
     return tagger
 
 
-def train_and_measure(
+def _evaluation(
+    trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
+) -> Evaluation:
+    """Measure a tagger by what came with it, or else on the texts of test documents."""
+    tagger = trained.tagger
+    if trained.sample_evaluation is not None:
+        return trained.sample_evaluation
+    if trained.scores_out_of_fold is not None:
+        relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe)
+        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
+        return measure_scores(tagger, trained.scores_out_of_fold, relevant, bands=bands, **on)
+    if trained.test_rows is None:
+        return tagger.evaluate(corpus, bands=bands, stages=stages)
+    with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
+        scores = score_rows(tagger, trained.test_rows, advance)
+        return measure_test_documents(tagger, corpus, scores, bands=bands)
+
+
+class Trained(NamedTuple):
+    """A tagger, and what it is measured by, which is at most one of the others."""
+
+    tagger: Tagger
+    scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
+    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger, trained without it
+    test_rows: sparse.csr_matrix | None  # if test documents were counted
+
+
+def train_and_score(
     corpus: Corpus,
     recipe: Recipe,
     *,
     n_folds: int = 0,
     bands: str | Iterable[str] | None = None,
-    n_jobs: int | None,
-    store: str | os.PathLike[str] | None,
-    stages: Stages | None,
-    keep: str | None = None,
+    n_jobs: int | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    stages: Stages | None = None,
+    keep_support: str | None = None,
+    updatable: bool = False,
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
-) -> tuple[Tagger, Any]:
-    """Train a tagger, and return it with what it is measured by, if there is something.
+) -> Trained:
+    """Train a tagger, and return it with what it is measured by: by cross-validation if folds are asked for.
 
-    That is the scores of its documents by cross-validation, if folds are asked for, or with a shortlist the evaluation
-    of a sample; or else the rows of test documents, if they were counted. Folds and sample come first: then neither
-    what documents were counted to nor the rows of a fold lie beside the tagger's own.
+    Folds and sample come first: then neither what documents were counted to nor the rows of a fold lie in memory beside
+    the tagger's own.
     """
-    if not corpus.topics:
-        if in_training := topic_counts(corpus.train):
-            raise TextcatError(
-                f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-                f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-            )
-        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
-    if store is not None:
-        check_target(store)
-    keep, learns_on = _kept(corpus, recipe, keep, store)
+    _check_topics(corpus)
+    if rows_dir is not None:
+        check_target(rows_dir)
+    recipe.make_features(), recipe.make_learner(), recipe.make_tags()  # what cannot be followed is refused now
+    keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
-    named, without = _named(corpus, recipe, keep), without_texts(corpus, keep) if learns_on else None
+    named = _named(corpus, recipe, keep_support)
+    without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
-    stages = stages or Stages()
     release_memory()
-    features, learner, tags = recipe.make_features(), recipe.make_learner(n_jobs=n_jobs), recipe.make_tags()
-    try:
-        if counted is None or not counted.serves(recipe) or (learns_on and counted.kept is None):
-            with stages.stage("tokens to rows", len(corpus.train)) as advance:
-                options: dict[str, Any] = {"keep_texts": keep_texts, "keep": learns_on}
+    training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
+    counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
+    training_counts = None
+    if without is not None and counted.document_counts is not None:
+        training_counts = TrainingCounts(without, counted.document_counts, keep_support)
+    release_memory()
+    scores, evaluation = None, None
+    if n_folds and recipe.shortlist:
+        evaluation = training.sample_evaluation(counted, bands)
+    elif n_folds:
+        scores = training.scores_out_of_fold(counted, n_folds)
+    tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
+    tagger.training_counts = training_counts
+    return Trained(tagger, scores, evaluation, test_rows)
+
+
+def _check_topics(corpus: Corpus) -> None:
+    if corpus.topics:
+        return
+    if in_training := topic_counts(corpus.train):
+        raise TextcatError(
+            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+        )
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+
+
+@dataclass(frozen=True)
+class _Training:
+    """The steps of training a tagger on a corpus."""
+
+    corpus: Corpus
+    recipe: Recipe
+    n_jobs: int | None
+    rows_dir: str | os.PathLike[str] | None
+    stages: Stages
+
+    def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
+        """Return the counts of the corpus' terms: those that there are, if they serve, or new ones."""
+        corpus, recipe = self.corpus, self.recipe
+        if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
+            with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
+                options: dict[str, Any] = {"keep_texts": keep_texts, "updatable": updatable}
                 counted = CountedCorpus(corpus, recipe, advance=advance, **options)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
@@ -209,145 +277,141 @@ def train_and_measure(
                 f"Recipe {recipe.name} has a shortlist, which takes each document for one that was judged for all "
                 "topics, and some documents have topics that they were not judged for: take another recipe."
             )
+        return counted
+
+    def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
+        """Measure a tagger with a shortlist on a sample of the training documents, trained on the others."""
+        sample = hold_out_sample(self.corpus, seed=0)
+        with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
+            tagger, rows = train_without(
+                counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
+            )
+            relevant = counted.labels[sample.held_out]
+            scores = score_rows(tagger, rows)
+            return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
+
+    def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
+        """Return the scores of training documents by cross-validation."""
+        on: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
+            return cross_validated_scores(counted, self.recipe, n_folds, **on, advance=advance)
+
+    def tagger(
+        self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
+    ) -> tuple[Tagger, sparse.csr_matrix | None]:
+        """Train the tagger itself; return it, and the rows of test documents. What was counted is cleared."""
+        corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
+        features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
             features.set_params(tokens=counted.tokens)
-        known = None if without is None or counted.kept is None else Known(without, counted.kept, keep)
-        measured: Any = None
-        release_memory()
-        if n_folds and recipe.shortlist:
-            part = hold_out_sample(corpus, seed=0)
-            with stages.stage("held-out sample", len(corpus.topics)) as advance:
-                first, new = train_without(counted, recipe, part, n_jobs=n_jobs, store=store, advance=advance)
-                relevant = counted.labels[part.held_out]
-                scores = score_rows(first, new)
-                measured = measure_scores(first, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
-                del first, new, scores
-        elif n_folds:
-            with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-                measured = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, store=store, advance=advance)
-        n_rows = len(corpus.train) + recipe.descriptions * len(corpus.topics)
-        with stages.stage("tokens to rows", None if store is None else n_rows) as advance:
-            shortlisted = recipe.shortlist > 0
+        n_rows = n_documents + recipe.descriptions * len(corpus.topics)
+        with self.stages.stage("tokens to rows", None if self.rows_dir is None else n_rows) as advance:
             counted.fit(features)
-            examples = counted.examples(features, store=store, left_out=not shortlisted, advance=advance)
-            labels, described = counted.labels, counted.descriptions(features) if shortlisted else None
-            if not n_folds:
-                measured = counted.test_rows(features)
+            left_out = not recipe.shortlist
+            examples = counted.examples(features, rows_dir=self.rows_dir, left_out=left_out, advance=advance)
+            described = counted.descriptions(features) if recipe.shortlist else None
+            test_rows = counted.test_rows(features) if with_test_rows else None
             counted.clear()
-        _check_terms(examples, recipe, len(corpus.train))
+        _check_terms(examples, recipe, n_documents)
         release_memory()
-        of_corpus: dict[str, Any] = {
-            "topics": corpus.topics,
-            "train_sizes": np.asarray(labels.sum(axis=0)).ravel().astype(int),
-            "train_documents": len(corpus.train),
-            "recipe": recipe.as_dict(),
-            "corpus": corpus.name,
-            "origin": corpus.origin,
-            "known": known,
-        }
-        if described is not None:
-            with stages.stage("train topics", len(corpus.topics)) as advance:
-                parts = _train_listed(examples, described, recipe, len(corpus.train), n_jobs, advance)
-            return Tagger(features=features, **parts, **of_corpus), measured
-        with stages.stage("train topics", len(corpus.topics)) as advance:
-            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, TextcatError):
-            raise
-        raise TextcatError(f"Recipe {recipe.name} cannot be followed: {error}") from error
-    solved = zip(corpus.topics, learner.solutions_, strict=True)
-    if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
-        raise TextcatError(
-            f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
-            "lower eta or the margins."
+        tagger_of = partial(
+            Tagger,
+            features=features,
+            topics=corpus.topics,
+            train_sizes=np.asarray(labels.sum(axis=0)).ravel().astype(int),
+            train_documents=n_documents,
+            recipe=recipe.as_dict(),
+            corpus=corpus.name,
+            origin=corpus.origin,
         )
-    thresholds, calibration = np.zeros(len(corpus.topics), np.float32), None
-    if tags.strategy != "zero" and len(corpus.train) >= tags.folds:
+        if described is not None:
+            with self.stages.stage("train topics", len(corpus.topics)) as advance:
+                parts = _train_listed(examples, described, recipe, n_documents, self.n_jobs, advance)
+            return tagger_of(**parts), test_rows
+        learner = self._fitted(examples)
+        thresholds, calibration = self._thresholds(examples, learner, labels)
+        n_features, units = examples.rows.shape[1], score_units(learner.solutions_, learner.intercept_.dtype)
+        support = support_documents(examples.rows, learner.solutions_, units, named) if named else None
+        del examples
+        named.clear()  # its texts may be many
         release_memory()
-        with stages.stage("thresholds", tags.folds * len(corpus.topics)) as advance:
+        weights, bias = _weights(learner.solutions_, n_features, units), learner.intercept_ / units
+        parts = {"weights": weights, "bias": bias, "thresholds": thresholds, "calibration": calibration}
+        return tagger_of(**parts, facts=learner.facts(), support=support), test_rows
+
+    def _fitted(self, examples: Examples) -> MarginClassifier:
+        """Train the recipe's learner; raise TextcatError if weights overflow."""
+        recipe, topics = self.recipe, self.corpus.topics
+        learner = recipe.make_learner(n_jobs=self.n_jobs)
+        with self.stages.stage("train topics", len(topics)) as advance:
+            learner.fit(examples.rows, examples.labels, progress=advance, left_out=examples.left_out, pack=True)
+        solved = zip(topics, learner.solutions_, strict=True)
+        if broken := [topic for topic, solution in solved if not np.isfinite(solution.weights.values).all()]:
+            raise TextcatError(
+                f"Recipe {recipe.name} cannot be followed: the weights of {', '.join(broken)} overflowed; "
+                "lower eta or the margins."
+            )
+        return learner
+
+    def _thresholds(
+        self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix
+    ) -> tuple[np.ndarray, Calibration | None]:
+        """Return the topics' thresholds, and the curves from scores to probabilities if the recipe has some."""
+        tags, n_topics = self.recipe.make_tags(), len(self.corpus.topics)
+        if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
+            return np.zeros(n_topics, np.float32), None
+        release_memory()
+        with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
             fold_of = assign_folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
-            thresholds, calibration = choose_thresholds(tags.strategy, scores, labels, tags.probability)
-            del scores
-    n_features = examples.rows.shape[1]
-    units = _units(learner.solutions_, learner.intercept_.dtype)
-    kept = kept_examples(examples.rows, learner.solutions_, units, named) if named else None
-    del examples, named
-    release_memory()
-    weights = _weights(learner.solutions_, n_features, units)
-    tagger = Tagger(
-        features=features,
-        weights=weights,
-        bias=learner.intercept_ / units,
-        thresholds=thresholds,
-        calibration=calibration,
-        facts=learner.facts(),
-        kept=kept,
-        **of_corpus,
-    )
-    return tagger, measured
+            return choose_thresholds(tags.strategy, scores, labels, tags.probability)
 
 
-def _kept(corpus: Corpus, recipe: Recipe, keep: str | None, store: str | os.PathLike[str] | None) -> tuple[str, bool]:
-    """Return what is kept of training documents to explain by, and whether counts are kept to learn on by."""
-    keep, learns_on = what_to_keep(keep)
-    if keep is None:  # what would make a model much larger is kept only for those who ask for it
-        few = len(corpus.train) <= _N_KEPT
-        keep = "documents" if few and store is None and not recipe.shortlist else "none"
-    if recipe.shortlist and keep != "none":
+def _kept_support(
+    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
+) -> str:
+    """Return what explanations keep of support documents."""
+    kept = checked_keep_support(keep_support)
+    if kept is None:  # what would make a model much larger is kept only for those who ask for it
+        few = len(corpus.train) <= MOST_KEPT
+        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
+    if recipe.shortlist and kept != "none":
         raise TextcatError(
             f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
-            f"no training documents can be kept with it, so keep 'none', not {keep!r}."
+            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
         )
-    return keep, learns_on
+    return kept
 
 
-def _named(corpus: Corpus, recipe: Recipe, keep: str) -> list[tuple[str, str, dict[str, str] | None]]:
+# The id and the title of an example, and its texts if these are kept.
+_NamedExample = tuple[str, str, dict[str, str] | None]
+
+
+def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
     """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
-    if keep == "none":
+    if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
-    texts = keep == "texts"
-    return [(each.id, title_of(each, texts), dict(each.zones) if texts else None) for each in examples]
-
-
-class HoldOut(NamedTuple):
-    """Documents to train on, and others that are held out: their positions, ascending."""
-
-    trained: np.ndarray
-    held_out: np.ndarray
-
-
-def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
-    n = len(corpus.train)
-    n_held_out = min(_N_HELD_OUT, n // _ONE_OF)
-    if not n_held_out:
-        raise TextcatError(
-            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {_ONE_OF} out, by which a recipe "
-            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
-        )
-    drawn = np.random.default_rng(seed).permutation(n)
-    stop = None if most is None else n_held_out + most
-    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+    texts = keep_support == "texts"
+    return [(one.id, title_of(one, texts), dict(one.zones) if texts else None) for one in examples]
 
 
 def train_without(
     counts: CountedCorpus,
     recipe: Recipe,
-    part: HoldOut,
+    sample: HoldOut,
     *,
     n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
+    rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist on a part of the documents; return it, and its rows of those held out.
 
-    Rows are kept beside the folder `store`, until they are not needed any more, or in memory.
+    Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
     """
-    features, n_documents = counts.fit(recipe.make_features(), part.trained), len(part.trained)
-    with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-        examples = counts.examples(features, part.trained, store=folder and Path(folder, "rows"), left_out=False)
+    features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
+    with folder_beside(rows_dir) as folder:
+        examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
         _check_terms(examples, recipe, n_documents)
         parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
         del examples
@@ -356,11 +420,11 @@ def train_without(
         features=features,
         **parts,
         topics=counts.corpus.topics,
-        train_sizes=counts.labels[part.trained].sum(axis=0).A1.astype(int),
+        train_sizes=counts.labels[sample.trained].sum(axis=0).A1.astype(int),
         train_documents=n_documents,
         recipe=recipe.as_dict(),
     )
-    return tagger, counts.rows_of_counts(features, part.held_out)
+    return tagger, counts.rows_of_counts(features, sample.held_out)
 
 
 def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
@@ -435,70 +499,3 @@ def unevaluated_topics(corpus: Corpus) -> str:
     return (
         f"{len(topics)} {topic} of the training part {have} no test document, and {are} {trained} evaluated: {named}."
     )
-
-
-def _units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
-    return np.array([solution.unit for solution in solutions], dtype)
-
-
-def _learnt_out_of_fold(labels: sparse.csc_matrix, recipe: Recipe) -> sparse.csc_matrix:
-    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
-    known = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
-    return labels @ sparse.diags_array(known, dtype=labels.dtype)
-
-
-def cross_validated(
-    tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
-) -> tuple[np.ndarray, Calibration, sparse.csc_matrix] | None:
-    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
-
-    None if the recipe is not known or has a shortlist, or there is but one document.
-    """
-    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
-    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
-        return None
-    with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
-        counted = CountedCorpus(corpus, recipe)
-        scores = _out_of_fold_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
-        labels = _learnt_out_of_fold(counted.labels, recipe)
-        return scores, Calibration.fit_scores(scores, labels), labels
-
-
-def _out_of_fold_scores(
-    counts: CountedCorpus,
-    recipe: Recipe,
-    n_folds: int,
-    *,
-    n_jobs: int | None,
-    store: str | os.PathLike[str] | None = None,
-    advance: Advance = lambda n: None,
-) -> np.ndarray:
-    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
-
-    There are at most as many folds as documents; rows are kept beside the folder `store`, until they are not needed any
-    more, or in memory. Of a topic's weights nothing is kept but the scores by them.
-    """
-    labels = counts.labels
-    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
-    scores = np.zeros(labels.shape, np.float32)
-    for number in range(fold_of.max() + 1):
-        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
-        if not len(trained):
-            continue
-        features = counts.fit(recipe.make_features(), trained)
-        with nullcontext() if store is None else tempfile.TemporaryDirectory(dir=Path(store).parent) as folder:
-            rows, positives, left_out = counts.examples(features, trained, store=folder and Path(folder, "rows"))
-            if not rows.shape[1]:
-                continue
-            new = counts.rows_of_counts(features, held_out)
-            del features  # one fold's at a time in memory, as are rows
-            learner = recipe.make_learner(n_jobs=n_jobs)
-            problems = learner.topic_problems(rows, positives, left_out)
-            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
-            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
-            scores[held_out] = sums / _units(solutions, sums.dtype)
-            del rows, new, solutions, sums
-            release_memory()
-    return scores

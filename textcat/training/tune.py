@@ -22,16 +22,35 @@ from textcat.model.measure import measure_at_k, score_row_blocks
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
 from textcat.settings import format_value, read_toml
+from textcat.training.cross_validation import (
+    MAP,
+    RARE,
+    SPARSITY_MEASURE,
+    HoldOut,
+    Trial,
+    cross_validate,
+    feature_key,
+    hold_out_sample,
+    nanmean,
+)
 from textcat.training.examples import CountedCorpus
-from textcat.training.selection import SPARSITY_MEASURE, Trial, cross_validate, feature_key, margin_settings, nanmean
-from textcat.training.train import HoldOut, hold_out_sample, train_without
+from textcat.training.train import train_without
 
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # unless told otherwise
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
 _MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # of recipes with a shortlist
-_MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a shortlist
+MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a shortlist
+
+# What the study of margins compares: every fixed pair, and every adapted one.
+_FIXED = itertools.product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
+_ADAPTED = itertools.product(
+    (-1.0, -0.5, -0.1), ("prevalence",), (-50.0, -20.0, -10.0, -5.0, 5.0), (50.0, 100.0, 200.0, 400.0)
+)
+_MARGINS: list[dict[str, Any]] = [
+    dict(zip(("tau_neg", "tau_pos", "kappa", "scale"), values, strict=False)) for values in (*_FIXED, *_ADAPTED)
+]
 
 
 @dataclass(frozen=True)
@@ -205,8 +224,8 @@ def run_trials(
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
     if corpus.unjudged(corpus.train) is not None:
         raise TextcatError(
-            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'judged'), and "
-            "recipes are compared on documents that were judged for all: leave the field out, or such documents."
+            f"Corpus {corpus.name} has documents that were judged for some topics only (their field 'labelled_for'), "
+            "and recipes are compared on documents that were judged for all: leave the field out, or such documents."
         )
     if folder is not None and folder.exists() and not folder.is_dir():
         raise TextcatError(f"{folder} is a file: name a folder for the results.")
@@ -241,6 +260,38 @@ def run_trials(
         trying = _Study(corpus, kept, advance, {**({} if listed else split), "seed": seed}, measure, steps, n_jobs)
         trials = trying.suggested(space, start, n_trials) if space and sampler == "tpe" else trying.trials(recipes)
         return sorted(trials, key=lambda trial: -trial.goal)
+
+
+def margin_settings(recipe: Recipe) -> list[Recipe]:
+    """Return the recipe with each of the margins that the study of margins compares; its learner must be PAUM."""
+    name = recipe.learner.get("name", "paum")
+    if name != "paum":
+        raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
+    return [recipe.changed(**margins) for margins in _MARGINS]
+
+
+def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
+    """Return the sparsest of the trials that rank as well as the yardstick.
+
+    The yardstick is the paper's PAUM(1, 50) where it was cross-validated, over ALL, TOP10 and RARE; else the trial of
+    the highest goal; the measure that trials are judged by may be lower by the tolerance. LAST30 is not compared: it
+    changes far more between splits than between settings.
+    """
+    paper = next(filter(is_yardstick, trials), None)
+    yardstick = paper or max(trials, key=lambda trial: trial.goal)
+    measure, judged_by = yardstick.judged_by
+    bands = ("ALL", "TOP10", RARE) if paper else (judged_by,)
+    least = {band: yardstick.measures[measure][band] - tolerance for band in bands}
+    # A band that no topic is in is nan, and no reason against a setting.
+    as_good = [trial for trial in trials if not any(trial.measures[measure][band] < least[band] for band in bands)]
+    return min(as_good, key=lambda trial: trial.measures[SPARSITY_MEASURE]["ALL"])
+
+
+def is_yardstick(trial: Trial) -> bool:
+    """Return whether a trial is of the margins that Li et al. (2002) chose, and was cross-validated."""
+    learner = trial.recipe.learner
+    has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
+    return MAP in trial.measures and learner.get("name", "paum") == "paum" and has_margins
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
@@ -294,7 +345,7 @@ def measure_held_out(
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
     """Return a corpus of the documents to train and to measure on, and where they are in it."""
-    part = hold_out_sample(corpus, seed, _MOST_TRAINED)
+    part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
     return sample, HoldOut(*(np.searchsorted(chosen, positions) for positions in part))
@@ -321,7 +372,7 @@ def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
 def to_toml(recipe: Recipe) -> str:
     """Write a recipe as the file that `read_recipe` reads."""
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
-    for section in (*_SECTIONS, "tags"):
+    for section in (*_SECTIONS, "ranker", "tags"):
         if settings := getattr(recipe, section):
             lines += ["", f"[{section}]", *(f"{key} = {format_value(value)}" for key, value in settings.items())]
     return "\n".join(lines) + "\n"

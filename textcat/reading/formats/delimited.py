@@ -135,7 +135,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     """Return a function of the cells of a row that returns its content."""
     place = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [place[name] for name in read.body]
-    title, name, topics, split, date, judged = (place[name] for name in (read.title, *read[2:]))
+    title, name, topics, split, date, labelled_for = (place[name] for name in (read.title, *read[2:]))
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     topics_in = uris_in if by_annif else settings.topics_in
 
@@ -145,7 +145,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
         if settings.labels is None:
             return RecordContent(cells[name], zones)
         part = settings.part_in(cells[split].strip())
-        known = settings.topics_in(cells[judged]) if cells[judged].strip() else None
+        known = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
         return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, known)
 
     return content

@@ -165,8 +165,10 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     if settings.labels is None:
         return RecordContent(name, zones)
     part = settings.part_in(_text(fields, settings.split_field))
-    judged = None if fields.get("judged") is None else _topics(fields, settings._replace(topics_field="judged"))
-    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, judged)
+    labelled_for = (
+        None if fields.get("labelled_for") is None else _topics(fields, settings._replace(topics_field="labelled_for"))
+    )
+    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, labelled_for)
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -67,9 +67,11 @@ def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
     which = settings.columns_among(schema.names)
     for name in which.names():
         kind = _values(pa, schema.field(name).type)
-        if name in (which.topics, which.judged) and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        if name in (which.topics, which.labelled_for) and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             kind = _values(pa, kind.value_type)
-        is_text = _is_text(pa, kind) or (name in (which.id, which.topics, which.judged) and pa.types.is_integer(kind))
+        is_text = _is_text(pa, kind) or (
+            name in (which.id, which.topics, which.labelled_for) and pa.types.is_integer(kind)
+        )
         if not is_text and name != which.date:
             raise UnreadableError(f"has {kind} in the column {name!r}, which is not text: name another column")
     return which
@@ -91,7 +93,7 @@ def _rows(
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
-    texts = [name for name in names if name not in (which.topics, which.judged)]  # which may be lists
+    texts = [name for name in names if name not in (which.topics, which.labelled_for)]  # which may be lists
     # A text that is stored once may stand in many rows.
     repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
     if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
@@ -146,9 +148,11 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             return RecordContent(name, zones)
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
-        known = values[which.judged][i]
-        judged = None if known is None else _topics(known, settings)
-        return RecordContent(name, zones, topics, "" if date is None else str(date), settings.part_in(part), judged)
+        known = values[which.labelled_for][i]
+        labelled_for = None if known is None else _topics(known, settings)
+        return RecordContent(
+            name, zones, topics, "" if date is None else str(date), settings.part_in(part), labelled_for
+        )
 
     return parse
 

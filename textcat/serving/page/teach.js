@@ -153,7 +153,7 @@ async function showQuestion(here, entered) {
   if (here.at !== null) {
     const found = await get("document", { position: here.at, topic: state.topic });
     if (mine !== showing) return;
-    draw({ ...found, source: here.list === DISAGREE ? "settled" : here.list !== null ? "list" : "search", why: null }, entered);
+    draw({ ...found, source: here.list === DISAGREE ? "adjudicated" : here.list !== null ? "list" : "search", why: null }, entered);
   } else if (here.list !== null) await nextOfList();
   else if (state.now) draw(state.now, entered);
   else {
@@ -210,7 +210,7 @@ const REASONS = {
 function drawWhy(question) {
   const { source, why, duplicates } = question;
   const parts = source === "asked" ? (REASONS[why]?.(question) ?? ["Asked: ", why, "."])
-    : source === "settled" ? ["People disagree on this document: ", node("b", {}, "your answer settles it.")]
+    : source === "adjudicated" ? ["People disagree on this document: ", node("b", {}, "your answer adjudicates it.")]
       : source === "list" ? ["Of the list ", node("b", {}, bdi(state.list)), labelled(question)]
         : ["Not asked for, but what you answer teaches the topic, too. ", node("a", { href: address({ view: "judge" }) }, "Back to the question")];
   if (duplicates?.length) parts.push(` ${count(duplicates.length, "document")} nearly the same ${duplicates.length === 1 ? "gets" : "get"} the same answer.`);
@@ -290,7 +290,7 @@ async function answer(word) {
   if (!now || state.busy) return;
   const others = Object.fromEntries([...$("also-topics").querySelectorAll("select")].filter((select) => select.value && select.value !== now.answers?.[select.dataset.topic]).map((select) => [select.dataset.topic, select.value]));
   const byButton = $("answers").contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
-  if (now.source === "settled" && word === "skip") return nextOfList(now.position);
+  if (now.source === "adjudicated" && word === "skip") return nextOfList(now.position);
   await sending(async () => {
     const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, others, ask: now.source === "asked" } });
     if (topic !== state.topic) return;
@@ -339,8 +339,8 @@ async function undo() {
     if (found.undone === null) return notice("There is no answer of yours to take back.");
     if (!found.undone.length) {
       await refresh();
-      drawMarks();
-      say("The last mark was taken back.");
+      drawKeywords();
+      say("The last keyword was taken back.");
       return explainAgain();
     }
     const [{ topic, title }] = found.undone;
@@ -381,33 +381,33 @@ async function nextOfList(after = null) {
 function drawWords() {
   const reasons = state.evidence.reasons.filter(({ contribution }) => contribution).slice(0, LISTED);
   const largest = Math.max(...reasons.map(({ contribution }) => Math.abs(contribution)), 1e-9);
-  const marks = known(state.topic).marks;
+  const keywords = known(state.topic).keywords;
   $("words").replaceChildren(reasons.length ? node("ul", { class: "speaking" }, reasons.map(({ term, contribution }) => {
     const words = plain(term);
     const bar = node("i", { class: contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(contribution)) / largest });
     return node("li", {}, node("span", {}, bdi(words), node("span", { class: "unseen" }, ` ${signed(contribution)}`)), node("span", { class: "swing", "aria-hidden": "true" }, bar),
-      node("span", { class: "sides", role: "group", "aria-label": `“${words}” speaks` }, side(words, true, marks[words]), side(words, false, marks[words])));
+      node("span", { class: "sides", role: "group", "aria-label": `“${words}” speaks` }, side(words, true, keywords[words]), side(words, false, keywords[words])));
   })) : node("p", { class: "aside" }, "Nothing is known of its words yet."));
-  drawMarks();
+  drawKeywords();
 }
 
 const plain = (term) => term.replace(/^\w+:(?=.)/, "");
 
 function side(term, speaksFor, marked_) {
   const pressed = marked_ === speaksFor;
-  return node("button", { type: "button", class: speaksFor ? "pro" : "con", "aria-pressed": String(pressed), "data-term": `${term} ${speaksFor}`, onclick: () => mark(term, pressed ? null : speaksFor) }, speaksFor ? "for" : "against");
+  return node("button", { type: "button", class: speaksFor ? "pro" : "con", "aria-pressed": String(pressed), "data-term": `${term} ${speaksFor}`, onclick: () => setKeyword(term, pressed ? null : speaksFor) }, speaksFor ? "for" : "against");
 }
 
-function drawMarks() {
-  const marks = Object.entries(known(state.topic).marks);
-  $("marks").replaceChildren(...(marks.length ? [node("h3", {}, "Marked words"), node("ul", { class: "chips" }, marks.map(([term, speaksFor]) => node("li", {}, node("button", { type: "button", class: speaksFor ? "pro" : "con", onclick: () => mark(term, null) }, bdi(term), speaksFor ? " for " : " against ", node("span", { class: "unseen" }, "the topic: take the mark away"), node("span", { "aria-hidden": "true" }, "×")))))] : []));
+function drawKeywords() {
+  const keywords = Object.entries(known(state.topic).keywords);
+  $("keywords").replaceChildren(...(keywords.length ? [node("h3", {}, "Keywords"), node("ul", { class: "chips" }, keywords.map(([term, speaksFor]) => node("li", {}, node("button", { type: "button", class: speaksFor ? "pro" : "con", onclick: () => setKeyword(term, null) }, bdi(term), speaksFor ? " for " : " against ", node("span", { class: "unseen" }, "the topic: remove the keyword"), node("span", { "aria-hidden": "true" }, "×")))))] : []));
 }
 
-const mark = tried(async (term, speaksFor) => {
+const setKeyword = tried(async (term, speaksFor) => {
   const focused = document.activeElement?.dataset?.term;
-  const found = await teach("/mark", { json: { topic: state.topic, term, speaks_for: speaksFor, person: state.person ?? "" } });
-  known(state.topic).marks = found.marks;
-  say(speaksFor === null ? `${term} is no longer marked.` : `${term} speaks ${speaksFor ? "for" : "against"} the topic.`);
+  const found = await teach("/keyword", { json: { topic: state.topic, term, speaks_for: speaksFor, person: state.person ?? "" } });
+  known(state.topic).keywords = found.keywords;
+  say(speaksFor === null ? `${term} is no longer a keyword.` : `${term} speaks ${speaksFor ? "for" : "against"} the topic.`);
   await explainAgain();
   if (focused) [...document.querySelectorAll("[data-term]")].find((button) => button.dataset.term === focused)?.focus({ preventScroll: true });
   else if (document.activeElement === document.body) $("words-heading").focus({ preventScroll: true }); // its button has gone
@@ -423,7 +423,7 @@ function addWord(speaksFor) {
   const word = $("word").value.trim();
   if (!word) return $("word").focus();
   $("word").value = "";
-  return mark(word, speaksFor);
+  return setKeyword(word, speaksFor);
 }
 
 // ---------------------------------------------------------------- progress
@@ -507,7 +507,7 @@ function entryOf({ position, id, title, text }, source, own, ...meta) {
 
 function chooser(about, source, own) {
   const group = node("div", { class: "choose", role: "group", "aria-label": `Answer on ${about.title || about.id}` });
-  const make = (current) => group.replaceChildren(...["yes", "no", "skip"].filter((word) => source !== "settled" || word !== "skip").map((word) => node("button", { type: "button", class: word === "skip" ? null : word, "aria-pressed": String(word === current), onclick: () => choose(word) }, word)));
+  const make = (current) => group.replaceChildren(...["yes", "no", "skip"].filter((word) => source !== "adjudicated" || word !== "skip").map((word) => node("button", { type: "button", class: word === "skip" ? null : word, "aria-pressed": String(word === current), onclick: () => choose(word) }, word)));
   const choose = tried(async (word) => {
     const found = await teach("/answer", { json: { topic: state.topic, position: about.position, answer: word, person: state.person ?? "", source, ask: false } });
     known(state.topic).counts = found.counts;
@@ -557,7 +557,7 @@ async function showJudged(here, offset = 0) {
   $("judged-more").hidden = n >= found.total;
   $("judged-more").onclick = tried(async () => { await showJudged(here, n); $("judged-list").children[n]?.querySelector("a").focus(); });
 }
-const SOURCES = { search: "found by a search", list: "in a list", example: "an example", settled: "settled" };
+const SOURCES = { search: "found by a search", list: "in a list", example: "an example", adjudicated: "adjudicated" };
 
 async function showPeople() {
   const found = await get("agreement", { topic: state.topic });
@@ -572,9 +572,9 @@ async function showPeople() {
     parts.push(node("table", {}, node("thead", {}, node("tr", {}, ["People", "Documents", "Kappa"].map((words, i) => node("th", { scope: "col", class: i ? "number" : null }, words)))),
       node("tbody", {}, found.pairs.map(({ people: [one, other], documents, kappa: value }) => node("tr", {}, node("th", { scope: "row" }, name(one), " and ", name(other)), node("td", { class: "number" }, counted.format(documents)), node("td", { class: "number" }, kappa(value)))))));
     parts.push(node("h2", {}, "Disagreements"));
-    if (!found.disagreements.length) parts.push(node("p", {}, "There are none that are not settled."));
-    else parts.push(node("p", {}, `${count(found.disagreements.length, "document")} to settle. `, node("a", { href: address({ view: "judge", list: DISAGREE }) }, "Go through them")),
-      node("ul", { class: "list" }, found.disagreements.map((each) => entryOf(each, "settled", null, ": ", Object.entries(each.answers).flatMap(([person, word], i) => [i ? ", " : "", name(person), " ", given(word)])))));
+    if (!found.disagreements.length) parts.push(node("p", {}, "There are none that are not adjudicated."));
+    else parts.push(node("p", {}, `${count(found.disagreements.length, "document")} to adjudicate. `, node("a", { href: address({ view: "judge", list: DISAGREE }) }, "Go through them")),
+      node("ul", { class: "list" }, found.disagreements.map((each) => entryOf(each, "adjudicated", null, ": ", Object.entries(each.answers).flatMap(([person, word], i) => [i ? ", " : "", name(person), " ", given(word)])))));
   }
   $("people-page").replaceChildren(...parts);
 }

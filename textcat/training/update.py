@@ -19,16 +19,15 @@ import numpy as np
 from textcat.documents import Corpus, Document, as_documents, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
-from textcat.features.counts import DocumentCounts
+from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
-from textcat.model.kept import COUNTS
-from textcat.model.known import Known
 from textcat.model.tagger import Tagger
+from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
-from textcat.training.train import train_and_evaluate, train_and_measure
+from textcat.training.train import train_and_evaluate, train_and_score
 
 if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
@@ -38,14 +37,14 @@ _BEFORE = ".before-"  # between the names of a model and of the manifest it has 
 _DIGITS = 12  # of the manifest's sum
 
 
-class Learnt(NamedTuple):
+class UpdateResult(NamedTuple):
     """The new model, and what has changed.
 
     Attributes
     ----------
     tagger, folder : Tagger, Path
         The new model, and the folder it was written to.
-    added, corrected, unlearnt : tuple of str
+    added, corrected, removed : tuple of str
         The ids of these documents.
     sizes_before : dict of str to int
         How many training documents each topic had before.
@@ -57,7 +56,7 @@ class Learnt(NamedTuple):
     folder: Path
     added: tuple[str, ...]
     corrected: tuple[str, ...]
-    unlearnt: tuple[str, ...]
+    removed: tuple[str, ...]
     sizes_before: dict[str, int]
     before: Evaluation | None
 
@@ -82,13 +81,13 @@ class Learnt(NamedTuple):
 def learn(
     model: str | os.PathLike[str],
     documents: Corpus | Iterable[Document | Mapping[str, Any]] = (),
-    unlearn: str | Iterable[str] = (),
+    remove: str | Iterable[str] = (),
     *,
     out: str | os.PathLike[str] | None = None,
-    complete: bool = False,
+    new_topics_negative: bool = False,
     n_jobs: int | None = None,
     stages: Stages | None = None,
-) -> Learnt:
+) -> UpdateResult:
     """Add documents to a model or remove some: the result is, to the bit, the model that training from scratch gives.
 
     Training uses the known documents, then the new ones, in the order in which they came. A document with a known id is
@@ -100,56 +99,64 @@ def learn(
     Parameters
     ----------
     model : path
-        Folder of a model that was trained with ``keep="counts"``.
+        Folder of a model that was trained with ``updatable=True``.
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
-    unlearn : str or iterable of str
+    remove : str or iterable of str
         The ids of documents to remove. Nothing of them is left in the folder, nor is the copy kept that would undo the
         step before.
     out : path, optional
         Where to write the new model; by default it replaces the old one, which `undo_learn` restores.
-    complete : bool, default=False
+    new_topics_negative : bool, default=False
         Use the earlier documents as negatives of new topics.
     n_jobs, stages
         As for `train`.
 
     Returns
     -------
-    Learnt
+    UpdateResult
 
     Raises
     ------
     TextcatError
-        If the folder is not a model, has no counts, is damaged or is being changed; an id is unknown or given twice; or
-        nothing is left to train on.
+        If the folder is not a model, is not updatable, is damaged or is being changed; an id is unknown or given twice;
+        or nothing is left to train on.
     """
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
         with stages.stage("read"):
-            known, manifest, before = storage.load_known(folder)
+            known, manifest, before = storage.load_training_counts(folder)
         storage.check_target(target)
-        change = _Change.of(known.corpus, _given(documents), [unlearn] if isinstance(unlearn, str) else [*unlearn])
+        change = _Change.of(known.corpus, _given(documents), [remove] if isinstance(remove, str) else [*remove])
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
-            features, corpus = recipe.make_features(), change.corpus(known.corpus, complete=complete)
-            counted = CountedCorpus.of_training_counts(corpus, recipe, change.counts(known, features), features)
+            features, corpus = (
+                recipe.make_features(),
+                change.corpus(known.corpus, new_topics_negative=new_topics_negative),
+            )
+            counted = CountedCorpus.of_document_counts(corpus, recipe, change.counts(known, features), features)
         new_topics = set(corpus.topics) - {*known.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
-        options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "keep": f"{known.keep},{COUNTS}"}
+        options: dict[str, Any] = {
+            "n_jobs": n_jobs,
+            "stages": stages,
+            "keep_support": known.keep_support,
+            "updatable": True,
+        }
         if known.is_measured:
             tagger = train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
         else:
-            tagger = train_and_measure(corpus, recipe, store=None, counted=counted, **options)[0]
+            tagger = train_and_score(corpus, recipe, counted=counted, **options).tagger
         with stages.stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
             else:
                 storage.save(tagger, target)
     sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    return Learnt(tagger, target, *change.ids(), sizes, before)
+    return UpdateResult(tagger, target, *change.ids(), sizes, before)
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
@@ -168,7 +175,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TextcatError
-        If there is no earlier model: the last `learn` has unlearnt documents, or there was none since the model was
+        If there is no earlier model: the last `learn` has removed documents, or there was none since the model was
         trained or restored.
     """
     folder = Path(model).expanduser().resolve()
@@ -177,10 +184,10 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
         if not (before / MANIFEST).exists():
             raise TextcatError(
                 f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
-                "restored, or has unlearnt documents, which cannot be undone."
+                "restored, or has removed documents, which cannot be undone."
             )
         storage.load(before, prepare=False)  # which looks at the checksums,
-        storage.load_known(before)  # and at those of the rest
+        storage.load_training_counts(before)  # and at those of the rest
         with MODEL.replacing(folder) as sibling:
             _link_files(before, sibling)
         shutil.rmtree(before)
@@ -197,21 +204,21 @@ class _Change(NamedTuple):
     n_train: int
 
     @classmethod
-    def of(cls, corpus: Corpus, new: Sequence[Document], unlearn: Sequence[str]) -> _Change:
+    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> _Change:
         """Return the change that documents and ids make; raise TextcatError if it is not possible."""
         old = [*corpus.train, *corpus.test]
         place = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
         ids = [document.id for document in new]
-        if not new and not unlearn:
-            raise TextcatError("There is nothing to learn: give documents, or ids to unlearn.")
-        for id_ in unlearn:
+        if not new and not remove:
+            raise TextcatError("There is nothing to learn: give documents, or ids to remove.")
+        for id_ in remove:
             if id_ not in place:
                 raise TextcatError(
-                    f"The model has no document {id_!r}, so it cannot be unlearnt.{did_you_mean(id_, place)}"
+                    f"The model has no document {id_!r}, so it cannot be removed.{did_you_mean(id_, place)}"
                 )
-        if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(unlearn)]).items() if n > 1]:
-            what = "both to be learnt and unlearnt" if twice[0] in unlearn else "given twice"
+        if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(remove)]).items() if n > 1]:
+            what = "both to be learnt and removed" if twice[0] in remove else "given twice"
             raise TextcatError(f"Document {twice[0]!r} is {what}: give each document once.")
         n_train = len(corpus.train)
         corrected = {place[document.id]: document for document in new if document.id in place}
@@ -220,11 +227,11 @@ class _Change(NamedTuple):
             if document.split not in ("", part):
                 raise TextcatError(
                     f"Document {document.id!r} is in the {part} part of the model, and cannot be moved to the "
-                    f"{document.split} part: unlearn it, then learn it again."
+                    f"{document.split} part: remove it, then learn it again."
                 )
         added = [document for document in new if document.id not in place]
         parts = tuple(tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
-        return cls(tuple(place[id_] for id_ in dict.fromkeys(unlearn)), corrected, parts, old, n_train)  # type: ignore[arg-type]
+        return cls(tuple(place[id_] for id_ in dict.fromkeys(remove)), corrected, parts, old, n_train)  # type: ignore[arg-type]
 
     @property
     def counted(self) -> list[Document]:
@@ -242,11 +249,11 @@ class _Change(NamedTuple):
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
-    def counts(self, known: Known, features: TfIdf) -> DocumentCounts:
+    def counts(self, known: TrainingCounts, features: TfIdf) -> StoredCounts:
         """Return the counts of all documents as they are now."""
         new, counts = self.counted, known.counts
         if new:
-            counts = counts.extended(DocumentCounts.of_documents(*features.count_all(new), np.arange(len(new))))
+            counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         place = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
             place.get(id_, i)
@@ -255,9 +262,9 @@ class _Change(NamedTuple):
         ]
         return counts.select(np.array(order, np.int64))
 
-    def corpus(self, before: Corpus, *, complete: bool) -> Corpus:
+    def corpus(self, before: Corpus, *, new_topics_negative: bool) -> Corpus:
         """Return the corpus of the documents as they are now, with their texts only if these were kept or are new."""
-        known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.judged or ())))}
+        known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
         taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in taught for topic in document.topics}
         new_topics, judged_before = brought - known, tuple(sorted(known))
@@ -268,9 +275,13 @@ class _Change(NamedTuple):
                 return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
             if not new_topics:
                 return old
-            if complete:
-                return old if old.judged is None else replace(old, judged=(*old.judged, *sorted(new_topics)))
-            return replace(old, judged=judged_before) if old.judged is None else old
+            if new_topics_negative:
+                return (
+                    old
+                    if old.labelled_for is None
+                    else replace(old, labelled_for=(*old.labelled_for, *sorted(new_topics)))
+                )
+            return replace(old, labelled_for=judged_before) if old.labelled_for is None else old
 
         staying = [
             [replace(d, date="", split="") if d.date or d.split else d for d in (*map(now, stay), *added)]
@@ -281,7 +292,7 @@ class _Change(NamedTuple):
         forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
         train, test = ([_without(document, forgotten) for document in part] for part in staying)
         if not train:
-            raise TextcatError("No training document would be left: unlearn fewer documents, or add others.")
+            raise TextcatError("No training document would be left: remove fewer documents, or add others.")
         has, had = topic_counts(train), topic_counts(before.train)
         described = {*before.descriptions, *before.names} if before.topic_rule == "described" else set()
         stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
@@ -294,9 +305,9 @@ class _Change(NamedTuple):
 
 def _without(document: Document, topics: set[str]) -> Document:
     """Return a document without some of the topics that it was judged for."""
-    if document.judged is None or topics.isdisjoint(document.judged):
+    if document.labelled_for is None or topics.isdisjoint(document.labelled_for):
         return document
-    return replace(document, judged=tuple(topic for topic in document.judged if topic not in topics))
+    return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
 
 
 def _given(documents: Any) -> list[Document]:
@@ -330,11 +341,13 @@ def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
     for topic in sorted(topics):
-        judged = (d for d in corpus.train if topic not in d.topics and (d.judged is None or topic in d.judged))
+        judged = (
+            d for d in corpus.train if topic not in d.topics and (d.labelled_for is None or topic in d.labelled_for)
+        )
         if next(judged, None) is None:
             log.warning(
                 "The new topic %r has no negative examples, so it is learnt from its own documents alone: "
-                "give documents without it, or use all earlier ones as negatives (--complete).",
+                "give documents without it, or use all earlier ones as negatives (--new-topics-negative).",
                 topic,
             )
 
@@ -387,7 +400,7 @@ def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool
             with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
                 _link_files(folder, earlier)
     pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
-    for left in folder.parent.iterdir():  # by a killed process: it may contain documents to be unlearnt
+    for left in folder.parent.iterdir():  # by a killed process: it may contain documents to be removed
         if re.fullmatch(pattern, left.name):
             shutil.rmtree(left, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""The training documents that a model keeps: the rows its weights are sums of, whose they are, and their titles.
+"""The support documents of a model: the rows its weights are sums of, whose they are, and their titles.
 
 The weights of a topic are an expansion, ``w = Σ alpha_i x_i``, so that a document's score is ``Σ alpha_i x_i·x``, which
 is what each training document adds, and the bias.
@@ -12,19 +12,18 @@ import numpy as np
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
-from textcat.features.vectorizer import Rows
+from textcat.features.rows import Rows
 
 if TYPE_CHECKING:
     from textcat.documents import Document
 
-KEEPS = ("none", "documents", "texts")
-COUNTS = "counts"  # that the model can learn on by, beside one of these
+KEEP_SUPPORT = ("none", "ids", "texts")  # what explanations keep of support documents: "ids" with titles and rows
 _TITLE = 120  # characters at most
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """Training documents with a part in some topic, and what that is; descriptions of topics are among them.
+class SupportDocuments:
+    """The documents that support some topic, with their coefficients; descriptions of topics are among them.
 
     `alphas` has a row per topic: `indices` are the documents, ascending, and `data` their coefficients, above 0 where
     the document has the topic.
@@ -67,16 +66,11 @@ class Kept:
         return documents, sums * self.alphas.data[part]
 
 
-def what_to_keep(keep: str | None) -> tuple[str | None, bool]:
-    """Return what is to be kept to explain by, None if that was not said, and whether counts are kept to learn on."""
-    words = [] if keep is None else [word.strip() for word in keep.split(",")]
-    others = [word for word in words if word != COUNTS]
-    if len(others) > 1 or not set(others) <= {*KEEPS}:
-        raise TextcatError(
-            f"Of training documents {keep!r} cannot be kept: choose one of {', '.join(KEEPS)}, and with it, or alone, "
-            f"{COUNTS}."
-        )
-    return (others[0] if others else None), COUNTS in words
+def checked_keep_support(keep_support: str | None) -> str | None:
+    """Return what explanations keep of support documents, None if that was not said; raise TextcatError if unknown."""
+    if keep_support not in (None, *KEEP_SUPPORT):
+        raise TextcatError(f"keep_support cannot be {keep_support!r}: choose one of {', '.join(KEEP_SUPPORT)}.")
+    return keep_support
 
 
 def title_of(document: "Document", with_texts: bool) -> str:
@@ -88,10 +82,10 @@ def title_of(document: "Document", with_texts: bool) -> str:
     return ""
 
 
-def kept_examples(
+def support_documents(
     rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
-) -> Kept:
-    """Return what is kept of training examples.
+) -> SupportDocuments:
+    """Return the support documents of solutions.
 
     Parameters
     ----------
@@ -106,7 +100,7 @@ def kept_examples(
 
     Returns
     -------
-    Kept
+    SupportDocuments
     """
     from scipy.sparse import csr_matrix  # here, so that tagging need not import it
 
@@ -127,7 +121,7 @@ def kept_examples(
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))
     ids, titles, texts = zip(*(named[i] for i in numbers.tolist()), strict=True) if len(numbers) else ((), (), ())
-    return Kept(ids, titles, chosen._replace(data=chosen.data.astype(np.float32)), alphas, _given(texts))
+    return SupportDocuments(ids, titles, chosen._replace(data=chosen.data.astype(np.float32)), alphas, _given(texts))
 
 
 def _given(texts: Sequence[Any]) -> list[dict[str, str]] | None:

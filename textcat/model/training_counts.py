@@ -1,4 +1,4 @@
-"""What a model keeps to learn on by: its documents, counted and without their texts, and how it was trained."""
+"""The training counts of an updatable model: its documents, counted and without their texts, and how it was trained."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
-from textcat.model.kept import title_of
+from textcat.former_names import todays_counts
+from textcat.model.support import title_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from textcat.features.counts import DocumentCounts
+    from textcat.features.counts import StoredCounts
+
+_OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depend on
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class TrainingCounts:
     """The documents of a model, and how it was trained on them.
 
-    Of the zones of the corpus' documents there is only what the model keeps of training documents to explain by: the
-    title with "documents", all with "texts".
+    Of the zones of the corpus' documents there is only what explanations keep of support documents: the title with
+    "ids", all with "texts".
     """
 
     corpus: Corpus
-    counts: DocumentCounts  # of the training documents, and behind them of the test documents
-    keep: str  # what the model keeps to explain by: one of `KEEPS`
+    counts: StoredCounts  # of the training documents, and behind them of the test documents
+    keep_support: str  # one of `KEEP_SUPPORT`
     bands: Sequence[str] | None = None  # that it was measured for,
     is_measured: bool = False  # if it was
 
@@ -37,12 +40,12 @@ class Known:
         documents = [*corpus.train, *corpus.test]
         topics = sorted({topic for document in documents for topic in _names_in(document)})
         place = dict(zip(topics, range(len(topics)), strict=True))
-        judged = [_places(place, _judged(document)) for document in documents]
-        sets = sorted({known for known in judged if known is not None})
+        labelled_for = [_places(place, _labelled_for(document)) for document in documents]
+        sets = sorted({known for known in labelled_for if known is not None})
         set_of = {known: i for i, known in enumerate(sets)}
         return {
-            "terms_of": {name: recipe.get(name, {}) for name in ("tokens", "features")},
-            "keep": self.keep,
+            "terms_of": {name: recipe[name] for name in _OF_TERMS},
+            "keep_support": self.keep_support,
             "bands": None if self.bands is None else [*self.bands],
             "is_measured": self.is_measured,
             "topic_rule": corpus.topic_rule,
@@ -52,9 +55,9 @@ class Known:
             "ids": [document.id for document in documents],
             "topics": topics,
             "topics_of": [_places(place, sorted(document.topics)) for document in documents],
-            "judged": sets,
-            "judged_of": [None if known is None else set_of[known] for known in judged],
-            "zones_of": None if self.keep == "none" else [document.zones for document in corpus.train],
+            "labelled_for": sets,
+            "labelled_for_of": [None if known is None else set_of[known] for known in labelled_for],
+            "zones_of": None if self.keep_support == "none" else [document.zones for document in corpus.train],
             "zones": self.counts.zones,
             "terms": self.counts.counts.terms,
         }
@@ -62,24 +65,28 @@ class Known:
     @classmethod
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
-    ) -> Known:
+    ) -> TrainingCounts:
         """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
-        from textcat.features.counts import DocumentCounts  # here, for whoever tags need not learn
+        from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
 
-        terms_of = {name: manifest["recipe"].get(name, {}) for name in ("tokens", "features")}
-        if entries["terms_of"] != terms_of:
+        entries = todays_counts(entries)
+        if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
             raise ValueError("its documents were counted for another recipe")
-        counts = DocumentCounts.from_arrays(entries["zones"], entries["terms"], arrays)
-        names, sets, ids, n_train = (entries[name] for name in ("topics", "judged", "ids", "n_train"))
+        counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
+        names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
         "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
-        judged_for = [tuple(names[i] for i in known) for known in sets]
+        labelled_for = [tuple(names[i] for i in known) for known in sets]
         n_test = len(ids) - n_train
         zones_of = [*(entries["zones_of"] or [{}] * n_train), *([{}] * n_test)]
         if len(ids) != len(counts) or len(set(ids)) != len(ids):
             raise ValueError("its lists of documents do not fit together")
         documents = [
-            Document(id_, dict(zones), tuple(names[i] for i in topics), judged=None if k is None else judged_for[k])
-            for id_, zones, topics, k in zip(ids, zones_of, entries["topics_of"], entries["judged_of"], strict=True)
+            Document(
+                id_, dict(zones), tuple(names[i] for i in topics), labelled_for=None if k is None else labelled_for[k]
+            )
+            for id_, zones, topics, k in zip(
+                ids, zones_of, entries["topics_of"], entries["labelled_for_of"], strict=True
+            )
         ]
         corpus = Corpus(
             manifest["corpus"],
@@ -91,35 +98,35 @@ class Known:
             origin=dict(manifest.get("origin", {})),
             topic_rule=entries["topic_rule"],
         )
-        return cls(corpus, counts, entries["keep"], entries["bands"], entries["is_measured"])
+        return cls(corpus, counts, entries["keep_support"], entries["bands"], entries["is_measured"])
 
 
-def without_texts(corpus: Corpus, keep: str) -> Corpus:
-    """Return a corpus of documents with no more of their zones than is kept to explain by; their ids must differ."""
+def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
+    """Return a corpus of documents with no more of their zones than explanations keep; their ids must differ."""
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):
         (twice, _), *_ = n_of.most_common(1)
         raise TextcatError(
-            f"Corpus {corpus.name} has two documents of the id {twice!r}, and a model that learns on tells documents "
-            "by their ids: give each its own."
+            f"Corpus {corpus.name} has two documents of the id {twice!r}, and an updatable model tells documents by "
+            "their ids: give each its own."
         )
 
     def shortened(document: Document, keep: str) -> Document:
         zones = {}
         if keep != "none":
             zones = dict(document.zones) if keep == "texts" else {"title": title_of(document, False)}
-        return Document(document.id, zones, document.topics, judged=document.judged)
+        return Document(document.id, zones, document.topics, labelled_for=document.labelled_for)
 
-    train = [shortened(document, keep) for document in corpus.train]
+    train = [shortened(document, keep_support) for document in corpus.train]
     return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])
 
 
-def _judged(document: Document) -> list[str] | None:
-    return None if document.judged is None else sorted({*document.judged, *document.topics})
+def _labelled_for(document: Document) -> list[str] | None:
+    return None if document.labelled_for is None else sorted({*document.labelled_for, *document.topics})
 
 
 def _names_in(document: Document) -> Sequence[str]:
-    return (*document.topics, *(document.judged or ()))
+    return (*document.topics, *(document.labelled_for or ()))
 
 
 def _places(place: Mapping[str, int], names: Sequence[str] | None) -> Any:

@@ -1,0 +1,182 @@
+"""A leading underscore means: this file only, and in the name of a module: its folder only. CONTRIBUTING tells it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted(path for room in ("textcat", "scripts", "tests") for path in (ROOT / room).rglob("*.py"))
+# Names that Python, Jupyter and spaCy tell everybody to use.
+PROTOCOLS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace", "_repr_html_", "_exit", "_"}
+BY_NAME = {"delattr", "getattr", "hasattr", "object", "setattr"}  # functions that take the name of an attribute
+#: Today's leftovers, "file: name". An entry goes when its name is not used across files any more; none is added.
+EXCEPTIONS: set[str] = {
+    "scripts/benchmarks/archive_course.py: _job",
+    "scripts/benchmarks/many_topics.py: _load",
+    "scripts/benchmarks/teaching_page.py: _pss",
+    "scripts/benchmarks/teaching_page.py: _tree",
+    "scripts/fuzzing/documents.py: _HEADERS",
+    "scripts/fuzzing/documents.py: _MAIL",
+    "scripts/fuzzing/documents.py: _PARTS",
+    "scripts/fuzzing/tagging.py: _job",
+    "tests/archive_folders.py: _folder",
+    "tests/archive_folders.py: _job",
+    "tests/test_affixes.py: _token_cache",
+    "tests/test_archive_cluster.py: _workers",
+    "tests/test_archive_flow.py: _workers",
+    "tests/test_archive_run.py: _LOG_SECONDS",
+    "tests/test_archive_run.py: _job",
+    "tests/test_archive_run.py: _workers",
+    "tests/test_archive_shards.py: _folder",
+    "tests/test_benchmarks.py: _evaluated",
+    "tests/test_benchmarks.py: _guessed",
+    "tests/test_benchmarks.py: _predicted",
+    "tests/test_benchmarks.py: _steps",
+    "tests/test_cli.py: _tables",
+    "tests/test_dual.py: _dual",
+    "tests/test_examples.py: _BATCH",
+    "tests/test_explain.py: _N_KEPT",
+    "tests/test_held_out.py: _ENOUGH",
+    "tests/test_held_out.py: _LEAST",
+    "tests/test_held_out.py: _OF_DOCUMENTS",
+    "tests/test_held_out.py: _OF_SUPPORT",
+    "tests/test_held_out.py: _folds",
+    "tests/test_held_out.py: _primal",
+    "tests/test_kernels.py: _SCORED_AT_ONCE",
+    "tests/test_papers_paum.py: _GRAM_ROWS",
+    "tests/test_papers_paum.py: _N_SHOWN",
+    "tests/test_pool.py: _PIECES_FROM",
+    "tests/test_pool.py: _archive",
+    "tests/test_pool.py: _from_texts",
+    "tests/test_pool.py: _index",
+    "tests/test_ranker.py: _ENTRIES_OF_A_THREAD",
+    "tests/test_ranker.py: _ranking",
+    "tests/test_reading_documents.py: _OPERATIONS",
+    "tests/test_reading_documents.py: _PAGES",
+    "tests/test_reading_sources.py: _IN_MEMORY",
+    "tests/test_report.py: _label_issues",
+    "tests/test_reproduce.py: _LARGE",
+    "tests/test_reproduce.py: _PACKAGE",
+    "tests/test_reproduce.py: _can_draw",
+    "tests/test_reproduce.py: _tables",
+    "tests/test_serving.py: _MEMORY",
+    "tests/test_serving.py: _front",
+    "tests/test_serving.py: _texts",
+    "tests/test_shortlist.py: _CELLS",
+    "tests/test_shortlist.py: _job",
+    "tests/test_shortlist.py: _primal",
+    "tests/test_shortlist.py: _shortlist",
+    "tests/test_solve.py: _NARROW",
+    "tests/test_solve.py: _primal",
+    "tests/test_sparse_weights.py: _SMALL_SHARE",
+    "tests/test_sparse_weights.py: _job",
+    "tests/test_sparse_weights.py: _product",
+    "tests/test_stopping.py: _ranking",
+    "tests/test_storage.py: _exchange",
+    "tests/test_store.py: _LARGE",
+    "tests/test_tables.py: _tables",
+    "tests/test_tagger.py: _BATCH",
+    "tests/test_tagger.py: _CELLS",
+    "tests/test_tagger.py: _product",
+    "tests/test_teaching_benchmark.py: _of_size",
+    "tests/test_teaching_embeddings.py: _SHA256",
+    "tests/test_teaching_evidence.py: _tagger",
+    "tests/test_teaching_server.py: _agreement",
+    "tests/test_teaching_server.py: _front",
+    "tests/test_teaching_server.py: _teach_schemas",
+    "tests/test_thresholds.py: _sigmoid",
+    "tests/test_top.py: _DOCUMENTS",
+    "tests/test_train.py: _CELLS",
+    "tests/test_tune.py: _MOST_TRAINED",
+    "tests/test_tune.py: _N_HELD_OUT",
+    "textcat/__main__.py: _lean_imports",
+    "textcat/cli/serve.py: _front",
+    "textcat/cli/teach.py: _front",
+    "textcat/cli/teach.py: _index",
+    "textcat/margin/learners.py: _Parameter",
+    "textcat/report/write.py: _LabelIssue",
+    "textcat/serving/teach.py: _keys",
+    "textcat/teaching/_archive.py: _folder",
+    "textcat/teaching/_archive.py: _job",
+    "textcat/teaching/_archive.py: _workers",
+    "textcat/teaching/_pieces.py: _rows",
+    "textcat/teaching/pool.py: _data",
+    "textcat/teaching/pool.py: _folder",
+    "textcat/training/learn.py: _of_document_counts",
+    "textcat/training/selection.py: _folds",
+    "textcat/training/selection.py: _primal",
+    "textcat/training/selection.py: _rows",
+    "textcat/training/shortlist.py: _primal",
+    "textcat/training/shortlist.py: _shortlist",
+    "textcat/training/train.py: _rows",
+}
+
+
+def is_private(name):
+    return name.startswith("_") and not name.startswith("__") and name not in PROTOCOLS
+
+
+def defined_in(tree):
+    """The names of a file's functions, classes, variables and attributes."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+            yield node.attr
+
+
+def imported_by(node, folder):
+    """The private names and modules that a statement imports from elsewhere."""
+    names = [alias.name for alias in node.names]
+    start = folder[: len(folder) + 1 - node.level] if getattr(node, "level", 0) else ()
+    module = ".".join([*start, *filter(None, [getattr(node, "module", None)])])
+    for name in [f"{module}.{name}" for name in names] if isinstance(node, ast.ImportFrom) else names:
+        parts = tuple(name.split("."))
+        for i, part in enumerate(parts):
+            of_folder = parts[:i] == folder and any(ROOT.joinpath(*folder).glob(f"{part}.py*"))
+            if is_private(part) and not of_folder:
+                yield part
+
+
+def trespasses(path):
+    """The private names of other files and folders that a file uses."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    own = set(defined_in(tree))
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from imported_by(node, path.relative_to(ROOT).parent.parts)
+        elif isinstance(node, ast.Attribute):
+            names = [node.attr]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_NAME:
+            texts = [argument.value for argument in node.args[:2] if isinstance(argument, ast.Constant)]
+            names = [name for text in texts for name in str(text).split(".")]
+        yield from (name for name in names if is_private(name) and name not in own)
+
+
+def listed():
+    """The private names of dependencies that CONTRIBUTING lists, with the files of the row, "file: name"."""
+    for row in re.findall(r"^\|.*\|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        _, _, what, *files = row.split("|")
+        for name in re.findall(r"[.`](_\w+)", what):
+            yield from (f"{path}: {name}" for path in re.findall(r"`([\w/]+\.py)`", "".join(files)))
+
+
+@pytest.fixture(scope="module")
+def used():
+    return {f"{path.relative_to(ROOT).as_posix()}: {name}" for path in FILES for name in trespasses(path)}
+
+
+def test_an_underscore_means_this_file_only(used):
+    assert used - set(listed()) == EXCEPTIONS
+
+
+def test_contributing_lists_the_private_names_of_dependencies_that_are_used(used):
+    rows = {}
+    for use in listed():
+        rows.setdefault(use.partition(": ")[2], []).append(use)
+    assert [name for name, uses in rows.items() if not used & {*uses}] == []

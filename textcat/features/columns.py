@@ -1,0 +1,138 @@
+"""The names and columns of terms and n-grams: by a vocabulary, or by a hash, which gives columns no names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import combinations, count, pairwise
+from typing import Any
+
+import numpy as np
+
+from textcat.features._token_cache import read_pairs
+from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
+
+
+class TermColumns:
+    """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
+
+    With a vocabulary, columns are those of names, "word", "word word", and in a space of its own "title:word". Without,
+    they are the lowest `hash_bits` bits of hashes. What is kept, by space, are the keys of terms and of n-grams: a
+    column, -1 for none, or a whole hash.
+    """
+
+    def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
+        self.terms, self._vocabulary = terms, vocabulary
+        self._mask = np.int32(2**hash_bits - 1 if vocabulary is None else -1)
+        self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
+
+    def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        """Return int32 arrays of shape (n_spaces, n_terms) and (n_spaces, n_ngrams): the column, or -1."""
+        keys = [self._keys_of(space, counts) for space in spaces]
+        return self._stacked([terms for terms, _ in keys]), self._stacked([ngrams for _, ngrams in keys])
+
+    def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        terms, ngrams = self._keys.get(space, (NO_IDS, NO_IDS))
+        hashed = self._vocabulary is None
+        if len(terms) < len(self.terms):
+            names = feature_names(space, self.terms[len(terms) :])
+            terms = np.concatenate([terms, space_hashes(names) if hashed else self._named(names)])
+        if len(ngrams) < len(counts.ngrams) and hashed:
+            ngrams = _ngram_hashes(counts, terms, ngrams)
+        elif len(ngrams) < len(counts.ngrams):
+            names = feature_names(space, ngram_names(counts, np.arange(len(ngrams), len(counts.ngrams))))
+            ngrams = np.concatenate([ngrams, self._named(names)])
+        self._keys[space] = terms, ngrams
+        return terms, ngrams
+
+    def _named(self, names: Sequence[str]) -> np.ndarray:
+        column_of = (self._vocabulary or {}).get
+        return np.array([column_of(name, -1) for name in names], np.int32)
+
+    def _stacked(self, keys: list[np.ndarray]) -> np.ndarray:
+        if not keys:
+            return np.zeros((0, 0), np.int32)
+        shortest = min(map(len, keys))  # another thread may have lengthened the list of terms meanwhile
+        rows = keys[0][None] if len(keys) == 1 else np.array([row[:shortest] for row in keys])
+        return rows if self._mask == -1 else rows & self._mask
+
+
+def space_hashes(names: Sequence[str]) -> np.ndarray:
+    """Return the hashes of names, MurmurHash3 (32 bits, seed 0) of their UTF-8: shape (n,), int32."""
+    from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
+
+    # spaCy has no lone surrogates, but a token that is a whole span never reached it.
+    return np.array([murmurhash3_32(name.encode("utf-8", "surrogatepass")) for name in names], np.int32)
+
+
+def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
+    """Return the hashes of all n-grams, given those of all terms and of the first n-grams.
+
+    That of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term plus
+    the hash of the last one.
+    """
+    from sklearn.utils import murmurhash3_32
+
+    left, right = counts.ngrams[len(ngrams) :].T
+    hashes = np.concatenate([ngrams, np.zeros(len(left), np.int32)])
+    new = hashes[len(ngrams) :]
+    pair = left >= 0
+    new[pair] = murmurhash3_32(np.int32(31) * terms[left[pair]] + terms[right[pair]])
+    new[~pair] = murmurhash3_32(np.int32(31) * hashes[~left[~pair]] + terms[right[~pair]])
+    return hashes
+
+
+def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
+    """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, ""."""
+    return [f"{space}:{term}" for term in terms] if space else terms
+
+
+def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
+    """Return the names of n-grams, "word word" or "word word word", by their positions in `counts.ngrams`."""
+    terms = counts.terms
+    left, right = counts.ngrams[ids].T
+    pairs = counts.ngrams[~left[left < 0]]
+    names = iter([f"{terms[first]} {terms[second]}" for first, second in pairs.tolist()])
+    before = [terms[i] if i >= 0 else next(names) for i in left.tolist()]
+    return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
+
+
+def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> KnownTerms:
+    """Return the terms and n-grams that names may be names of: all others have no column.
+
+    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `zone_terms`) or as a
+    shared term. Each counts, since one too many does no harm. None can be read as OTHER.
+    """
+    names = list(names)
+    if ngrams > 1 and not zone_terms:  # all are words and pairs, mostly: sooner
+        with suppress(UnicodeEncodeError):  # of a lone surrogate
+            if (arrays := read_pairs(names)) is not None:
+                return KnownTerms(*arrays)
+    plain: list[str] = []
+    ambiguous: list[str] = []
+    for name in filter(None, names):
+        (ambiguous if " " in name or (zone_terms and ":" in name) else plain).append(name)
+    terms = dict(zip(dict.fromkeys(plain), count()))
+    ids: dict[tuple[int, int], int] = {}
+    for name in ambiguous:
+        for parts in _readings(name, ngrams, zone_terms):
+            positions = [terms.setdefault(part, len(terms)) for part in parts]
+            left = positions[0]
+            for right in positions[1:]:
+                left = ~ids.setdefault((left, right), len(ids))
+    other = terms.setdefault(OTHER, len(terms))
+    ids[other, other] = len(ids)
+    return KnownTerms(list(terms), np.array(list(ids), np.int32))
+
+
+def _readings(name: str, ngrams: int, zone_terms: bool) -> Iterator[list[str]]:
+    """Yield the ways to read a name as up to so many terms."""
+    starts = [0, *(i + 1 for i, character in enumerate(name) if zone_terms and character == ":")]
+    for start in starts:
+        spaces = [i for i in range(start, len(name)) if name[i] == " "]
+        for n in range(min(ngrams, len(spaces) + 1)):
+            for cuts in combinations(spaces, n):
+                edges = [start - 1, *cuts, len(name)]
+                parts = [name[left + 1 : right] for left, right in pairwise(edges)]
+                if all(parts) and OTHER not in parts:
+                    yield parts

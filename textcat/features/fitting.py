@@ -1,0 +1,120 @@
+"""Fit to counted documents: which terms have columns, and in how many documents each column occurs."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from textcat.features._rows import document_frequencies, keep_ngrams
+from textcat.features.columns import TermColumns, feature_names, ngram_names
+from textcat.features.tokens import TermCounts
+from textcat.features.zones import TextParts
+
+
+class CountedDocuments(NamedTuple):
+    """The term counts of documents, of which rows are made, whichever of the documents features are fitted to."""
+
+    parts: TextParts
+    counts: TermCounts  # without n-grams that too few documents have
+    lengths: np.ndarray  # of the texts, by all terms and n-grams: shape (n_texts,), int64
+
+
+class FittedColumns(NamedTuple):
+    """The columns that features have after fitting."""
+
+    vocabulary: dict[str, int] | None  # None: columns by hash
+    df: np.ndarray  # in how many documents each occurs, 0 for too few: shape (n_columns,)
+    columns: TermColumns
+
+
+def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df: int) -> FittedColumns:
+    """Return 2**hash_bits columns by hash."""
+    columns = TermColumns(counts.terms, None, hash_bits)
+    df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**hash_bits)
+    return FittedColumns(None, np.where(df >= min_df, df, 0), columns)
+
+
+def named_columns(
+    parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int, max_features: int | None
+) -> FittedColumns:
+    """Return columns by name, of the terms and n-grams that are common enough.
+
+    Terms are first counted by their ids, so that the many that are too rare need no name.
+    """
+    common = _common(parts, counts, min_df, ngram_min_df)
+    names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
+    terms = sorted(set(names))  # terms that read alike are one column: "a b" may be a term and an n-gram
+    column_of = dict(zip(terms, range(len(terms)), strict=True))
+    columns = np.full(common.shape, -1, np.int32)
+    columns[common] = [column_of[name] for name in names]
+    df = _frequencies(parts, counts, columns, len(terms))
+    if max_features is not None:
+        kept = np.sort(np.argsort(-df, kind="stable")[:max_features])
+        moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry is where -1 stays -1
+        moved[kept] = np.arange(len(kept))
+        columns, df, terms = moved[columns], df[kept], [terms[i] for i in kept.tolist()]
+    vocabulary = dict(zip(terms, range(len(terms)), strict=True))
+    n_terms = common.shape[1] - len(counts.ngrams)
+    keys = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(parts.names, columns, strict=True)}
+    return FittedColumns(vocabulary, df, TermColumns(counts.terms, vocabulary, keys=keys))
+
+
+def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int) -> TermCounts:
+    """Return counts without n-grams that too few documents have, as most; the arrays given are written over."""
+    n_terms, (left, right) = len(counts.terms), counts.ngrams.T
+    kept = np.array(_common(parts, counts, 1, ngram_min_df)[:, n_terms:].any(axis=0))
+    kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
+    new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+    left, right = left[kept], right[kept]
+    longer = left < 0
+    left[longer] = ~new[~left[longer]]
+    n = keep_ngrams(counts.ends, counts.ids, counts.counts, new)
+    ids, occurrences = counts.ids[:n].copy(), counts.counts[:n].copy()
+    # A list of its own: the tokens' one is that of n-grams by other positions.
+    terms = list(counts.terms)
+    return TermCounts(counts.ends, ids, occurrences, terms, np.column_stack([left, right]), counts.chars)
+
+
+def inverse_frequencies(df: np.ndarray, n_documents: int, kind: str) -> np.ndarray:
+    """Return the idf of document frequencies, by one of the formulas of `TfIdf`; 0 where df is 0."""
+    distinct, positions = np.unique(df, return_inverse=True)
+    return np.array([_inverse_frequency(n, n_documents, kind) for n in distinct.tolist()], np.float64)[positions]
+
+
+def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
+    """Return the average length of the texts of each zone."""
+    lengths_of_zone: dict[str, list[int]] = {}
+    for text in np.unique(parts.sources).tolist():
+        lengths_of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))
+    return {zone: sum(lengths) / len(lengths) for zone, lengths in lengths_of_zone.items()}
+
+
+def _inverse_frequency(df: int, m: int, kind: str) -> float:
+    if df == 0 or kind == "none":
+        return float(df > 0)
+    return 1 + math.log((1 + m) / (1 + df)) if kind == "smooth" else math.log(m / df)
+
+
+def _common(parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int) -> np.ndarray:
+    """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
+    n_terms = len(counts.terms)
+    shape = (len(parts.names), n_terms + len(counts.ngrams))
+    columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
+    df = _frequencies(parts, counts, columns, columns.size).reshape(shape)
+    return np.hstack([df[:, :n_terms] >= min_df, df[:, n_terms:] >= ngram_min_df])
+
+
+def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
+    """Return the names of the selected ones among the terms, and the n-grams behind them."""
+    n_terms = len(selected) - len(counts.ngrams)
+    terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
+    return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
+
+
+def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
+    """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
+    n_terms = columns.shape[1] - len(counts.ngrams)
+    terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
+    return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)

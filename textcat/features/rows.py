@@ -1,0 +1,36 @@
+"""Sparse rows as bare arrays, which compiled code takes, and as matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class Rows(NamedTuple):
+    """The arrays of rows in CSR form."""
+
+    indptr: np.ndarray  # shape (n_documents + 1,), int64
+    indices: np.ndarray  # shape (n_entries,), int32, sorted in each row
+    data: np.ndarray  # shape (n_entries,), float32 or float64
+
+    @classmethod
+    def of(cls, matrix: Any) -> Rows:
+        """Return the arrays of a matrix in CSR form, as compiled code takes them."""
+        return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data)
+
+    def matrix(self, n_columns: int) -> csr_matrix:
+        """Return the rows as a matrix of so many columns, which shares the arrays."""
+        from scipy import sparse  # here, for whoever tags in blocks needs no matrix
+
+        X = sparse.csr_matrix(self[::-1], shape=(len(self.indptr) - 1, n_columns))
+        X.has_sorted_indices = X.has_canonical_format = True
+        return X
+
+
+def row_bytes(X: csr_matrix | Rows) -> int:
+    """Return the bytes of memory that rows take."""
+    return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

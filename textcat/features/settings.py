@@ -1,0 +1,108 @@
+"""The settings of `Tokens` and `TfIdf`: read and set as scikit-learn does it, without importing it, and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from textcat.features.tfidf import TfIdf
+
+_MAX_HASH_BITS = 28
+_MAX_INT = 2**31 - 1
+
+_Self = TypeVar("_Self", bound="Parameters")
+
+
+class FeatureError(TextcatError, ValueError):
+    """Documents or settings from which no rows can be made."""
+
+
+class Parameters:
+    """`get_params` and `set_params` of scikit-learn for a dataclass whose fields are its parameters."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with `deep` also those of parameters, as "tokens__lang"."""
+        parameters = {name: getattr(self, name) for name in _defaults(self)}
+        for name, value in list(parameters.items()) if deep else ():
+            if hasattr(value, "get_params") and not isinstance(value, type):
+                parameters |= {f"{name}__{inner}": setting for inner, setting in value.get_params().items()}
+        return parameters
+
+    def set_params(self: _Self, **parameters: Any) -> _Self:
+        """Change parameters by their names, those of parameters as in `tokens__lang="de"`."""
+        names = _defaults(self)
+        for name, value in parameters.items():
+            outer, _, inner = name.partition("__")
+            if outer not in names:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(names)}.")
+            if inner:
+                getattr(self, outer).set_params(**{inner: value})
+            else:
+                setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults, parameters = _defaults(self), self.get_params(deep=False)
+        changed = [f"{name}={value!r}" for name, value in parameters.items() if value != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _defaults(parameters: Any) -> dict[str, Any]:
+    return {field.name: field.default for field in fields(parameters)}
+
+
+def _whole(least: int, most: int = _MAX_INT, *, optional: bool = False) -> Callable[[Any], bool]:
+    return lambda n: (
+        optional if n is None else isinstance(n, Integral) and not isinstance(n, bool) and least <= int(n) <= most
+    )
+
+
+def _is_positive(x: Any) -> bool:
+    return isinstance(x, Real) and 0 < float(x) < math.inf
+
+
+# What each parameter may be, and how to say so.
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "zone_terms": (
+        lambda x: isinstance(x, bool) or (isinstance(x, Sequence) and not isinstance(x, str)),
+        "True, False, or a list of zones",
+    ),
+    "ngrams": (_whole(1, 3), "1, 2 or 3"),
+    "chars": (_whole(0), "a whole number of characters, or 0 for none"),
+    "min_df": (_whole(1), "a whole number of documents, at least 1"),
+    "ngram_min_df": (_whole(1), "a whole number of documents, at least 1"),
+    "max_features": (_whole(1, optional=True), "a whole number, at least 1, or None"),
+    "hash_bits": (_whole(1, _MAX_HASH_BITS, optional=True), f"a whole number from 1 to {_MAX_HASH_BITS}, or None"),
+    "weighting": (lambda x: x in ("tfidf", "bm25"), "'tfidf' or 'bm25'"),
+    "idf": (lambda x: x in ("log", "smooth", "none"), "'log' or 'smooth' or 'none'"),
+    "ngram_weight": (_is_positive, "a positive number"),
+    "char_weight": (_is_positive, "a positive number"),
+    "k1": (lambda x: isinstance(x, Real) and 0 <= float(x) < math.inf, "a number, at least 0"),
+    "b": (lambda x: isinstance(x, Real) and 0 <= float(x) <= 1, "a number from 0 to 1"),
+    "dtype": (lambda x: np.dtype(x) in (np.float32, np.float64), "numpy.float32 or numpy.float64"),
+}
+
+
+def check_settings(features: TfIdf) -> None:
+    """Raise FeatureError for a setting that is out of range, or does not go with another one."""
+    for zone, weight in (features.zones or {}).items():
+        if not _is_positive(weight):
+            raise FeatureError(f"The weight of zone {zone!r} is {weight!r}: give a positive number.")
+    for name, (fits, what) in _CHECKS.items():
+        if not fits(getattr(features, name)):
+            raise FeatureError(f"{name} is {getattr(features, name)!r}: give {what}.")
+    for zone in () if isinstance(features.zone_terms, bool) else features.zone_terms:
+        if features.zones is not None and zone not in features.zones:
+            raise FeatureError(f"zone_terms names zone {zone!r}, which zones leaves out: name it in both.")
+    if features.weighting == "bm25" and features.sublinear_tf:
+        raise FeatureError("sublinear_tf is True, and bm25 has its own way of counting: leave one of them out.")
+    if features.hash_bits is not None and features.max_features is not None:
+        raise FeatureError("hash_bits keeps no terms for max_features to choose from: leave one of them out.")

@@ -1,0 +1,411 @@
+"""Cross-validation on training documents: scores by rankers not trained on them, and how well recipes rank by these."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
+from textcat.evaluation.metrics import average_precisions
+from textcat.evaluation.thresholds import Calibration
+from textcat.features._rows import release_memory
+from textcat.features.tokens import Tokens
+from textcat.margin.learners import MarginClassifier
+from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
+from textcat.margin.solve import nothing, solve
+from textcat.progress import Advance, Stages
+from textcat.recipe import Recipe
+from textcat.training.examples import CountedCorpus, Examples, examples_without
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+#: So many documents are held out as a sample at most, and one of so many.
+MOST_HELD_OUT, ONE_OF = 5_000, 10
+
+# The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
+# topics of at least _MIN_COMMON positives are trained with as few as the smallest _N_RARE topics have, and tested on
+# all held-out ones.
+RARE, EXPECTED, POOLED = "RARE", "EXPECTED", "POOLED"
+MAP, SPARSITY_MEASURE = "macro_average_precision", "average_sparsity"
+_MIN_COMMON = 15
+_N_RARE = 30
+
+_BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
+
+
+def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
+    """Return each document's fold, so that the positives of rare topics are spread over as many as they can be.
+
+    The sizes of folds differ by one at most.
+    """
+    n_documents = labels.shape[0]
+    if n_folds > n_documents:
+        raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
+    sizes = np.asarray(labels.sum(axis=0)).ravel()
+    # A document counts by its rarest topic; those without a topic come last. Ties keep their random order.
+    rarest = np.full(n_documents, np.inf)
+    entries = labels.tocoo()
+    np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
+    shuffled = np.random.default_rng(seed).permutation(n_documents)
+    dealt = shuffled[np.argsort(rarest[shuffled], kind="stable")]
+    fold = np.empty(n_documents, int)
+    fold[dealt] = np.arange(n_documents) % n_folds
+    return fold
+
+
+def out_of_fold_scores(
+    examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
+) -> np.ndarray:
+    """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
+
+    All folds are problems over the same rows, in one call of the solver. Vocabulary and document frequencies are those
+    of all documents, which moves scores too little to matter for a threshold. Rows after those of documents are trained
+    on in every fold, and not scored. The scores are in units of the solutions. The learner is not fitted.
+    """
+    n_documents, n_topics = len(fold_of), examples.labels.shape[1]
+    labels = examples.labels[:n_documents]
+    parts = [HeldOutFold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
+    problems = [problem for part in parts for problem in part.problems(learner, examples)]
+    n_jobs, seed = learner.n_jobs, learner.random_state
+    solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep=nothing, progress=progress))
+    scores = np.empty((n_documents, n_topics), examples.rows.dtype)
+    for part in parts:
+        scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
+    return scores
+
+
+class HoldOut(NamedTuple):
+    """Documents to train on, and others that are held out: their positions, ascending."""
+
+    trained: np.ndarray
+    held_out: np.ndarray
+
+
+def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
+    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
+    n = len(corpus.train)
+    n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
+    if not n_held_out:
+        raise TextcatError(
+            f"Corpus {corpus.name} has {n} training documents, too few to hold one of {ONE_OF} out, by which a recipe "
+            "with a shortlist is measured: give it more of them, or take a recipe without a shortlist."
+        )
+    drawn = np.random.default_rng(seed).permutation(n)
+    stop = None if most is None else n_held_out + most
+    return HoldOut(np.sort(drawn[n_held_out:stop]), np.sort(drawn[:n_held_out]))
+
+
+@contextmanager
+def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | None]:
+    """Yield a folder for rows that are soon not needed any more, beside another; None if rows are kept in memory."""
+    if rows_dir is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(dir=Path(rows_dir).parent) as folder:
+        yield Path(folder, "rows")
+
+
+def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
+    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    return np.array([solution.unit for solution in solutions], dtype)
+
+
+def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
+    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
+    is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
+    return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
+
+
+def cross_validated(
+    tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
+) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
+    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
+
+    None if the recipe is not known or has a shortlist, or there is but one document.
+    """
+    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
+    if recipe is None or recipe.shortlist or len(corpus.train) < 2:
+        return None
+    with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:
+        counted = CountedCorpus(corpus, recipe)
+        scores = cross_validated_scores(counted, recipe, n_folds, n_jobs=n_jobs, advance=advance)
+        labels = labels_out_of_fold(counted.labels, recipe)
+        return scores, Calibration.fit_scores(scores, labels), labels
+
+
+def cross_validated_scores(
+    counts: CountedCorpus,
+    recipe: Recipe,
+    n_folds: int,
+    *,
+    n_jobs: int | None,
+    rows_dir: str | os.PathLike[str] | None = None,
+    advance: Advance = lambda n: None,
+) -> np.ndarray:
+    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
+
+    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
+    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
+    """
+    labels = counts.labels
+    fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
+    scores = np.zeros(labels.shape, np.float32)
+    for number in range(fold_of.max() + 1):
+        trained, held_out = np.flatnonzero(fold_of != number), np.flatnonzero(fold_of == number)
+        if not len(trained):
+            continue
+        features = counts.fit(recipe.make_features(), trained)
+        with folder_beside(rows_dir) as folder:
+            rows, positives, left_out = counts.examples(features, trained, rows_dir=folder)
+            if not rows.shape[1]:
+                continue
+            new = counts.rows_of_counts(features, held_out)
+            del features  # one fold's at a time in memory, as are rows
+            learner = recipe.make_learner(n_jobs=n_jobs)
+            problems = learner.topic_problems(rows, positives, left_out)
+            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
+            sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
+            scores[held_out] = sums / score_units(solutions, sums.dtype)
+            del rows, new, solutions, sums
+            release_memory()
+    return scores
+
+
+# --- recipes, measured by cross-validation ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The quality of a recipe: measures by name, each a figure per band.
+
+    By cross-validation that is "macro_average_precision": averages over topics, then over folds. A topic counts in the
+    folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
+    as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
+    "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
+    documents that were held out it is "ndcg@10" and others of `evaluate_at_k`. "average_sparsity", the number of
+    support documents, is always among them.
+    """
+
+    recipe: Recipe
+    measures: dict[str, dict[str, float]]
+    measured_on: str = ""  # if not by cross-validation: which documents were held out
+
+    @property
+    def judged_by(self) -> tuple[str, str]:
+        """The measure that is to be large, and its band."""
+        return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
+
+    @property
+    def goal(self) -> float:
+        """The figure that is to be large."""
+        measure, band = self.judged_by
+        return self.measures[measure][band]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the trial as JSON has it."""
+        on = {"measured_on": self.measured_on} if self.measured_on else {}
+        return {"recipe": asdict(self.recipe), **self.measures, **on}
+
+    @classmethod
+    def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
+        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
+        measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
+        return cls(recipe, measures, figures.get("measured_on", ""))
+
+
+def cross_validate(
+    corpus: Corpus,
+    recipes: Iterable[Recipe],
+    *,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    advance: Advance = lambda count: None,
+) -> Iterator[Trial]:
+    """Measure recipes by k-fold cross-validation on the training documents of a corpus.
+
+    Vocabulary and document frequencies are those of the documents trained on: with those of all, a term that one of
+    them shares with a held-out document would not be as rare as it is when new documents come. Within a fold, every
+    (topic, setting) is a problem over the same rows, with the held-out ones left out. Recipes that follow each other
+    and have the same features share their rows. The splits into folds are drawn by the seed and those after it: one
+    split alone says little about topics of a few documents.
+    """
+    labels = corpus.labels(corpus.train)
+    if not np.any(labels.sum(axis=0) > 1):
+        raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
+    parts = list(repeated_splits(labels, n_folds, n_repeats, seed))
+    tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
+    for _, alike in groupby(recipes, key=feature_key):
+        same_features = list(alike)
+        first = same_features[0]
+        key = json.dumps(first.tokens, sort_keys=True)
+        tokens[key] = tokens.get(key) or first.make_tokens()
+        examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
+        for start in range(0, len(same_features), _BATCH):
+            tries = [_Candidate(recipe, labels) for recipe in same_features[start : start + _BATCH]]
+            with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
+                tasks = []
+                for part, of_part in zip(parts, examples, strict=True):
+                    chosen = choose_bands(corpus.topics, part.sizes, DEFAULT_BANDS)
+                    for each, solved in _train(tries, part, of_part, n_jobs):
+                        tasks.append(executor.submit(each.measure, part, solved, chosen))
+                    advance(len(tries))
+            for task in tasks:
+                task.result()
+            yield from (each.trial() for each in tries)
+
+
+def feature_key(recipe: Recipe) -> str:
+    """Return a text that is the same for recipes with the same rows."""
+    return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
+
+
+def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:
+    """Yield the folds of several splits, with simulated rare topics."""
+    for split_seed in range(seed, seed + n_repeats):
+        fold_of, random = assign_folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
+        for number in range(n_folds):
+            yield HeldOutFold(labels, np.flatnonzero(fold_of == number), random)
+
+
+def _train(
+    tries: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
+) -> Iterator[tuple[_Candidate, list[Solution]]]:
+    """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
+    same_seed: dict[int | None, list[_Candidate]] = {}
+    for each in tries:
+        same_seed.setdefault(each.learner.random_state, []).append(each)
+    for seed, together in same_seed.items():
+        problems = [list(fold.problems(each.learner, examples)) for each in together]
+        solved = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep=nothing))
+        yield from ((each, list(islice(solved, len(own)))) for each, own in zip(together, problems, strict=True))
+
+
+class _Candidate:
+    """A recipe that is measured fold by fold."""
+
+    def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
+        self.learner = recipe.make_learner()
+        self._recipe, self._labels, self._scores = recipe, labels, np.zeros(labels.shape, np.float32)
+        self._quality: list[dict[str, float]] = []
+        self._sparsity: list[dict[str, float]] = []
+        self._n_scored, self._pooled = 0, list[float]()
+
+    def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
+        """Measure the recipe on a fold's own documents."""
+        self._quality.append(fold.quality(solutions, chosen))
+        support = np.array([len(solution.support) for solution in solutions])
+        self._sparsity.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
+        self._scores[fold.held_out] = fold.scores(solutions)
+        self._n_scored += len(fold.held_out)
+        if self._n_scored % len(self._scores) == 0:  # a split is complete
+            precisions = average_precisions(self._labels, self._scores)
+            precisions[fold.sizes < 2] = np.nan  # never in training and held out at once
+            self._pooled.append(float(np.nanmean(precisions)))
+
+    def trial(self) -> Trial:
+        """Return the averages over the folds."""
+        quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
+        return Trial(self._recipe, {MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
+
+
+class _RareTopic(NamedTuple):
+    """A common topic that is made rare: most of its positives are left out, beside the held-out documents."""
+
+    topic: int
+    positives: np.ndarray
+    left_out: np.ndarray
+
+
+class HeldOutFold:
+    """Held-out documents: from settings to problems without them, from the solutions to figures on them.
+
+    The labels are those of all documents, held out are positions. Without a random generator, which draws the positives
+    that simulated rare topics keep, no topic is simulated.
+    """
+
+    def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
+        self.held_out = held_out.astype(np.int32)
+        self.labels = labels.tocsr()
+        self.positives = rows_by_column(labels)
+        self.sizes = np.array([len(rows) for rows in self.positives])
+        self._held_out_labels = self.labels[held_out]
+        self.trained = self.sizes - np.asarray(self._held_out_labels.sum(axis=0)).ravel()  # positives, per topic
+        self.rare_topics = [] if random is None else list(self._simulate(random))
+        self._rare_labels = self._held_out_labels[:, [rare.topic for rare in self.rare_topics]]
+
+    def _simulate(self, random: np.random.Generator) -> Iterable[_RareTopic]:
+        rare = np.sort(self.sizes)[:_N_RARE]
+        for topic in np.flatnonzero(self.sizes >= _MIN_COMMON).tolist():
+            trained = random.permutation(np.setdiff1d(self.positives[topic], self.held_out))
+            n_kept = int(random.choice(rare))
+            if n_kept < len(trained) < self.sizes[topic]:
+                left_out = np.union1d(self.held_out, trained[n_kept:]).astype(np.int32)
+                yield _RareTopic(topic, np.sort(trained[:n_kept]), left_out)
+
+    def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
+        """Yield a learner's problem for each topic, then for each simulated one.
+
+        Rows after those of documents are never held out, and are examples of simulated topics, too.
+        """
+        n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
+        never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)
+        labelled = zip(rows_by_column(examples.labels), never, strict=True)
+        further = [np.setdiff1d(rows[rows >= n_documents], out) for rows, out in labelled]
+        topics = [(k, rows, self.held_out, self.trained[k]) for k, rows in enumerate(self.positives)]
+        topics += [(rare.topic, rare.positives, rare.left_out, len(rare.positives)) for rare in self.rare_topics]
+        parts = [
+            (np.append(positives, further[k]), np.append(left_out, never[k]), int(n_trained) + len(further[k]))
+            for k, positives, left_out, n_trained in topics
+        ]
+        prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
+        set_to = learner.rules_for(prevalence), learner._settings(examples.rows, prevalence)
+        for (positives, left_out, _), rule, settings in zip(parts, *set_to, strict=True):
+            yield Problem(positives, rule, left_out, **settings)
+
+    def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
+        """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
+        n = len(self.held_out)  # after them, what else was left out
+        return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
+
+    def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
+        """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic."""
+        precisions = average_precisions(self._held_out_labels, self.scores(solutions))
+        precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
+        figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}
+        scores = np.zeros(self._rare_labels.shape, np.float32)
+        for k, (rare, solution) in enumerate(zip(self.rare_topics, solutions[len(self.positives) :], strict=True)):
+            scores[:, k] = solution.held_out[np.searchsorted(rare.left_out, self.held_out)]
+        figures[RARE] = nanmean(average_precisions(self._rare_labels, scores))
+        figures[EXPECTED] = figures["ALL"]
+        n = len(precisions)
+        if n > _N_RARE and np.isfinite(figures[RARE]):
+            common = nanmean(precisions[np.argsort(-self.sizes, kind="stable")[:-_N_RARE]])
+            figures[EXPECTED] = ((n - _N_RARE) * common + _N_RARE * figures[RARE]) / n
+        return figures
+
+
+def nanmean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+
+
+def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Average figures over folds, each over those that have it."""
+    known = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
+    return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
