@@ -823,7 +823,7 @@ def test_the_learners_that_are_completed_are_those_that_there_are():
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
-    monkeypatch.setattr("textcat.cli._tables.topics", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("textcat.cli.tag.show_topics", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topics", model)
 

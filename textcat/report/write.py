@@ -195,9 +195,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _label_issues(
-    parts: Sequence[_Scored], tagger: Tagger
-) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
+def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
