@@ -28,7 +28,7 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import evaluate
 from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import compare_evaluations
-from textcat.margin.problems import NO_ROWS, Problem, Solution
+from textcat.margin.problems import NO_ROWS, Problem, Solution, StopReason
 from textcat.recipe import Recipe, read_recipe
 from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
 from textcat.training.examples import CountedCorpus, Examples, examples_without
@@ -110,7 +110,7 @@ def figures_on(
 def solution(estimator: Any, rows: Any, problem: Problem) -> Solution:
     """Train on the rows that a problem does not leave out, and score those that it does."""
     scores = rankers_scores(estimator, rows, problem.positives, problem.left_out, rows[problem.left_out])
-    return Solution(None, 0.0, NO_ROWS, np.empty(0), 0, 0, True, "", scores)
+    return Solution(None, 0.0, NO_ROWS, np.empty(0), 0, 0, StopReason.CONVERGED, "", scores)
 
 
 def rankers_scores(estimator: Any, rows: Any, positives: np.ndarray, left_out: np.ndarray, new: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_tokens import LANGUAGES, PIECES
 
-from textcat.features._token_cache import AffixTable, SpanCutter
 from textcat.features.affixes import (
     ABSENT,
     ASCII,
@@ -25,6 +24,7 @@ from textcat.features.affixes import (
     required_characters,
     tokenizer_regexes,
 )
+from textcat.features.language import AffixTable, SpanCutter
 
 
 @cache

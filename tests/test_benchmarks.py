@@ -193,18 +193,19 @@ def test_annif_is_told_where_its_files_are_and_mllm_how_few_titles_it_takes(tmp_
 
 def test_the_cost_model_foretells_what_is_made_by_it(monkeypatch):
     import many_topics
+    import many_topics_costs
 
-    powers = {name: (0.5, 1 + k / 10, k / 20) for k, name in enumerate(many_topics.COUNTED)}
-    rates = {step: dict.fromkeys(names, 1e-7) for step, (_, names) in many_topics.STEPS.items()}
+    powers = {name: (0.5, 1 + k / 10, k / 20) for k, name in enumerate(many_topics_costs.COUNTED)}
+    rates = {step: dict.fromkeys(names, 1e-7) for step, (_, names) in many_topics_costs.STEPS.items()}
 
     def steps(space, size):
-        guesses = many_topics._guessed(powers, *size)
-        seconds = many_topics._predicted(rates, guesses)
+        guesses = many_topics_costs.guessed_counts(powers, *size)
+        seconds = many_topics_costs.predicted_seconds(rates, guesses)
         facts = {"documents": size[0], "topics": size[1], "counts": {name: guesses[name] for name in powers}}
-        named = {function: seconds[step] for step, (function, _) in many_topics.STEPS.items()}
+        named = {function: seconds[step] for step, (function, _) in many_topics_costs.STEPS.items()}
         return {**facts, "seconds": named, "commit": "c", "date": "d", "load": [1, 1]}
 
-    monkeypatch.setattr(many_topics, "_steps", steps)
+    monkeypatch.setattr(many_topics, "steps", steps)
     text = many_topics.cost_model(SimpleNamespace(documents=None))
     assert "300,000 × 25,062, 603,485 × 5,000, 603,485 × 25,062 (documents" in text
     assert {line.split("|")[-2].strip() for line in text.splitlines() if line.count("|") == 9} >= {"+0%", "its error"}
@@ -249,12 +250,12 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
         first = [line.split("\t")[0] for line in islice(file, 660)]
     assert [each.zones["title"] for each in (*corpus.train, *corpus.test)] == first
     # What the page has is what the model's own evaluation has.
-    evaluation = many_topics._evaluated(many_topics.Space(keep, 600, 1), "textcat")
+    evaluation = many_topics.evaluated(many_topics.Space(keep, 600, 1), "textcat")
     own = textcat.load(kept / "textcat").evaluation
     for row, row_of_model in zip(evaluation.rows, own.rows, strict=True):
         assert row.measures == pytest.approx(row_of_model.measures)
-    steps = many_topics._steps(many_topics.Space(keep, 600, 1), (200, 20))  # those of one size: the model has a test
-    assert steps["seconds"].keys() >= {name for name, _ in many_topics.STEPS.values()}
+    steps = many_topics.steps(many_topics.Space(keep, 600, 1), (200, 20))  # those of one size: the model has a test
+    assert steps["seconds"].keys() >= {name for name, _ in many_topics.many_topics_costs.STEPS.values()}
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
     many_topics.main(words)

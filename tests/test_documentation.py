@@ -295,7 +295,7 @@ def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= 8000
 
 
-def test_the_drawing_of_the_house_names_the_folders_that_there_are():
+def test_the_layout_in_the_readme_names_the_folders_that_there_are():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     drawn = set(re.findall(r"^│? *[├└]── (\w+)/", text.partition("textcat/")[2], re.MULTILINE))
     assert drawn == {path.parent.name for path in (ROOT / "textcat").glob("*/__init__.py")}

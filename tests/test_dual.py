@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_dual import Coefficients
 
-from textcat.margin._dual import Expansion
-from textcat.margin.kernels import BLOCK_ROWS, KernelError, KernelRows, one_blas_thread, solve_dual_block
+from textcat.margin.kernels import BLOCK_ROWS, Expansion, KernelError, KernelRows, one_blas_thread, solve_dual_block
 from textcat.margin.problems import Problem, SolveControl
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, RULES, LMargitron, TMargitron
 from textcat.margin.solve import solve

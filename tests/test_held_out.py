@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import textcat
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
+from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.training import thresholds
 from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import Examples

@@ -276,7 +276,7 @@ def test_no_rows_have_no_blocks():
 
 @DTYPES
 def test_scores_are_sums_over_the_support_rows(dtype, monkeypatch):
-    monkeypatch.setattr("textcat.margin.kernels._SCORED_AT_ONCE", 100)  # several portions
+    monkeypatch.setattr("textcat.margin.kernels.SCORED_AT_ONCE", 100)  # several portions
     X, new = some_rows(20, dtype=dtype), some_rows(33, dtype=dtype, seed=1)
     alpha = np.random.default_rng(2).normal(size=(3, 20)).astype(dtype)
     bias = np.array([0.5, 0, -1], dtype)

@@ -8,10 +8,18 @@ from textcat.margin.rules import PAM, PDM, LMargitron, TMargitron
 from textcat.papers import datasets, margitron
 from textcat.papers.datasets import Dataset, MissingData
 from textcat.papers.experiments import PUBLISHED, Figure, Settings
-from textcat.papers.margitron import CASES, TableRow, l_estimate, second_stage_b, t_estimate, train_run, upper_bound
+from textcat.papers.margitron import (
+    SETTINGS,
+    MargitronSetting,
+    l_estimate,
+    second_stage_b,
+    t_estimate,
+    train_run,
+    upper_bound,
+)
 
 PRINTED = PUBLISHED["margitron"]
-ADULT, WEB = CASES[:2]
+ADULT, WEB = SETTINGS[:2]
 ADULT_R2, WEB_R2 = 15.0, 115.01
 TABLE_3 = [150.0, 0.5, 0.9, 150.0, 0.5, 0.8333]
 TABLE_4 = [150.0, 160.0, 500, 155.0, 0.8, 156.0]
@@ -27,7 +35,7 @@ def clouds():
 
 @pytest.fixture
 def case():
-    return TableRow("clouds", "clouds", 1, 0.5, 5, 0.2, 0.1, 0.2, 0.1)
+    return MargitronSetting("clouds", "clouds", 1, 0.5, 5, 0.2, 0.1, 0.2, 0.1)
 
 
 @pytest.fixture
@@ -119,7 +127,7 @@ def test_table_3_sets_margin_and_estimate_beside_the_printed_ones(loaded, case):
 def test_table_1_prints_a_published_geometric_margin_only_without_a_bias(loaded, case):
     with_bias = margitron.comparison_row(case, TABLE_3, slow_baselines=False)
     assert with_bias.figures["t-margitron 10³γ'"].published is None
-    without = TableRow("clouds", "clouds", 1, 0, 5, 0.2, 0.1, 0.2, 0.1)
+    without = MargitronSetting("clouds", "clouds", 1, 0, 5, 0.2, 0.1, 0.2, 0.1)
     figure = margitron.comparison_row(without, TABLE_3, slow_baselines=False).figures["t-margitron 10³γ'"]
     directional = margitron.fraction_rows(without, TABLE_3)[0].figures["10³γ'_d"]
     assert figure.published == directional.published

@@ -10,7 +10,7 @@ from textcat.margin.solve import solve
 from textcat.papers import datasets, micra
 from textcat.papers.datasets import Dataset, MissingData
 from textcat.papers.experiments import PUBLISHED, Figure, Settings
-from textcat.papers.micra import PrintedRun, RedMicraRow, Setting
+from textcat.papers.micra import PrintedRun, RedMicraSetting, Setting
 
 PRINTED = PUBLISHED["micra"]
 SHORT = 800_000  # updates, about half a second
@@ -32,7 +32,9 @@ def clouds():
 
 @pytest.fixture
 def case():
-    return RedMicraRow("clouds", "clouds", delta=1, rho=0.5, eta=5, mini_epochs=5, beta=0.05, svm=200.0, margin=190.0)
+    return RedMicraSetting(
+        "clouds", "clouds", delta=1, rho=0.5, eta=5, mini_epochs=5, beta=0.05, svm=200.0, margin=190.0
+    )
 
 
 # --- tables 1 to 4 ---------------------------------------------------------------------------------------------------
@@ -130,10 +132,10 @@ def test_libsvm_runs_on_many_rows_only_where_it_is_asked_for(clouds, case, monke
 
 
 def test_cases_are_the_papers_rows_on_data_sets_that_exist():
-    found = {table: micra.cases(table) for table in (5, 6, 7, 8)}
+    found = {table: micra.red_micra_settings(table) for table in (5, 6, 7, 8)}
     assert [len(rows) for rows in found.values()] == [7, 6, 5, 1]
     assert {case.data for rows in found.values() for case in rows} <= set(datasets.DATASET_SOURCES)
-    assert found[6][-1] == RedMicraRow("32561 rows", "adult", 1, 0, 105, 600, 0.492e-2, 0.8526, 0.8441)
+    assert found[6][-1] == RedMicraSetting("32561 rows", "adult", 1, 0, 105, 600, 0.492e-2, 0.8526, 0.8441)
     assert found[8][0].beta == pytest.approx(336e-5)
 
 
@@ -152,7 +154,7 @@ def test_the_large_set_is_run_without_a_machine(clouds, case):
     assert row.seconds > 0
 
 
-SMALL = [*micra.cases(5)[1:6], micra.cases(6)[0], micra.cases(7)[0]]
+SMALL = [*micra.red_micra_settings(5)[1:6], micra.red_micra_settings(6)[0], micra.red_micra_settings(7)[0]]
 
 
 @pytest.mark.parametrize("case", SMALL, ids=[case.data for case in SMALL])

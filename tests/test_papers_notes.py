@@ -89,8 +89,10 @@ def test_a_draw_has_as_many_documents_with_the_topic_as_without_each_once(made_u
 def test_mistakes_while_learning_are_those_of_one_document_after_another(draws):
     for draw in draws:
         n_seen = [1, 2, 10, 55, 100]
-        assert [solution.n_updates for solution in draw.partly(n_seen, 1)] == [perceptron(draw, n)[2] for n in n_seen]
-        for n_epochs, solution in zip((1, 2, 5), draw.repeatedly((1, 2, 5), 1), strict=True):
+        assert [solution.n_updates for solution in draw.solutions_after(n_seen, 1)] == [
+            perceptron(draw, n)[2] for n in n_seen
+        ]
+        for n_epochs, solution in zip((1, 2, 5), draw.solutions_of_epochs((1, 2, 5), 1), strict=True):
             w, b, mistakes = perceptron(draw, 100 * n_epochs)
             assert solution.n_updates == mistakes
             np.testing.assert_allclose(np.append(solution.weights, solution.bias), np.append(w, b), atol=1e-9)
@@ -98,7 +100,7 @@ def test_mistakes_while_learning_are_those_of_one_document_after_another(draws):
 
 def test_errors_count_the_documents_on_the_wrong_side(draws):
     draw = draws[0]
-    (((training, test),),) = notes.error_percentages([draw], [draw.repeatedly([1], 1)])
+    (((training, test),),) = notes.error_percentages([draw], [draw.solutions_of_epochs([1], 1)])
     w, b, _ = perceptron(draw, 100)
     assert training == pytest.approx(np.sum((draw.X @ w + b > 0) != (draw.y > 0)))
     assert test == pytest.approx(100 / 80 * np.sum((draw.X_test @ w + b > 0) != (draw.y_test > 0)))

@@ -87,7 +87,7 @@ def test_the_number_of_terms_is_kept(vectors):
 
 
 def test_the_kernel_matrix_is_that_of_one_product(vectors, monkeypatch):
-    monkeypatch.setattr("textcat.papers.paum._GRAM_ROWS", 100)
+    monkeypatch.setattr("textcat.papers.paum.GRAM_ROWS", 100)
     rows = vectors.train.astype(np.float64)
     np.testing.assert_allclose(gram(rows), (rows @ rows.T).toarray(), atol=1e-12)
 
@@ -186,7 +186,7 @@ def test_cross_validation_is_training_without_each_fold_and_testing_on_it(vector
 
 
 def test_pairs_are_ranked_the_best_first_and_the_papers_choice_is_always_shown(vectors, monkeypatch):
-    monkeypatch.setattr(paum, "_N_SHOWN", 1)
+    monkeypatch.setattr(paum, "N_SHOWN", 1)
     table = paum.grid_rows(vectors, SMALL_GRID, 1, least=20)
     assert table[0].label.endswith(f" × 10 folds × {np.sum(vectors.sizes >= 20)} topics")
     assert table[0].seconds > 0

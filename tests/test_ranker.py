@@ -12,8 +12,7 @@ from sklearn.svm import LinearSVC
 
 from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
-from textcat.teaching._ranking import add_up, rows_times, solve
-from textcat.teaching.ranker import Examples, Ranker, Weights
+from textcat.teaching.ranker import Examples, Ranker, Weights, add_up, rows_times, solve
 
 
 def rows_like_text(n, n_columns=300, density=0.06, seed=0):

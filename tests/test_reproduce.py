@@ -71,7 +71,7 @@ def toys(tasks, monkeypatch):
 def reproduce(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(experiments, "results_folder", lambda: tmp_path / "results")
     monkeypatch.setenv("TEXTCAT_DATASETS", str(tmp_path / "none"))
-    monkeypatch.setattr(experiments, "_can_draw", lambda: True)
+    monkeypatch.setattr(experiments, "can_draw", lambda: True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def run(*arguments):
@@ -265,7 +265,7 @@ def test_without_matplotlib_nothing_is_drawn_until_it_is_there(reproduce, monkey
     task = Task("draw", lambda settings: [Row("drawn" if settings.pictures else "not")])
     monkeypatch.setattr(papers, "known_experiments", lambda: {"toy": Experiment("toy", "Toy", (), 1, (task,))})
     for can_draw, label in ((False, "not"), (True, "drawn")):
-        monkeypatch.setattr(experiments, "_can_draw", lambda can_draw=can_draw: can_draw)
+        monkeypatch.setattr(experiments, "can_draw", lambda can_draw=can_draw: can_draw)
         assert label in reproduce("toy").stdout.splitlines()
 
 
@@ -380,7 +380,7 @@ def test_the_digest_of_the_code_changes_with_any_source(tmp_path, monkeypatch):
     for name in ("margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py", "cli/app.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(experiments, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(experiments, "PACKAGE", tmp_path)
     digests = [experiments.code_checksum.__wrapped__()]
     for name in ("cli/app.py", "margin/rules.pyx", "papers/figures.toml", "evaluation/ranking.py"):
         (tmp_path / name).write_text("2")
@@ -408,5 +408,5 @@ def test_libsvm_finds_the_margin_of_two_points():
 def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
     rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
     here = micra.libsvm_margin(rows, labels, 1.0)[0]
-    monkeypatch.setattr(micra, "_LARGE", 2)
+    monkeypatch.setattr(micra, "LARGE", 2)
     assert micra.libsvm_margin(rows, labels, 1.0)[0] == here

@@ -13,11 +13,10 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.features.rows import Rows
-from textcat.margin._primal import subset
 from textcat.margin.learners import PAUM, Micra
+from textcat.margin.primal import subset
 from textcat.model import MODEL, ModelError
-from textcat.model._shortlist import nearest, products_at, rows_by_topic
-from textcat.model.shortlist import NOT_LISTED, Shortlist
+from textcat.model.shortlist import NOT_LISTED, Shortlist, nearest, products_at, rows_by_topic
 from textcat.tagging._job import restrict_topics
 from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist

@@ -18,8 +18,7 @@ from hypothesis.extra.numpy import arrays
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
 
 from textcat.margin import learners
-from textcat.margin._primal import N_LANES, Block
-from textcat.margin.primal import arrange_rows, read_rows
+from textcat.margin.primal import N_LANES, Block, arrange_rows, read_rows
 from textcat.margin.problems import PackedWeights, Problem, Solution
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
 from textcat.margin.solve import nothing, solve
@@ -343,7 +342,7 @@ def test_rows_that_may_be_written_over_are_trained_on_in_place(narrow, dtype, mo
     X, problems = some_rows(n_features=200, dtype=dtype), some_problems()  # many features are lone
     expected = bits(solve(X, problems))
     if not narrow:
-        monkeypatch.setattr("textcat.margin.primal._NARROW", 0)
+        monkeypatch.setattr("textcat.margin.primal.NARROW_COLUMNS", 0)
     csr = read_rows(X.copy())
     arranged = arrange_rows(csr, in_place=True).arrays
     assert np.shares_memory(arranged["data"], csr.data)

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import textcat
-from textcat.margin.problems import PackedWeights, Solution, in_rows, side_by_side
+from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
 from textcat.model import tagger as module
-from textcat.model._product import are_rows, highest, product, sparse_product, top
+from textcat.model.storage import are_rows
+from textcat.model.tagger import highest, product, sparse_product
+from textcat.model.tagger import sparse_top as top
 from textcat.reading.records import Record
 from textcat.tagging import _job
 from textcat.tagging.output import OutputSettings
@@ -123,7 +125,9 @@ def test_threads_may_multiply_at_the_same_time():
 def test_packed_solutions_side_by_side_are_the_rows_of_the_dense_array(problem):
     _, W, _ = problem
     empty = np.empty(0, np.int32)
-    solutions = [Solution(PackedWeights.of(w.copy()), 0.0, empty, empty, 0, 0, True, "", empty) for w in W.T]
+    solutions = [
+        Solution(PackedWeights.of(w.copy()), 0.0, empty, empty, 0, 0, StopReason.CONVERGED, "", empty) for w in W.T
+    ]
     starts, topics, values = in_rows(solutions, len(W))
     assert are_rows(starts, topics, W.shape[1])
     stored = np.repeat(np.arange(len(W)), np.diff(starts)), topics
@@ -293,5 +297,5 @@ def test_weights_are_kept_sparse_by_the_number_of_topics_and_the_share_of_memory
     empty = np.empty(0, np.int32)
     one = [PackedWeights((200,), np.arange(n, dtype=np.int32), np.ones(n, np.float32)) for n in (n_entries // 1000, 0)]
     packed = [one[0]] * 1000 if n_entries else [one[1]] * n_topics
-    solutions = [Solution(weights, 0.0, empty, empty, 0, 0, True, "", empty) for weights in packed]
+    solutions = [Solution(weights, 0.0, empty, empty, 0, 0, StopReason.CONVERGED, "", empty) for weights in packed]
     assert train.are_sparse(solutions, 200) == kept

@@ -11,8 +11,7 @@ from scipy import stats
 
 from textcat.errors import TextcatError
 from textcat.teaching import stopping
-from textcat.teaching._ranking import hypergeometric_tail
-from textcat.teaching.stopping import RULES, History, estimate, may_stop
+from textcat.teaching.stopping import RULES, History, estimate, hypergeometric_tail, may_stop
 
 BOUNDS = sorted(stopping.SURE)
 

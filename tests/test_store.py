@@ -254,7 +254,7 @@ def test_columns_that_do_not_ascend_are_noticed_even_if_nothing_was_verified(fol
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("settings_", [{}, {"random_state": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
 def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, settings_, monkeypatch):
-    monkeypatch.setattr("textcat.margin.primal._LARGE", 100)  # so small: everything goes to files
+    monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 100)  # so small: everything goes to files
     X, Y = some_rows(dtype=dtype), some_labels()
     rows = write_rows(tmp_path / "rows", pieces(X, 1, 200))
     in_memory = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(X, Y)
@@ -380,7 +380,7 @@ def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
 @pytest.mark.parametrize("n", [0, 1, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n, dtype):
-    monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
+    monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 0)
     X, labels = some_rows(dtype=dtype)[:n], some_labels()[:n].tocsc()
     rows = write_rows(tmp_path / "rows", [X])
     out = np.arange(0, n, 3, dtype=np.int32)
@@ -404,7 +404,7 @@ def test_numpy_maps_files_with_an_object_that_takes_advice(tmp_path):
 @pytest.mark.parametrize("release", ["6.18.44-fc", "5.17.1", "23.6.0", "unknown"])
 def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypatch, X, release):
     monkeypatch.setattr("platform.release", lambda: release)
-    monkeypatch.setattr("textcat.margin.primal._LARGE", 0)
+    monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 0)
     rows = write_rows(tmp_path / "rows", [X])
     again = remap_rows(rows.data)
     assert again is not rows.data

@@ -15,8 +15,8 @@ from scipy import sparse
 import textcat
 from textcat.errors import TextcatError
 from textcat.model import tagger as module
-from textcat.model._product import product
 from textcat.model.measure import relevant_topics, score_row_blocks
+from textcat.model.tagger import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 

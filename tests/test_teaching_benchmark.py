@@ -70,7 +70,7 @@ def test_the_pages_times_are_told_for_each_size(teaching, tmp_path, monkeypatch)
     assert (has.tolist(), first) == ([False, False, True, True], "c")
     seconds = {"answer": [0.001, 0.003], "evidence": [0.002], "progress": [0.004]}
     found = {"first": 1.0, "reading": 1e6, "teaching": 2e6, "again": 0.5, "kept": True, "seconds": seconds}
-    monkeypatch.setattr(page, "_of_size", lambda *_: found)
+    monkeypatch.setattr(page, "rows_of_size", lambda *_: found)
     told = page.measured([50_000])
     assert "| 50,000 | 1.0 | 2 / 3 | 2 / 2 | 4 / 4 | 0.5 | yes | 1 | 2 |" in told
     monkeypatch.setattr(page, "measured", lambda: "## The page\n")

@@ -328,7 +328,7 @@ def test_hostile_topics_texts_ids_and_people_run_nothing(visit, session):
     assert HOSTILE in page.locator("#judge-heading").text_content()
     page.click("#to-topics")
     page.click("#queues a")
-    _says(page, "#why", "Of the list")
+    _says(page, "#why", "From the list")
     for _ in range(2):
         page.wait_for_selector("#words .speaking")
         before = len(session.judgements(HOSTILE))

@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.metrics import f1_score
 
-from textcat.evaluation._sigmoid import expit, fit_curve
-from textcat.evaluation.thresholds import Calibration, expected_f1_cut, p_cut, s_cut
+from textcat.evaluation.thresholds import Calibration, expected_f1_cut, expit, fit_curve, p_cut, s_cut
 
 TIED = st.sampled_from([-1.5, 0.0, 0.1, 2.0])
 WIDE = st.floats(allow_nan=False, allow_infinity=False, width=32)

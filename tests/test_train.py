@@ -1,5 +1,6 @@
 """Training keeps the scale of scores that thresholds were chosen on; evaluation by cross-validation."""
 
+import json
 import warnings
 from dataclasses import replace
 
@@ -256,3 +257,32 @@ def test_a_band_that_cannot_be_understood_is_refused_before_training(corpus):
     with pytest.raises(TextcatError, match="No band 'FIRST3'"):
         train_and_evaluate(corpus, PLAIN, bands=["FIRST3"], stages=stages)
     assert stages.seconds == {}
+
+
+@pytest.mark.parametrize(
+    "sections",
+    [
+        {"features": {"dtype": "x"}},
+        {"features": {"zones": {"title": 1e-300, "body": 1e-300}}},
+        {"features": {"k1": 1e300, "weighting": "bm25"}},
+        {"learner": {"eta": 1e300}},
+    ],
+    ids=json.dumps,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_a_recipe_that_cannot_be_followed_is_told_by_its_name(corpus, sections):
+    with pytest.raises(TextcatError, match=r"Recipe mine|dtype is 'x'"):
+        textcat.train(corpus, textcat.Recipe("mine", **sections))
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError])
+@pytest.mark.parametrize(
+    "step", ["margin.learners.PAUM.fit", "training.train.held_out_scores", "training.train._weights"]
+)
+def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(corpus, step, error, monkeypatch):
+    def fail(*_, **__):
+        raise error("a bug")
+
+    monkeypatch.setattr(f"textcat.{step}", fail)
+    with pytest.raises(error, match=r"^a bug$"):
+        textcat.train(corpus, textcat.read_recipe("paum"))

@@ -8,13 +8,16 @@ import re
 import secrets
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MANIFEST = "manifest.json"
 UNFINISHED = ".part"  # ends the name of a file that is still being written
@@ -207,6 +210,27 @@ class FolderFormat:
             raise self.damaged_manifest(folder)
         return manifest
 
+    def check_files(
+        self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()
+    ) -> None:
+        """Raise the error for a file that is missing or not as it was written; those `unread` need only be there.
+
+        Files are as `open` yields them, and their sums the sha256 by name; each is read to its end, and goes back to
+        its beginning.
+        """
+        for name, expected in sums.items():
+            if name not in files:
+                raise self.damaged(folder, f"{name} is missing")
+            if name in unread:
+                continue
+            if sha256_of_file(files[name]) != expected:
+                raise self.damaged(folder, f"{name} is not as it was written")
+            files[name].seek(0)
+
+    def damaged(self, folder: str | os.PathLike[str], what: str) -> TextcatError:
+        """Return the error for a damaged folder; `what` is damaged, as a clause."""
+        return self.error(f"The {self.name} {folder} is damaged, {what}: {self.remedy}.")
+
     def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
         """Return the error for a manifest that is not as it was written."""
         return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
@@ -243,6 +267,26 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
     while data := file.read(1 << 20):
         digest.update(data)
     return digest.hexdigest()
+
+
+def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.memmap":
+    """Map the array of an open file into memory; its path may name another file by now. ValueError if it is damaged."""
+    import numpy as np
+    from numpy.lib import format as npy
+
+    try:
+        if npy.read_magic(file) != (1, 0):
+            raise ValueError("an unknown version of the format")
+        shape, fortran_order, dtype = npy.read_array_header_1_0(file)
+        if dtype not in types:
+            raise ValueError(f"numbers of type {dtype}")
+        array = np.memmap(file, dtype, "r", file.tell(), shape, "F" if fortran_order else "C")
+    except OSError:
+        raise
+    except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
+        raise ValueError(f"{path.name}: {error}") from None
+    array.filename = str(path)  # joblib asks for it
+    return array
 
 
 def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:

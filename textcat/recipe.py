@@ -45,7 +45,7 @@ class _RecipeField(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Topics:
+class TopicSettings:
     """What a recipe's section on topics says.
 
     Parameters
@@ -68,7 +68,7 @@ class _Topics:
 
 
 @dataclass(frozen=True)
-class _Tags:
+class TagSettings:
     """What a recipe's section on tags says: how scores become decisions.
 
     Parameters
@@ -301,17 +301,14 @@ class Recipe:
             from textcat.features.tfidf import TfIdf
 
             return TfIdf
-        return {"topics": _Topics, "ranker": RankerSettings, "tags": _Tags}[section]
+        return {"topics": TopicSettings, "ranker": RankerSettings, "tags": TagSettings}[section]
 
     def make_features(self) -> "TfIdf":
         """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
         from textcat.features.settings import check_settings
 
         features = self._make("features", tokens=self.make_tokens())
-        try:
-            check_settings(features)  # as `fit` does, but before the documents are read
-        except TypeError as error:  # numpy's, of a dtype that there is not
-            raise TextcatError(f"Recipe {self.name}: dtype in [features] cannot be used: {error}.") from error
+        check_settings(features)  # as `fit` does, but before the documents are read
         return features
 
     def feature_settings(self) -> dict[str, Any]:
@@ -346,9 +343,9 @@ class Recipe:
         """How many topics a document is ranked for; 0: all."""
         return int(self._make("topics").shortlist)
 
-    def make_tags(self) -> _Tags:
+    def make_tags(self) -> TagSettings:
         """Return how scores become decisions."""
-        tags: _Tags = self._make("tags")
+        tags: TagSettings = self._make("tags")
         if self.shortlist and tags.strategy not in _OF_PROBABILITIES:
             raise TextcatError(
                 f"Recipe {self.name}: with a shortlist, the strategy in [tags] cannot be {tags.strategy!r}, which "
@@ -360,10 +357,9 @@ class Recipe:
         """Return the learner, with further keywords of it, such as `n_jobs`."""
         learner = self._make("learner", **more)
         try:
-            learner._validate_params()  # as `fit` does, but before the documents are read
+            learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
         except ValueError as error:
-            message = str(error).replace("'random_state'", "'seed'")
-            raise TextcatError(f"Recipe {self.name}: {message}") from error
+            raise TextcatError(f"Recipe {self.name}: {error}") from error
         return learner
 
     def make_ranker(self) -> RankerSettings:

@@ -38,7 +38,7 @@ PARTS: dict[str, Callable[[Corpus, int], str]] = {
     "e": other_corpora.measured,
     "f": held_out.measured,
 }
-NAMES = "a = training, b = the whole way, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
+NAMES = "a = training, b = archive to model, c = tagging, d = from texts to rows, e = other corpora, f = thresholds"
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
@@ -104,9 +104,10 @@ Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()
 - Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
   {len(corpus.topics)} topics.
 {described()}
-- Rounds: {runs}. In each round everything in a table runs once, in turn; a round before them warms up and is not
-  counted. What has "one run" takes long, and ran in the first counted round alone. Seconds are medians (in brackets:
-  least and most). A ratio is the median of the rounds' ratios, so both its sides saw the machine in the same state.
+- Rounds: {runs}. In each round everything in a table runs once, one after the other; a first round warms up and is not
+  counted. Slow candidates, marked "one run", ran only in the first counted round. Seconds are medians (in brackets:
+  minimum and maximum). A ratio is the median of the rounds' ratios, so that both of its sides ran on the machine in the
+  same state.
 """
 
 

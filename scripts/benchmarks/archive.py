@@ -72,13 +72,13 @@ def _head(space: Workspace, arguments: list[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "archive", *arguments])}` on {date.today()}.
 
 - Archive: {space.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON object a line,
-  {size:,.0f} MB. Their words are invented, with the frequencies of English and new ones without an end.
+  {size:,.0f} MB. Their words are invented; they have the frequencies of English words, and new words keep occurring.
 - Models: trained on {TRAINED_ON:,} other articles of 90 topics.
 {described()}
-- Rounds: {space.runs}. In each round everything in a table runs once, in turn, as a whole process, from its start to
-  its end: the import of libraries and the loading of models count. Seconds are medians; a ratio is the median of the
-  rounds' ratios. Memory is the peak of all processes of a run together: "added up" counts what they share once for
-  each, "shared once" does not.
+- Rounds: {space.runs}. In each round every command of a table runs once, one after the other. Seconds are those of
+  the whole process, including the import of libraries and the loading of models; they are medians, and a ratio is the
+  median of the rounds' ratios. Memory is the peak of all processes of a run together: "added up" counts shared
+  memory once for each process, "shared once" counts it once.
 """
 
 
@@ -113,8 +113,8 @@ def speed(space: Workspace) -> str:
     ]
     return f"""## JSON Lines to JSON Lines
 
-`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads, tags and writes shards. Beside it, scripts that one would
-write: {peers.DESCRIPTION}
+`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads, tags and writes shards. It is compared with scripts that
+one would write oneself:{peers.DESCRIPTION}
 
 {markdown_table([{name: _short(value) for name, value in row.items()} for row in rows])}"""
 
@@ -175,10 +175,10 @@ def overhead(space: Workspace) -> str:
     first, second = runs.values()
     ratio = _ratio(first, 1, second, 1)
     same = digest(sorted(shards.glob("part-*"))) == digest([stream])
-    return f"""## What shards and journal cost
+    return f"""## The cost of shards and journal
 
 {markdown_table(rows)}
-Shards take {ratio:.3f} times as long as a stream. The bytes are {"the same" if same else "DIFFERENT"}.
+Writing shards takes {ratio:.3f} times as long as writing a stream. The bytes are {"the same" if same else "DIFFERENT"}.
 """
 
 
@@ -205,7 +205,7 @@ def resuming(space: Workspace) -> str:
         )
     return f"""## Resuming after a kill
 
-The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command is given again.
+The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command runs again.
 
 {markdown_table(rows)}
 The median is {median(shares):.1%}.
@@ -254,8 +254,8 @@ def course(space: Workspace) -> str:
     ]
     return f"""## Time per document
 
-One process that has loaded the model, and reads, tags and encodes batch by batch (recipe default): processor time. The
-first articles bring most of the words, and so most of what has to be learnt about blocks of text.
+Processor time of one process that has loaded the model (recipe default), and reads, tags and encodes batch by batch.
+The first articles take longer, as most words are new there and are not yet in the token cache.
 
 {markdown_table(rows)}
 ![Time per document against documents](archive-benchmark.svg)"""

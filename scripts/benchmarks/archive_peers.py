@@ -20,11 +20,14 @@ from workspace import HERE, Workspace
 from textcat.features.tokens import Tokens
 from textcat.model import storage
 
-DESCRIPTION = """with scikit-learn, a pool of two processes that gets 2,000 lines at a time, a
-vectorizer, one product with the weights of all topics, thresholds; once the TfidfVectorizer has textcat's own
-vocabulary, idf and weights, once a HashingVectorizer (2^18 columns) has those of SGDClassifier. With fastText (ova,
-90 topics, p > 0.5), its compiled `multilinePredict` on 2,000 lines at a time. All of them parse and write JSON with
-orjson."""
+DESCRIPTION = """
+
+- With scikit-learn, a pool of two processes that gets 2,000 lines at a time, a vectorizer, one product with the weights
+  of all topics, and thresholds. One script has a TfidfVectorizer with textcat's own vocabulary, idf and weights, the
+  other a HashingVectorizer (2^18 columns) with the weights of SGDClassifier.
+- With fastText (ova, 90 topics, p > 0.5), its compiled `multilinePredict` on 2,000 lines at a time.
+
+All scripts parse and write JSON with orjson."""
 HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))
 
 

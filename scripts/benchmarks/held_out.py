@@ -1,4 +1,4 @@
-"""(f) Thresholds: what scores of documents that were not trained on cost, and what is chosen from them is worth."""
+"""(f) Thresholds: the cost of out-of-fold scores, and the quality of thresholds chosen by them."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ JUDGED, SEED, BINS = 4, 0, 20
 
 def measured(corpus: Corpus, rounds: int) -> str:
     """Write the table of thresholds; rounds are not needed, as times are those of the processor."""
-    conditions = Conditions("the one named")
+    conditions = Conditions("as named")
     with tempfile.TemporaryDirectory() as name:
         corpora = [corpus, *other_corpora.open_others(Path(name), quick=corpus.name == "newswire")]
         rows = [row for each in corpora for recipe in whole_way.recipes_for(each) for row in _rows(each, recipe)]
     return f"""## (f) Thresholds
 
-On training documents alone: one of {JUDGED}, drawn by seed {SEED}, is judged by thresholds and probabilities that are
-chosen from the others, on which the rankers are trained. "As shipped": scores as `textcat train` makes them; "five full
-folds": each topic trained again without each fold; "no folds": scores of the documents that were trained on.
-Calibration error: over {BINS} bins of equal width, |sum of probabilities - positives|, per positive; log loss is per
-positive, too. Time is that of the processor with one job, as a part of training all topics; it includes the choice of
-thresholds and curves.
+This part uses training documents alone: one of {JUDGED}, drawn with seed {SEED}, is held out. Rankers, thresholds and
+probabilities come from the others, by one of three kinds of scores:
+
+- "as shipped": the out-of-fold scores that `textcat train` computes;
+- "five full folds": each topic is trained again without each fold;
+- "no folds": the scores of the documents that the ranker was trained on.
+
+Calibration error is the sum over {BINS} bins of equal width of |sum of probabilities - positives|, per positive; log
+loss is per positive, too. Time is processor time with one job, as a fraction of the time of training all topics; it
+includes the choice of thresholds and curves.
 
 {conditions.table(rows)}"""
 

@@ -20,7 +20,7 @@ def described() -> str:
     """Return the lines of a list on the machine, the software and the commit."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
-  load {_load()} at the start.
+  load {load_average()} at the start.
 - Software: Python {platform.python_version()}, textcat {__version__} of commit {commit()},
   {versions}."""
 
@@ -39,15 +39,16 @@ class Conditions:
     """Of what, and in which state of the machine, a table is measured: made before the first run."""
 
     def __init__(self, recipe: str):
-        self._recipe, self._load = recipe, _load()
+        self._recipe, self._load = recipe, load_average()
 
     def table(self, rows: Sequence[Mapping[str, Any]]) -> str:
         """Write a table, made after the last run, under a line that says it."""
-        said = f"Recipe: {self._recipe}. Commit: {commit()}. Load: {self._load} before, {_load()} after."
+        said = f"Recipe: {self._recipe}. Commit: {commit()}. Load: {self._load} before, {load_average()} after."
         return f"{said}\n\n{markdown_table(rows)}"
 
 
-def _load() -> str:
+def load_average() -> str:
+    """Return the load of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

@@ -25,12 +25,12 @@ from statistics import median
 from typing import Any
 
 import many_topics_annif
+import many_topics_costs
 import numpy as np
 import titles
-from machine import _load, commit, described
+from machine import commit, described, load_average
 from many_topics_omikuji import JOBS, SETTINGS, TAGGED
 from many_topics_textcat import RECIPE, SEED
-from scipy.optimize import nnls
 from workspace import HERE, measured, run
 
 from textcat.corpus.catalogue import open_corpus
@@ -126,8 +126,8 @@ class Space:
         """Return what was measured of something, in an earlier run or else now, and under which conditions."""
         path = self.path(name, ".facts.json")
         if not path.exists():
-            before = _load()
-            facts = {**measure(), "commit": commit(), "date": str(date.today()), "load": [before, _load()]}
+            before = load_average()
+            facts = {**measure(), "commit": commit(), "date": str(date.today()), "load": [before, load_average()]}
             write_atomically(path, json.dumps(facts))
         facts: Facts = json.loads(path.read_text())
         return facts
@@ -175,13 +175,13 @@ def _head(space: Space, arguments: Sequence[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
 
 - Corpus: {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents, {len(corpus.topics):,}
-  topics that have a training document. See [corpora.md](corpora.md), and [many-topics.md](many-topics.md) for how
-  textcat trains so many.
+  topics that have a training document. [corpora.md](corpora.md) describes the corpus, and
+  [many-topics.md](many-topics.md) how textcat trains so many topics.
 {described()}
-- {omikuji}: partitioned label trees, in Rust, as its Python package has it. Its rows are those of scikit-learn's
-  `TfidfVectorizer()`; documents without a known word are left out. Bonsai-like is
-  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}`; all else is as it comes.
-- Each thing is measured in a process of its own, {JOBS} jobs or threads where nothing else is said.
+- {omikuji} trains partitioned label trees, in Rust; it is called by its Python package. Its rows are those of
+  scikit-learn's `TfidfVectorizer()`; documents without a known word are left out. "Bonsai-like" sets
+  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}` and keeps all other defaults.
+- Each measurement runs in a separate process, with {JOBS} jobs or threads unless stated otherwise.
 """
 
 
@@ -207,7 +207,7 @@ def _table(rows: Sequence[Mapping[str, Any]], all_facts: Sequence[Facts]) -> str
 def quality(space: Space) -> str:
     """Train, measure what that takes, and how good the first topics are."""
     facts = {name: _trained(space, name) for name in (*OURS, *space.peers)}
-    evaluations = {name: _evaluated(space, name) for name in facts}
+    evaluations = {name: evaluated(space, name) for name in facts}
     if space.peers:
         facts["rows for Omikuji: TfidfVectorizer, written as text"] = space.rows()
     costs = [_cost_row(name, of_it) for name, of_it in facts.items()]
@@ -220,19 +220,20 @@ def quality(space: Space) -> str:
     ]
     return f"""## Time and memory of training
 
-textcat: `textcat train`, the whole process, from the file of titles to the saved model and its evaluation. Omikuji:
-the process that reads ready rows, trains, and saves the model; making its rows has a line of its own, and its
-vectorizer is not in the size of the model. The peak is that of all processes of a run together.
+For textcat, this is the whole process of `textcat train`, from the file of titles to the saved model and its
+evaluation. For Omikuji, it is a process that reads ready rows, trains, and saves the model; a separate row of the table
+shows the making of its rows, and the size of its model does not include the vectorizer. The peak is that of all
+processes of a run together.
 
 {_table(costs, list(facts.values()))}
 ## Quality
 
-The measures of [evaluation.md](evaluation.md#thousands-of-topics) on the test documents, of all topics and of those
-with so many training documents. In brackets: 95 % intervals, of {RESAMPLES:,} resamples of the documents.
+The measures are those of [evaluation.md](evaluation.md#thousands-of-topics), on the test documents: for all topics, and
+for topics grouped by their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of
+the documents.
 
 {markdown_table(figures)}
-By how much each is better or worse than {next(iter(OURS))} on the same documents, with 95 % intervals of the paired
-difference:
+Differences from {next(iter(OURS))} on the same documents, with 95 % intervals of the paired difference:
 
 {markdown_table(differences)}"""
 
@@ -277,7 +278,7 @@ def _cost_row(name: str, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _evaluated(space: Space, name: str, first: int | None = None) -> Evaluation:
+def evaluated(space: Space, name: str, first: int | None = None) -> Evaluation:
     """Measure a ranking on the first test documents, or all."""
     corpus, test = space.corpus, space.corpus.test[:first]
     labels, known = corpus.labels(corpus.train), set(corpus.topics)
@@ -326,9 +327,9 @@ def tagging(space: Space) -> str:
     rounds = len(facts["rates"][0])
     return f"""## Tagging
 
-The first {TAGGED} topics of titles, with the model loaded, on one core with one thread. Rounds: {rounds}, in each of
-which each ran once, in turn; medians, and in brackets least and most. textcat starts from texts. Omikuji starts from
-ready rows, which its Python takes one by one.
+Each system predicts the first {TAGGED} topics of titles, with the model loaded, on one core with one thread. In each of
+{rounds} rounds each system ran once; figures are medians (in brackets: minimum and maximum). textcat starts from texts;
+Omikuji starts from ready rows, which its Python package accepts only one by one.
 
 {_table(_rate_rows(facts), [facts])}"""
 
@@ -388,29 +389,29 @@ def annif(space: Space) -> str:
     prepared = space.kept("annif", lambda: _prepare_annif(space))
     facts |= {name: space.kept(name, lambda name=name: _train_annif(space, name, n)) for name in ANNIFS}
     rates = space.kept("annif tagging", lambda: _annif_rates(space, n))
-    figures = [row for name in facts for row in _figures(name, _evaluated(space, name, n))]
+    figures = [row for name in facts for row in _figures(name, evaluated(space, name, n))]
     shown = {name: facts[name] for name in (ours, *ANNIFS)}
     versions = "Annif {annif}, with scikit-learn {scikit-learn} and NLTK {nltk}".format(**prepared["versions"])
     return f"""{head}{versions}, trained by `annif train` with its default settings and the analyzer
 `{many_topics_annif.ANALYZER}`:
 
-- `tfidf` compares a text with all titles of a topic together; it has all training documents.
-- `mllm` finds names of topics in the text, and learns which of them to believe, on the first
-  {many_topics_annif.MLLM_TITLES:,} training documents; its draws have no seed.
+- `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
+- `mllm` finds names of topics in the text, and learns which matches to trust, from the first
+  {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
 
-The vocabulary is the topics and their names; the synonyms and relations of topics, which `mllm` would use, too, are
-not in the corpus. What NLTK needs to cut texts into sentences it learns from the first {many_topics_annif.CUT_BY:,}
-training titles; Annif would download a model for it.
+The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus
+has none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the
+first {many_topics_annif.CUT_BY:,} training titles.
 
-Measured on the first {n:,} test documents, all rows alike, with 95 % intervals in brackets as above:
+All rows of this table are measured on the first {n:,} test documents, with 95 % intervals in brackets as above:
 
 {markdown_table(figures)}
-Training is the whole process, from the file of titles to the saved model. Before it, Annif loads the vocabulary once:
+Training is the whole process, from the file of titles to the saved model. Before that, Annif loads the vocabulary once:
 {prepared["cpu_seconds"]:.1f} seconds of processor.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-The first {TAGGED} topics, from texts, as under "Tagging", but by seconds of the processor; Annif in batches as
-`annif index` makes them. Rounds: {len(rates["rates"][0])}.
+All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor
+time. Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
 
 {_table(_rate_rows(rates, "second of processor"), [rates])}"""
 
@@ -470,9 +471,9 @@ def unseen(space: Space) -> str:
     n, least = next(iter(facts.values()))["0-0"]["topics"], "1 document" if least == 1 else f"{least} documents"
     return f"""## Topics without a training document
 
-{n} topics, chosen at random (seed {SEED}) of those that have at least {least} in the test part, are taken away from
-all training documents, so that nothing but their names is known of them. Measured is how well test documents are
-given these topics, among all others.
+{n} topics are removed from all training documents, so that only their names are known. They are drawn at random (seed
+{SEED}) from those that have at least {least} in the test part. The table shows how well these topics are predicted for
+test documents, among all topics.
 
 {_table(rows, list(facts.values()))}"""
 
@@ -502,9 +503,9 @@ def cost(space: Space) -> str:
     ]
     return f"""## Cost per topic
 
-The seconds of the stage "train topics", of so many topics, those of most documents, on all documents; divided by the
-number of non-zeros of all rows, and by that of topics. A document is listed for so many topics as the recipe's
-`topics.shortlist` says, however many there are, and no others are shown it.
+The table shows the seconds of the stage "train topics" on all documents, for the topics with the most documents; the
+cost is divided by the number of non-zeros of all rows and by the number of topics. A document's shortlist has the
+length `topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
 
 {_table(rows, all_facts)}
 ![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)
@@ -532,89 +533,12 @@ def _draw(all_facts: Sequence[Facts], path: Path) -> None:
 
 # --- the cost model --------------------------------------------------------------------------------------------------
 
-FITTED = ((50_000, 1_000), (150_000, 5_000), (75_000, 25_062))  # documents, topics: what the model is made from
-CHECKED = ((300_000, 25_062), (603_485, 5_000), (603_485, 25_062))
-PLANNED = (10_000_000, 500_000)
-LISTED, HELD_OUT, SAMPLED = 200, 20_000, 2_500  # of the recipe, and of training/shortlist.py
-# Steps, with the functions of training/shortlist.py they are, and what their seconds are a sum of.
-STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "rows": ("rows", ("entries",)),
-    "centroids": ("_centroids", ("label entries",)),
-    "listing": ("_list_block", ("postings", "cells")),
-    "rows of topics": ("rows_by_topic", ("listed",)),
-    "solving": ("_train_block", ("entries of pairs", "topics")),
-    "weighing": ("_weigh", ("held-out cells", "held-out pairs")),  # beside centroids, listing and solving of a sample
-    "merging, pruning": ("merge", ("weights", "topics")),
-    "saving": ("save", ("kept", "topics")),
-}
-COUNTED = ("entries", "label entries", "postings", "entries of pairs", "weights", "kept", "in centroids")
-
 
 def cost_model(space: Space) -> str:
     """Measure the steps of training at some sizes, and predict those of others."""
-    fitted, checked = ([_steps(space, size) for size in _sizes(space, sizes)] for sizes in (FITTED, CHECKED))
-    powers, of_all = ({name: _powers(of, name) for name in COUNTED} for of in (fitted, [*fitted, *checked]))
-    rates = _rates_of_steps(fitted)
-    n, m = PLANNED
-    rows, planned = [], _predicted(rates, _guessed(of_all, n, m))
-    for facts in checked:
-        guesses = _predicted(rates, _guessed(powers, facts["documents"], facts["topics"]))
-        predictions = _predicted(rates, _counts(facts))
-        seconds = {step: facts["seconds"][name] for step, (name, _) in STEPS.items()}
-        for step in (*STEPS, "all"):
-            taken, from_counts, from_size = (
-                of[step] if step in of else sum(of.values()) for of in (seconds, predictions, guesses)
-            )
-            rows.append(
-                {
-                    "documents": f"{facts['documents']:,}",
-                    "topics": f"{facts['topics']:,}",
-                    "step": step,
-                    "measured, s": f"{taken:.1f}",
-                    "from what is counted, s": f"{from_counts:.1f}",
-                    "error": f"{from_counts / taken - 1:+.0%}",
-                    "from the size alone, s": f"{from_size:.1f}",
-                    "its error": f"{from_size / taken - 1:+.0%}",
-                }
-            )
-    constants = [
-        {"step": step, "count": name, "ns for each": f"{1e9 * rate:,.2f}"}
-        for step in STEPS
-        for name, rate in rates[step].items()
-    ]
-    counts = [
-        {"documents": f"{facts['documents']:,}", "topics": f"{facts['topics']:,}"}
-        | {name: f"{_counts(facts)[name]:,.0f}" for name in COUNTED}
-        for facts in (*fitted, *checked)
-    ]
-    counts.append(
-        {"documents": f"{n:,}", "topics": f"{m:,}"}
-        | {name: f"{value:,.0f}" for name, value in _guessed(of_all, n, m).items() if name in COUNTED}
-    )
-    growth = [
-        {"count": name, "grows with documents to the power": f"{a:.2f}", "with topics": f"{b:.2f}"}
-        for name, (_, a, b) in of_all.items()
-    ]
-    hours = [
-        {"step": step, "hours of processor": f"{seconds / 3600:,.2f}"}
-        for step, seconds in {**planned, "all": sum(planned.values())}.items()
-    ]
-    return f"""## Cost model
-
-Seconds of the processor, of the thread that runs a step. The model is made from {_written(fitted)}, and checked on
-{_written(checked)} (documents × topics: the first documents, and their most frequent topics).
-
-{_conditions([*fitted, *checked])}
-
-{markdown_table(constants)}
-{markdown_table(rows)}
-The counts; the last line is extrapolated from the others to the planned size:
-
-{markdown_table(counts)}
-{markdown_table(growth)}
-Hours that {n:,} documents × {m:,} topics would take of one such core:
-
-{markdown_table(hours)}"""
+    sizes = many_topics_costs.FITTED, many_topics_costs.CHECKED
+    fitted, checked = ([steps(space, size) for size in _sizes(space, some)] for some in sizes)
+    return many_topics_costs.section(fitted, checked, _conditions([*fitted, *checked]))
 
 
 def _sizes(space: Space, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -624,64 +548,10 @@ def _sizes(space: Space, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, in
     return [(max(200, n * a // 603_485), max(20, m * b // 25_062)) for a, b in sizes]
 
 
-def _steps(space: Space, size: tuple[int, int]) -> Facts:
+def steps(space: Space, size: tuple[int, int]) -> Facts:
+    """Return the counts of a training of so many documents and topics, and the seconds of its steps."""
     out, (n, m) = space.folder / "steps.json", size
     return space.kept(f"steps {n} {m}", lambda: _printed(_textcat("steps", space.name, n, m, out), out))
-
-
-def _written(all_facts: Sequence[Facts]) -> str:
-    return ", ".join(f"{facts['documents']:,} × {facts['topics']:,}" for facts in all_facts)
-
-
-def _counts(facts: Facts) -> dict[str, float]:
-    return _with_products(facts["counts"], facts["documents"], facts["topics"])
-
-
-def _with_products(counts: Facts, n: int, m: int) -> dict[str, float]:
-    held_out, sampled = min(HELD_OUT, n // 10), min(SAMPLED, m)
-    listed = min(LISTED, m)
-    of_held_out = {"held-out cells": held_out * m, "held-out pairs": held_out * listed * sampled / m}
-    shares = {"held out": held_out / n, "sampled": sampled / m}
-    return {**counts, "topics": m, "cells": n * m, "listed": n * listed, **of_held_out, **shares}
-
-
-def _powers(all_facts: Sequence[Facts], name: str) -> tuple[float, float, float]:
-    """Return the powers of documents and of topics that a count grows with, behind its logarithm at 1 and 1."""
-    sizes = np.log([[np.e, facts["documents"], facts["topics"]] for facts in all_facts])
-    counts = np.log([max(facts["counts"][name], 1) for facts in all_facts])
-    constant, of_documents, of_topics = np.linalg.lstsq(sizes, counts, rcond=None)[0]
-    return float(constant), float(of_documents), float(of_topics)
-
-
-def _guessed(powers: Mapping[str, tuple[float, float, float]], n: int, m: int) -> dict[str, float]:
-    guesses = {name: float(np.exp(c) * n**a * float(m) ** b) for name, (c, a, b) in powers.items()}
-    return _with_products(guesses, n, m)
-
-
-def _rates_of_steps(all_facts: Sequence[Facts]) -> dict[str, dict[str, float]]:
-    """Return the seconds for each of what is counted, not negative, by least squares of the relative errors."""
-    rates: dict[str, dict[str, float]] = {}
-    for step, (function, names) in STEPS.items():
-        counts = np.array([[_counts(facts)[name] for name in names] for facts in all_facts], float)
-        seconds = np.array([facts["seconds"][function] for facts in all_facts])
-        if step == "weighing":
-            known = np.array([_sampled_seconds(rates, _counts(facts)) for facts in all_facts])
-            found, _ = nnls(counts / seconds[:, None], np.maximum(1 - known / seconds, 0))
-        else:
-            found, _ = nnls(counts / seconds[:, None], np.ones(len(seconds)))
-        rates[step] = dict(zip(names, found.tolist(), strict=True))
-    return rates
-
-
-def _predicted(rates: Mapping[str, Mapping[str, float]], counts: Facts) -> dict[str, float]:
-    seconds = {step: sum(rate * counts[name] for name, rate in of_step.items()) for step, of_step in rates.items()}
-    return {**seconds, "weighing": seconds["weighing"] + _sampled_seconds(rates, counts)}
-
-
-def _sampled_seconds(rates: Mapping[str, Mapping[str, float]], counts: Facts) -> float:
-    """Return what weighing takes for centroids, for shortlists of documents held out, and for a sample of topics."""
-    parts = {"centroids": 1.0, "listing": counts["held out"], "solving": counts["sampled"]}
-    return sum(share * sum(rate * counts[name] for name, rate in rates[step].items()) for step, share in parts.items())
 
 
 PARTS: dict[str, Callable[[Space], str]] = {

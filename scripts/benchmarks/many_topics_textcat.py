@@ -122,12 +122,12 @@ def cost(corpus_name: str, n_topics: str, out: str) -> None:
 class _Steps:
     """Seconds of processor of the steps of training with a shortlist, and what of each there is to be done.
 
-    A function's seconds are those of the thread that runs it. What `_weigh` does, also by others, is weighing.
+    A function's seconds are those of the thread that runs it. What `weigh_evidence` does, also by others, is weighing.
     """
 
     def __init__(self) -> None:
         self.seconds, self.counts, self.lock, self._weighing = Counter[str](), Counter[str](), threading.Lock(), False
-        for name in ("_centroids", "_list_block", "rows_by_topic", "_weigh", "_train_block"):
+        for name in ("topic_centroids", "list_block", "rows_by_topic", "weigh_evidence", "train_block"):
             setattr(shortlist, name, self._timed(name, getattr(shortlist, name)))
         whole = self._timed("", shortlist.train_shortlist)
 
@@ -148,23 +148,26 @@ class _Steps:
 
     def _timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any, **options: Any) -> Any:
-            self._weighing |= name == "_weigh"
-            step, is_main = "_weigh" if self._weighing else name, threading.current_thread() is threading.main_thread()
+            self._weighing |= name == "weigh_evidence"
+            step, is_main = (
+                "weigh_evidence" if self._weighing else name,
+                threading.current_thread() is threading.main_thread(),
+            )
             started = time.thread_time()
             result = function(*arguments, **options)
             seconds = time.thread_time() - started
             with self.lock:
-                if step == name or not is_main:  # else a part of what `_weigh` takes
+                if step == name or not is_main:  # else a part of what `weigh_evidence` takes
                     self.seconds[step] += seconds
-                if is_main and name in ("_centroids", "rows_by_topic", "_weigh") and step == name:
+                if is_main and name in ("topic_centroids", "rows_by_topic", "weigh_evidence") and step == name:
                     self.seconds["merge"] -= seconds
-                if step == "_train_block":
+                if step == "train_block":
                     block, lengths = arguments[-2], np.diff(arguments[-1].indptr)
                     of_topics = [np.concatenate(each[:2]) for each in block]
                     self.counts["pairs"] += sum(map(len, of_topics))
                     self.counts["entries of pairs"] += sum(int(lengths[of_topic].sum()) for of_topic in of_topics)
                     self.counts["weights"] += sum(len(ranker.features) for ranker in result)
-            self._weighing &= name != "_weigh"
+            self._weighing &= name != "weigh_evidence"
             return result
 
         return timed

@@ -1,4 +1,4 @@
-"""(e) Other corpora: the whole way by several recipes, and the training alone beside LinearSVC on the same rows."""
+"""(e) Other corpora: whole training runs by several recipes, and training alone against LinearSVC on the same rows."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ PEER = "LinearSVC(C=1), one-vs-rest"
 
 def measured(corpus: Corpus, rounds: int) -> str:
     """Write the tables of other corpora."""
-    ways = Conditions("the one named; that of each corpus' first line is its default")
+    ways = Conditions("as named; the first row of each corpus has its default recipe")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         others = list(open_others(folder, quick=corpus.name == "newswire"))
         rows = [row for each in others for row in _whole_rows(each, folder, rounds)]
         whole = ways.table(rows) if rows else "No other corpus is here.\n"
-    learning = Conditions("the one named")
+    learning = Conditions("as named")
     training = learning.table([row for each in (corpus, *others) for row in training_rows(each, rounds)])
     return f"""## (e) Other corpora
 
 {_listed(others)}
-The titles of {titles.NAME} are a random choice (seed {titles.SEED}), with the {titles.N_TOPICS} subjects that most of
-the chosen ones have; those without any of these stay, as documents of no topic. {titles.TEST_SIZE:.0%} are for test
+The titles of {titles.NAME} are a random sample (seed {titles.SEED}), with the {titles.N_TOPICS} most frequent subjects
+of the sample; titles without any of these are documents without a topic. {titles.TEST_SIZE:.0%} are test documents
 (`Corpus.split` with seed {titles.SEED}).
 
-### The whole way
+### From corpus to model
 
 `textcat train CORPUS`, as in (b). MAP: macro-averaged precision of all topics.
 
 {whole}
 ### Training alone
 
-On the rows of the corpus' default recipe, the topics' descriptions among them, all topics. textcat trains what the
-recipe says, in {JOBS} jobs; scikit-learn `OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads, on
-the same rows in float64, made beforehand; to it a description is a negative example of all other topics. Neither
-chooses thresholds.
+All topics are trained on the rows of the corpus' default recipe, including the topics' descriptions; making these rows
+is not measured. textcat trains the learner of the recipe in {JOBS} jobs; scikit-learn trains
+`OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads on the same rows in float64, where a
+description is a negative example of all other topics. Neither chooses thresholds.
 
 {training}"""
 

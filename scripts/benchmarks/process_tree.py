@@ -42,14 +42,14 @@ def main(command: list[str]) -> int:
 def _watch(root: int, peaks: dict[str, int], ended: threading.Event) -> None:
     look = 0
     while not ended.wait(EVERY):
-        tree = _tree(root)
+        tree = process_and_children(root)
         peaks["rss_bytes"] = max(peaks["rss_bytes"], sum(map(_rss, tree)))
         if look % PSS_EVERY == 0:
-            peaks["pss_bytes"] = max(peaks["pss_bytes"], sum(map(_pss, tree)))
+            peaks["pss_bytes"] = max(peaks["pss_bytes"], sum(map(shared_bytes, tree)))
         look += 1
 
 
-def _tree(root: int) -> list[int]:
+def process_and_children(root: int) -> list[int]:
     """List a process and all that come from it."""
     children = defaultdict(list)
     for entry in Path("/proc").glob("[0-9]*"):
@@ -68,7 +68,8 @@ def _rss(process: int) -> int:
     return 0
 
 
-def _pss(process: int) -> int:
+def shared_bytes(process: int) -> int:
+    """Return the memory of a process in bytes; what processes share is divided among them."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

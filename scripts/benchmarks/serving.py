@@ -94,7 +94,7 @@ Written by `{shlex.join(["scripts/benchmark", "serving", *arguments])}` on {date
 
 - Corpus: {corpus.name}, {len(corpus.test)} test documents, {len(corpus.topics)} topics.
 {described()}
-- wrk runs on the same machine, over the loopback address, {seconds} seconds for each row.
+- wrk sends requests from the same machine, over the loopback address, for {seconds} seconds per row.
 
 """
     with tempfile.TemporaryDirectory() as folder:
@@ -134,15 +134,15 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
         theirs = _annif(annif.absolute(), folder, corpus, seconds)
         rows.append(theirs.row("Annif's REST, tfidf"))
         text = f"""
-textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's tfidf by the same route, and takes
-{theirs.server / ours.server:,.0f} times less of the processor for each.
+textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's tfidf by the same route, and needs
+{theirs.server / ours.server:,.0f} times less processor time for each.
 """
     names = ("what", "a second", "median, ms", "p99, ms", "µs of the processor", "possible", "failed")
     return f"""{markdown_table([dict(zip(names, row, strict=True)) for row in rows])}
 {text}
-The processor's time is the server's for a document, in all its processes. "Possible" is what the cores could answer in
-a second if nothing else ran on them than the server and wrk: a busy machine answers fewer, and p99 is then mostly the
-wait for a core. With --real-time, wrk and the servers do not wait for other programs.
+Processor time is that of all processes of the server, per document. "Possible" is the number that the cores could
+answer in a second if they ran only the server and wrk. A busy machine answers fewer, and p99 is then mostly the wait
+for a core. With --real-time, wrk and the servers do not wait for other programs.
 """
 
 

@@ -139,7 +139,7 @@ def _head(arguments: Sequence[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {date.today()}.
 
 {described()}
-- A simulation answers by the labels of a corpus: [simulate.md](simulate.md) has the measures.
+- Simulations take the answers from the labels of a corpus; [simulate.md](simulate.md) explains the measures.
 """
 
 
@@ -176,18 +176,19 @@ def reviews(space: Space) -> str:
     )
     return f"""## Systematic reviews
 
-{len(corpora)} reviews, {space.seeds} seeds. {PEER}, ASReview 3's default, is rebuilt with scikit-learn: TfidfVectorizer
-of words and pairs, LinearSVC (C = .11, squared hinge, class weights of ratio 9.8), the highest score is asked. Both
-start from the same relevant and the same other document of each seed, and train after every answer up to 100, then
-every 5 up to 500, then every 10. Means over seeds; Δ is the difference of the two, seed by seed, with the 95 % interval
-of its mean (Student's, over seeds).
+There are {len(corpora)} reviews and {space.seeds} seeds. {PEER}, the default of ASReview 3, is rebuilt with
+scikit-learn: TfidfVectorizer of words and pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8);
+the document with the highest score is asked next. With each seed, both start from the same relevant and the same
+irrelevant document. They train after every answer up to 100, then after every 5 up to 500, then after every 10. N is
+the number of documents, R of relevant ones. Figures are means over seeds. Δ is the difference, seed by seed, with the
+95 % interval of its mean (Student's, over seeds).
 
 {markdown_table(rows)}
 Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
 
-WSS@95, and the best of seven models of Ferdinands et al. (2020): {published}.
+WSS@95, compared with the best of seven models of Ferdinands et al. (2020): {published}.
 
-The simulations of textcat took {seconds:.0f} s of the processor.
+The simulations of textcat took {seconds:.0f} s of processor time.
 """
 
 
@@ -245,7 +246,7 @@ def speed(space: Space) -> str:
     return f"""## Speed of simulations
 
 {len(cases)} reviews, {space.seeds} seeds, one setting, {jobs} jobs{whole}.
-Of the processor: {rows_made:.1f} s for reading and rows, {seconds:.0f} s for {len(results)} simulations,
+Processor time is {rows_made:.1f} s for reading and rows, and {seconds:.0f} s for {len(results)} simulations,
 {each:.0f} ms each.
 """
 

@@ -115,7 +115,7 @@ def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: s
         ratios, low, high = mine / its, *np.quantile(mine / its, [0.25, 0.75])
         rows.append(
             {
-                "beside": name,
+                "compared with": name,
                 "its answers, median": f"{np.median(its):.0f}",
                 "ours, median": f"{np.median(mine):.0f}",
                 "ratio, median": f"{np.median(ratios):.2f}",
@@ -127,10 +127,11 @@ def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: s
     n = len(opened.train) + len(opened.test)
     return f"""## {len(mine)} topics from their descriptions alone
 
-How many answers reach 95 % recall in the {n:,} documents of {opened.name}, training and test part together. Each topic
-starts from its name and description, such as "{in_words(opened, opened.topics[0])}". AutoTAR is rebuilt with
-scikit-learn after Cormack and Grossman (2015): logistic regression on tf-idf of words, the description as a relevant
-document, 100 presumed negatives a round, batches that grow by a tenth; the mean of {seeds} seeds.
+The table shows how many answers reach 95 % recall in the {n:,} documents of {opened.name}, training and test part
+together. Each topic starts from its name and description, such as "{in_words(opened, opened.topics[0])}". AutoTAR is
+rebuilt with scikit-learn after Cormack and Grossman (2015): logistic regression on tf-idf of words, with the
+description as a relevant document, 100 presumed negatives per round, and batches that grow by a tenth; figures are
+means of {seeds} seeds.
 
 {markdown_table(rows)}
 """

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
-from process_tree import _pss, _tree
+from process_tree import process_and_children, shared_bytes
 
 from textcat.evaluation.export import markdown_table
 
@@ -73,7 +73,7 @@ class Peak:
     def _watch(self) -> None:
         while not self._ended.wait(0.5):
             with suppress(OSError, ValueError):
-                self.bytes = max(self.bytes, sum(map(_pss, _tree(self._process))))
+                self.bytes = max(self.bytes, sum(map(shared_bytes, process_and_children(self._process))))
 
     def end(self) -> int:
         """Return the bytes."""
@@ -155,7 +155,7 @@ def _answered(browser: Browser, has: np.ndarray, n: int) -> dict[str, list[float
     return seconds
 
 
-def _of_size(folder: Path, n_documents: int, archive: Path | None, n_answers: int) -> dict[str, Any]:
+def rows_of_size(folder: Path, n_documents: int, archive: Path | None, n_answers: int) -> dict[str, Any]:
     if archive is None:
         archive = folder / f"archive-{n_documents}.jsonl"
         command = [sys.executable, ROOT / "scripts" / "make_archive.py", archive, "--documents", str(n_documents)]
@@ -189,7 +189,7 @@ def measured(sizes: Sequence[int] = SIZES, archives: Sequence[Path] = (), n_answ
     with tempfile.TemporaryDirectory() as name:
         for place, size in enumerate(sizes):
             archive = archives[place] if place < len(archives) else None
-            found = _of_size(Path(name), size, archive, n_answers)
+            found = rows_of_size(Path(name), size, archive, n_answers)
             row = {"documents": f"{size:,}", "first question, s": f"{found['first']:.1f}"}
             for path, title in TITLES.items():
                 middle, high = np.percentile(found["seconds"][path], [50, 95]) * 1000

@@ -34,8 +34,8 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (d) From texts to rows
 
-`fit_transform` of {len(strings)} texts in a list, training and test documents, in one process and one thread. textcat's
-tokens are spaCy's, whose language is loaded before; nothing else is remembered from an earlier run. scikit-learn's are
-those of its regular expression.
+`fit_transform` of a list of {len(strings)} texts, training and test documents, in one process and one thread. textcat
+uses spaCy's tokens; spaCy's language is loaded before, but nothing else is kept from an earlier run. scikit-learn uses
+the tokens of its regular expression.
 
 {conditions.table(rows)}"""

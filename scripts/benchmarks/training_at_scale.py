@@ -190,34 +190,34 @@ Each measurement runs in a separate process; making and reading the rows is not 
 ## Time and memory
 
 PAUM(1, 50), λ = 1, at most {epochs} epochs per topic, {jobs} jobs unless stated otherwise. LinearSVC is scikit-learn's
-in `OneVsRestClassifier(n_jobs={jobs})`, in threads; it trains only ten topics, the middle ones of ten groups from the
-most frequent to the rarest, and its seconds are {topics}/10 of its measured time. MAP: mean of the average precision of
-these ten topics on {tested:,} other documents. One run.
+in `OneVsRestClassifier(n_jobs={jobs})`, in threads; it trains only ten topics, each the middle one of
+ten groups from the most frequent to the rarest, and its seconds are {topics}/10 of its measured time. MAP is the
+macro-averaged precision of these ten topics on {tested:,} other documents. One run.
 
 {contenders}
 
-Peak memory is everything in memory at once: the rows, Python and its libraries, and mapped parts of files. "Apart
+Peak memory counts everything in memory at once: the rows, Python and its libraries, and mapped parts of files. "Apart
 from files" leaves out memory that the system can free and read again from a file. It includes the weights of
 {topics} topics and {features:,} features, {weights:.0f} MB, except where the rows are on disk: then the weights
 are in a file, too.
 
 {tight}
 
-## How many epochs
+## Number of epochs
 
-Trained on {eighth:,} of the documents, for at most this many epochs, or until every topic has an epoch without an
-update. Late updates improve the margins of training documents, but no longer the ranking of other documents: with
-many documents, training need not converge; `--set learner.max_epochs={epochs}` is enough.
+The table shows training on {eighth:,} of the documents, for at most this many epochs, or until every topic has an epoch
+without an update. Late updates improve the margins of training documents, but no longer the ranking of other
+documents. So with many documents, training need not converge; `--set learner.max_epochs={epochs}` is enough.
 
 {by_epochs}
 
 ## Cost per non-zero
 
-The seconds of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times the
-epochs of all topics. At most {epochs} epochs, {jobs} jobs, rows in memory. With more documents there are more words,
-and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some rows ahead. The
-lowest and the highest cost are {spread:.0f} % from the middle between them. The table gives the median of {runs} runs
-up to 200,000 documents, and 1 run beyond.
+The cost is the time of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times
+the epochs of all topics. There are at most {epochs} epochs and {jobs} jobs; rows are in memory. With more documents
+there are more words, and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some
+rows ahead. The lowest and the highest cost are {spread:.0f} % from the middle between them. The table gives the median
+of {runs} runs up to 200,000 documents, and 1 run beyond.
 
 ![Nanoseconds per visited non-zero and topic, by the number of documents]({picture})
 

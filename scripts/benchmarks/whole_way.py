@@ -40,7 +40,7 @@ class Way:
 
 
 def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of the whole way."""
+    """Write the table of whole training runs."""
     conditions = Conditions(" and ".join(RECIPES))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -56,7 +56,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
         {
             "what": name,
             "seconds": timing,
-            **{f"{recipe}'s part of it": timings[named(recipe)].ratio(timing) for recipe in RECIPES},
+            **{f"time of {recipe} / this": timings[named(recipe)].ratio(timing) for recipe in RECIPES},
             "peak memory": peak(timing),
             **{band.band: f"{band['macro_average_precision']:.3f}" for band in quality[name].bands},
             **f1(quality[name]),
@@ -65,20 +65,20 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (b) From the raw archive to an evaluated, saved model
 
-Whole processes, each started for one run. `textcat train {corpus.name}` against
-`scripts/benchmarks/sklearn_pipeline.py`: the same reader, the same evaluation, the model pickled, and between them
+Each run is a whole process. `textcat train {corpus.name}` is compared with `scripts/benchmarks/sklearn_pipeline.py`,
+which has the same reader and the same evaluation, and pickles the model. In between it has one of two pipelines:
 
-- the shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
-  each of joblib's backends, decisions at score 0;
-- one of the kind of recipe default: words and pairs of words with its `min_df`, weights of zones, BM25 and idf, made
-  with `CountVectorizer` and its stop words; `LinearSVC(C=1)` or `SGDClassifier()`, one-vs-rest, each in
-  `CalibratedClassifierCV(cv={equal_kind.FOLDS}, method="sigmoid")`, under loky (n_jobs={equal_kind.JOBS}), which is
-  faster here than threads; decisions at the recipe's probability, {equal_kind.PROBABILITY}. A topic of fewer than
-  {equal_kind.FOLDS} positives has as many folds, one of a single positive no calibration. The topics' descriptions are
-  no examples there.
+- The shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
+  each of joblib's backends, decisions at score 0.
+- A pipeline with the rows of recipe default: words and pairs of words with the recipe's `min_df`, weights of zones,
+  BM25 and idf, made with `CountVectorizer` and its stop words. `LinearSVC(C=1)` or `SGDClassifier()`, one-vs-rest, is
+  calibrated by `CalibratedClassifierCV(cv={equal_kind.FOLDS}, method="sigmoid")`, under loky
+  (n_jobs={equal_kind.JOBS}), which is faster here than threads. Decisions are at the recipe's probability,
+  {equal_kind.PROBABILITY}. A topic with fewer than {equal_kind.FOLDS} positives has one fold per positive; a topic with
+  a single positive is not calibrated. The topics' descriptions are not used as examples.
 
-ALL, TOP10 and LAST30 are macro-averaged precision (MAP), F1 is that of all topics. The peak is the largest process';
-under loky, scikit-learn's two workers come on top.
+The columns ALL, TOP10 and LAST30 are macro-averaged precision (MAP); F1 is over all topics. Peak memory is that of the
+largest process; under loky, scikit-learn's two workers need more in addition.
 
 {conditions.table(rows)}"""
 

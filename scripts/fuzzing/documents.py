@@ -15,7 +15,7 @@ from textcat.reading import text_of_file
 from textcat.reading.records import Rejection
 
 from .checks import check_file
-from .inputs import _HEADERS, _MAIL, _PARTS, chosen, documents, with_settings
+from .inputs import MAIL, MAIL_HEADERS, MAIL_PARTS, chosen, documents, with_settings
 from .target import Target
 
 
@@ -101,9 +101,9 @@ def _html_seeds() -> Iterable[bytes]:
 
 
 def _eml_seeds() -> Iterable[bytes]:
-    plain = _MAIL % (1, b"text/plain; charset=us-ascii", b"8bit", b"Wheat rose.\n")
-    page = _MAIL % (2, b"text/html; charset=utf-8", b"base64", b"PHA+R29sZCBmZWxsLjwvcD4=")
-    parts = _MAIL % (4, b'multipart/mixed; boundary="b"', b"7bit", _PARTS)
+    plain = MAIL % (1, b"text/plain; charset=us-ascii", b"8bit", b"Wheat rose.\n")
+    page = MAIL % (2, b"text/html; charset=utf-8", b"base64", b"PHA+R29sZCBmZWxsLjwvcD4=")
+    parts = MAIL % (4, b'multipart/mixed; boundary="b"', b"7bit", MAIL_PARTS)
     return with_settings(plain, page.partition(b"\n")[2], parts.partition(b"\n")[2], b"Subject: h\xc3\xa9\n\n\xc3\xa9")
 
 
@@ -320,7 +320,7 @@ def _change_pdf(data: bytes, change: Callable[[bytes], bytes], random: Random) -
 
 
 HTML = Target(_check("html", ".html"), _html_seeds, _TAGS)
-EML = Target(_check("eml", ".eml"), _eml_seeds, _HEADERS)
+EML = Target(_check("eml", ".eml"), _eml_seeds, MAIL_HEADERS)
 MARKDOWN = Target(_check("markdown", ".md"), lambda: with_settings(_MARKDOWN, b"", b"a\r\nb"), _MARKS)
 DOCX = Target(_check("docx", ".docx"), _docx_seeds, _PARTS_OF_WORD, _change_docx)
 PDF = Target(_check("pdf", ".pdf"), _pdf_seeds, _WORDS_OF_PDF, _change_pdf)

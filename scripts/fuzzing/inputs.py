@@ -309,27 +309,27 @@ def check_mbox(data: bytes) -> None:
         assert items
 
 
-_MAIL = (
+MAIL = (
     b"From a@b.org Thu Jan  1 00:00:00 1970\nMessage-ID: <%d@b>\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= and =?x?b?!!?=\n"
     b"Content-Type: %s\nContent-Transfer-Encoding: %s\n\n%s\n\n"
 )
-_PARTS = (
+MAIL_PARTS = (
     b"preamble\n--b\nContent-Type: text/plain; charset=latin-1\n\nh\xe9\n--b\nContent-Type: text/html\n\n<p>a<style>x"
     b"</style></p>\n--b\nContent-Type: text/plain\nContent-Disposition: attachment\n\nno\n--b--\n"
 )
 
 
 def _mbox_seeds() -> Iterable[bytes]:
-    plain = _MAIL % (1, b"text/plain; charset=us-ascii", b"8bit", b"Wheat rose.\n>From here\n")
-    coded = _MAIL % (2, b"text/html; charset=utf-8", b"base64", b"PHA+R29sZCBmZWxsLjwvcD4=")
-    quoted = _MAIL % (3, b"text/plain; charset=nosuch", b"quoted-printable", b"Gold =C3=A9 =\nfell=ZZ")
-    parts = _MAIL % (4, b'multipart/mixed; boundary="b"', b"7bit", _PARTS)
-    uu = _MAIL % (5, b"text/plain", b"x-uuencode", b"begin 644 a\n#86)C\n`\nend")
-    inner = _MAIL % (6, b"message/rfc822", b"7bit", b"Subject: inner\n\ninside")
+    plain = MAIL % (1, b"text/plain; charset=us-ascii", b"8bit", b"Wheat rose.\n>From here\n")
+    coded = MAIL % (2, b"text/html; charset=utf-8", b"base64", b"PHA+R29sZCBmZWxsLjwvcD4=")
+    quoted = MAIL % (3, b"text/plain; charset=nosuch", b"quoted-printable", b"Gold =C3=A9 =\nfell=ZZ")
+    parts = MAIL % (4, b'multipart/mixed; boundary="b"', b"7bit", MAIL_PARTS)
+    uu = MAIL % (5, b"text/plain", b"x-uuencode", b"begin 644 a\n#86)C\n`\nend")
+    inner = MAIL % (6, b"message/rfc822", b"7bit", b"Subject: inner\n\ninside")
     return with_settings(plain + coded, quoted + parts, uu + inner, b"no mail\n\n" + plain)
 
 
-_HEADERS = (
+MAIL_HEADERS = (
     *(b"\n\nFrom a@b Thu Jan  1 00:00:00 1970\n", b"From ", b"Subject: ", b"Message-ID: ", b"Content-Type: "),
     *(b"text/plain", b"text/html", b"multipart/mixed; boundary=b", b"\n--b\n", b"--b--", b"message/rfc822"),
     *(b"message/external-body", b"message/partial", b"message/delivery-status", b"multipart/digest"),
@@ -371,5 +371,5 @@ DELIMITED = Target(check_delimited, _delimited_seeds, _DELIMITED)
 PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"), None, 2560, 60)
 REUTERS = Target(check_reuters, _reuters_seeds, _SGML)
 RCV1 = Target(check_rcv1, _rcv1_seeds, _XML)
-MBOX = Target(check_mbox, _mbox_seeds, _HEADERS)
+MBOX = Target(check_mbox, _mbox_seeds, MAIL_HEADERS)
 TEXT = Target(check_text, _text_seeds, (b"\n", b"\r\n", b"Subject: ", b"\xef\xbb\xbf", b"\x00", b"\x81\x40", b"\n\n"))

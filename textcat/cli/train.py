@@ -259,7 +259,8 @@ def show_training(
     from textcat.evaluation.export import json_text
     from textcat.training.train import unevaluated_topics
 
-    late = [topic for topic, why in zip(tagger.topics, tagger.facts["stopped"], strict=True) if "not converge" in why]
+    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in known if not converged]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:

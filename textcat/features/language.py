@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, regex_function
 from textcat.features.tables import LanguageTables, keep_tables, kept_tables, read_tables

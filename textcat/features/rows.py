@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat.features._rows import document_frequencies as document_frequencies
+from textcat.features._rows import release_memory as release_memory
+from textcat.features._rows import text_lengths as text_lengths
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 

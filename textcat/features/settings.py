@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -69,6 +70,12 @@ def _is_positive(x: Any) -> bool:
     return isinstance(x, Real) and 0 < float(x) < math.inf
 
 
+def _is_float(x: Any) -> bool:
+    with suppress(TypeError):  # numpy's, of a type that there is not
+        return np.dtype(x) in (np.float32, np.float64)
+    return False
+
+
 # What each parameter may be, and how to say so.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "zone_terms": (
@@ -87,7 +94,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "char_weight": (_is_positive, "a positive number"),
     "k1": (lambda x: isinstance(x, Real) and 0 <= float(x) < math.inf, "a number, at least 0"),
     "b": (lambda x: isinstance(x, Real) and 0 <= float(x) <= 1, "a number from 0 to 1"),
-    "dtype": (lambda x: np.dtype(x) in (np.float32, np.float64), "numpy.float32 or numpy.float64"),
+    "dtype": (_is_float, "numpy.float32 or numpy.float64"),
 }
 
 

@@ -30,7 +30,7 @@ Kernel = str | Callable[..., np.ndarray]
 
 BLOCK_ROWS = 64
 # Numbers of the kernel between new rows and support rows that are held at a time: 64 MB of float64.
-_SCORED_AT_ONCE = 2**23
+SCORED_AT_ONCE = 2**23
 # Rows presented between two looks at the stop flag, an update counting as many: some 0.1 s of work.
 _BUDGET = 30_000_000
 
@@ -145,12 +145,12 @@ def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) ->
     from sklearn.metrics import pairwise  # here, for its import takes a quarter of a second
 
     if kernel not in pairwise.PAIRWISE_KERNEL_FUNCTIONS:
-        known = ", ".join([*sorted(pairwise.PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
-        raise KernelError(f"No kernel {kernel!r}; give a function of (X, Y), or one of: {known}.")
+        choices = ", ".join([*sorted(pairwise.PAIRWISE_KERNEL_FUNCTIONS), "precomputed"])
+        raise KernelError(f"No kernel {kernel!r}; give a function of (X, Y), or one of: {choices}.")
     for name in kernel_params or ():
         if name not in pairwise.KERNEL_PARAMS[kernel]:
-            known = ", ".join(sorted(pairwise.KERNEL_PARAMS[kernel])) or "none"
-            raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {known}.")
+            choices = ", ".join(sorted(pairwise.KERNEL_PARAMS[kernel])) or "none"
+            raise KernelError(f"Kernel {kernel!r} has no parameter {name!r}; known: {choices}.")
 
 
 def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
@@ -184,7 +184,7 @@ def kernel_scores(
     """
     X = _as_numbers(X)
     n_support = alpha.shape[1]
-    n_at_once = max(1, _SCORED_AT_ONCE // max(1, n_support))
+    n_at_once = max(1, SCORED_AT_ONCE // max(1, n_support))
     sums = np.zeros((X.shape[0], alpha.shape[0]), alpha.dtype)
     for start in range(0, X.shape[0] if n_support else 0, n_at_once):
         rows = X[start : start + n_at_once]

@@ -4,7 +4,7 @@ import inspect
 import math
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -137,6 +137,14 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if type(self) is MarginClassifier:
             raise TypeError(f"MarginClassifier is the base of the learners; use one of them: {', '.join(LEARNERS)}")
 
+    def check_parameters(self, names: Mapping[str, str]) -> None:
+        """Raise ValueError, as `fit` does, if a parameter is not allowed; `names` are the caller's names of some."""
+        constraints, values = (
+            {names.get(name, name): value for name, value in by_name.items()}
+            for by_name in (self._parameter_constraints, self.get_params(deep=False))
+        )
+        validate_parameter_constraints(constraints, values, caller_name=type(self).__name__)
+
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return the rule of each topic, given the fraction of its positives."""
         settings = {parameter.name: getattr(self, parameter.name) for parameter in self.rule.PARAMETERS}
@@ -233,7 +241,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             self.kernel,
         )
         starts = self.solutions_ if again else [None] * len(positives)
-        self._rules, settings = self.rules_for(self.prevalence_), self._settings(X, self.prevalence_)
+        self._rules, settings = self.rules_for(self.prevalence_), self.settings_for(X, self.prevalence_)
         labelled = zip(positives, self._rules, not_used, starts, settings, strict=True)
         return [Problem(rows, rule, out, start=start, **of_topic) for rows, rule, out, start, of_topic in labelled]
 
@@ -245,7 +253,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = X.shape[1]
         return X
 
-    def _settings(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
+    def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
         """Return what each topic's problem over the rows is set to, apart from its rule, given its prevalence."""
         shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
         if self.rho == "prevalence":
@@ -488,7 +496,7 @@ def _are_label_lists(y: Any) -> bool:
     return named or len({len(labels) for labels in documents}) > 1
 
 
-def _constraints(parameter: rules._Parameter) -> list:
+def _constraints(parameter: "rules.Parameter") -> list:
     """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
@@ -514,13 +522,13 @@ def _describe(learner: type[MarginClassifier]) -> str:
 
     What the learner itself says of a parameter takes the place of what the rule says.
     """
-    own, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
-    summary, _, more = own.partition("\n\n")
+    of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
+    summary, _, details = of_learner.partition("\n\n")
     text, _, notes = of_rule.partition("\nNotes\n-----\n")
     text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
-    for name in re.findall(r"^(\w+) : ", more, re.MULTILINE):
+    for name in re.findall(r"^(\w+) : ", details, re.MULTILINE):
         text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
-    parts = [text.partition("\n\n")[2].rstrip(), more, of_all.partition("----------\n")[2]]
+    parts = [text.partition("\n\n")[2].rstrip(), details, of_all.partition("----------\n")[2]]
     return "\n".join([summary, "", *filter(None, parts), "", "Notes", "-----", notes, ""])
 
 

@@ -15,7 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.errors import TextcatError
+from textcat.margin._folds import N_FOLDS as N_FOLDS
+from textcat.margin._folds import leave_out_folds as leave_out_folds
 from textcat.margin._primal import N_LANES, N_WARM, Block, Rows, measure
+from textcat.margin._primal import dots as dots
+from textcat.margin._primal import subset as subset
 from textcat.margin.problems import (
     NumberedProblem,
     Problem,
@@ -30,9 +34,9 @@ from textcat.margin.problems import (
 # at once. A row costs as much as some more of them, above all where it makes every lane update.
 _BUDGET = 20_000_000
 _ROW_COST = 10
-_NARROW = 2**16  # columns that 16 bits can tell apart
+NARROW_COLUMNS = 2**16  # columns that 16 bits can tell apart
 _FEW_COLUMNS = 4 * N_WARM  # so many at most, and their weights are as good as always in the cache
-_LARGE = 1 << 20  # bytes of an array from which on it is made in a file, where the rows are on disk
+LARGE_BYTES = 1 << 20  # bytes of an array from which on it is made in a file, where the rows are on disk
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
 
@@ -88,7 +92,7 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
     arrays: dict[str, np.ndarray] = {"norm2": norm2, "data": csr.data}
     if csr.data.dtype == np.float64:
         arrays |= {"indptr": csr.indptr, "wide": csr.indices}
-        if n_features <= _NARROW:
+        if n_features <= NARROW_COLUMNS:
             arrays["narrow"] = empty(len(arrays.pop("wide")), np.uint16)
             arrays["narrow"][:] = csr.indices
         return Rows((n_rows, n_features, n_features), arrays)
@@ -98,7 +102,7 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
     column = np.full(n_features, -1, np.int32)
     column[feature] = np.arange(n_columns, dtype=np.int32)
     arrays |= {"feature": feature, "indptr": empty(n_rows + 1, np.int64)}
-    if n_columns <= _NARROW:
+    if n_columns <= NARROW_COLUMNS:
         arrays["narrow"] = empty(n_entries, np.uint16)
     else:
         arrays["wide"] = csr.indices[:n_entries] if in_place else empty(n_entries, np.int32)
@@ -137,7 +141,7 @@ def allocator(folder: str | None) -> Allocator:
 
     def empty(shape: int | tuple[int, ...], dtype: type) -> np.ndarray:
         size = math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
-        if size < _LARGE or not size:
+        if size < LARGE_BYTES or not size:
             return np.empty(shape, dtype)
         with _unnamed_file(folder) as file:
             _reserve(file, size, folder)
@@ -251,8 +255,8 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
     held_out = block.score(lane, np.ascontiguousarray(problem.left_out))
     bias, support, alpha, n_updates, n_epochs, last_updates = block.unload(lane, weights)
     finite = bool(np.isfinite(bias) and np.isfinite(weights).all())
-    converged, stopped = judge_outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
-    solution = Solution(weights, bias, support, alpha, n_updates, n_epochs, converged, stopped, held_out)
+    reason, stopped = judge_outcome(problem.tol, n_updates, n_epochs, last_updates, weights.dtype, finite)
+    solution = Solution(weights, bias, support, alpha, n_updates, n_epochs, reason, stopped, held_out)
 
     def squared_length() -> float:
         of_bias = bias / problem.rho if problem.rho else 0.0

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,19 @@ class Problem:
         return cls(positives, rule, left_out=left_out, **settings)
 
 
+class StopReason(Enum):
+    """Why training ended; the sentence about it, `Solution.stopped`, opens with the value."""
+
+    CONVERGED = "converged"
+    LAST_EPOCH = "did not converge"
+    OVERFLOW = "overflowed"
+
+    @classmethod
+    def of_sentence(cls, stopped: str) -> "StopReason":
+        """Return the reason that a sentence is about, such as models store for each topic."""
+        return next(reason for reason in cls if stopped.startswith(reason.value))
+
+
 @dataclass(eq=False)
 class Solution:
     """The result of training on a problem: ``f(x) = ⟨weights, x⟩ + bias``.
@@ -98,9 +112,10 @@ class Solution:
         the row, so ``weights = Σ alpha_i x_i``. The PAUM paper calls n_support sparsity.
     n_updates, n_epochs : int
         Those of a start are included in the updates. Epochs are full passes over the rows, the last one included.
-    converged, stopped : bool, str
-        Whether the last epoch was without an update, or had as few as the problem's tol allows; and in words, why
-        training ended.
+    reason, stopped : StopReason, str
+        Why training ended, and the same in a sentence for people.
+    converged : bool
+        Whether the last epoch was without an update, or had as few as the problem's tol allows.
     held_out : ndarray of shape (n_left_out,)
         Scores of the problem's left-out rows, in their order.
     directional_margin : float
@@ -124,13 +139,18 @@ class Solution:
     alpha: np.ndarray
     n_updates: int
     n_epochs: int
-    converged: bool
+    reason: StopReason
     stopped: str
     held_out: np.ndarray
     directional_margin: float = np.nan
     margin: float = np.nan
     certificate: float = np.nan
     unit: float = 1.0
+
+    @property
+    def converged(self) -> bool:
+        """Whether training ended because it had converged."""
+        return self.reason is StopReason.CONVERGED
 
     def __repr__(self) -> str:
         return f"Solution({self.n_updates} updates, {len(self.support)} support rows; {self.stopped})"
@@ -204,16 +224,22 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
 
 def judge_outcome(
     tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
-) -> tuple[bool, str]:
-    """Return whether training converged and, in words, why it ended; `finite` says whether all numbers are."""
+) -> tuple[StopReason, str]:
+    """Return why training ended, and a sentence about it; `finite` says whether all numbers are."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
-        return False, f"overflowed {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
-    if last_updates == 0:
-        return True, f"converged: no update in epoch {n_epochs}"
-    if last_updates <= tol * n_updates:
-        return True, f"converged: {last_updates} updates in epoch {n_epochs}, at most tol={tol:g} of all {n_updates}"
-    return False, f"did not converge: {last_updates} updates in epoch {n_epochs}, the last one allowed"
+        reason, details = (
+            StopReason.OVERFLOW,
+            f" {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large",
+        )
+    elif last_updates == 0:
+        reason, details = StopReason.CONVERGED, f": no update in epoch {n_epochs}"
+    elif last_updates <= tol * n_updates:
+        of_all = f"at most tol={tol:g} of all {n_updates}"
+        reason, details = StopReason.CONVERGED, f": {last_updates} updates in epoch {n_epochs}, {of_all}"
+    else:
+        reason, details = StopReason.LAST_EPOCH, f": {last_updates} updates in epoch {n_epochs}, the last one allowed"
+    return reason, reason.value + details
 
 
 def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
@@ -241,6 +267,7 @@ class SolveControl:
         self._progress = progress
 
     def finished(self, count: int = 1) -> None:
+        """Report that so many more problems are solved."""
         if self._progress:
             self._progress(count)
 

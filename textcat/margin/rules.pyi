@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-class _Parameter(NamedTuple):
+class Parameter(NamedTuple):
     name: str
     low: float = ...
     high: float = ...
@@ -17,7 +17,7 @@ class _Parameter(NamedTuple):
 class Rule:
     """A member of the family; use one of its subclasses."""
 
-    PARAMETERS: ClassVar[tuple[_Parameter, ...]]
+    PARAMETERS: ClassVar[tuple[Parameter, ...]]
 
     def threshold(self, y: int, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> float: ...
     def step(self, m: float, q: float, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> tuple[float, float]: ...

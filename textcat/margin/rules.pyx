@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from libc.math cimport INFINITY, fmax, pow, sqrt
 
 
-class _Parameter(NamedTuple):
+class Parameter(NamedTuple):
     """A parameter of a rule; it is finite even where its interval is not. A default may be a function of those before."""
 
     name: str
@@ -52,7 +52,7 @@ class _Parameter(NamedTuple):
         return " and ".join(bounds)
 
 
-ETA = _Parameter("eta", low=0, default=1.0)
+ETA = Parameter("eta", low=0, default=1.0)
 FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible margin that may be given up
 
 
@@ -192,7 +192,7 @@ cdef class PAM(Rule):
     Source: Krauth and Mézard, "Learning algorithms with optimal stability in neural networks", J. Phys. A 20, 1987.
     """
 
-    PARAMETERS = (_Parameter("tau"), ETA)
+    PARAMETERS = (Parameter("tau"), ETA)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pam_threshold, _pam_step
@@ -228,7 +228,7 @@ cdef class PAUM(Rule):
     Algorithm 1 and Theorem 2.1.
     """
 
-    PARAMETERS = (_Parameter("tau_neg"), _Parameter("tau_pos"), ETA)
+    PARAMETERS = (Parameter("tau_neg"), Parameter("tau_pos"), ETA)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _paum_threshold, _paum_step
@@ -261,7 +261,7 @@ cdef class TMargitron(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 3.
     """
 
-    PARAMETERS = (_Parameter("epsilon", low=0, high=2), _Parameter("b", low=0))
+    PARAMETERS = (Parameter("epsilon", low=0, high=2), Parameter("b", low=0))
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _t_margitron_threshold, _unit_step
@@ -289,7 +289,7 @@ cdef class LMargitron(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Margitron: A Generalised Perceptron with Margin", 2008, equation 4.
     """
 
-    PARAMETERS = (_Parameter("epsilon", low=0), _Parameter("b", low=0))
+    PARAMETERS = (Parameter("epsilon", low=0), Parameter("b", low=0))
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _l_margitron_threshold, _unit_step
@@ -335,8 +335,8 @@ cdef class MICRA(Rule):
     """
 
     PARAMETERS = (
-        _Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.05),
-        _Parameter("zeta", low=0, closed="left", default=0.9),
+        Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.05),
+        Parameter("zeta", low=0, closed="left", default=0.9),
     )
 
     cdef void use_formula(self):
@@ -362,7 +362,7 @@ cdef class CRAMMA(Rule):
     Source: Tsampouka and Shawe-Taylor, "Constant Rate Approximate Maximum Margin Algorithms", ECML 2006.
     """
 
-    PARAMETERS = (_Parameter("eta", low=0), _Parameter("beta", low=0), _Parameter("epsilon", low=0, default=0.5))
+    PARAMETERS = (Parameter("eta", low=0), Parameter("beta", low=0), Parameter("epsilon", low=0, default=0.5))
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _micra_threshold, _micra_step  # p[3], its ζ, is 0
@@ -402,8 +402,8 @@ cdef class ALMA(Rule):
     """
 
     PARAMETERS = (
-        _Parameter("alpha", **FRACTION), _Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
-        _Parameter("C", low=0, default=sqrt(2)),
+        Parameter("alpha", **FRACTION), Parameter("B", low=0, default=lambda alpha: sqrt(8) / alpha),
+        Parameter("C", low=0, default=sqrt(2)),
     )
 
     cdef void use_formula(self):
@@ -443,7 +443,7 @@ cdef class ROMMA(Rule):
     Source: Li and Long, "The relaxed online maximum margin algorithm", Machine Learning 46, 2002.
     """
 
-    PARAMETERS = (_Parameter("delta", **FRACTION),)
+    PARAMETERS = (Parameter("delta", **FRACTION),)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _romma_threshold, _romma_step
@@ -469,7 +469,7 @@ cdef class PDM(Rule):
     Source: Panagiotakopoulos and Tsampouka, "The Perceptron with Dynamic Margin", ALT 2011.
     """
 
-    PARAMETERS = (_Parameter("epsilon", **FRACTION),)
+    PARAMETERS = (Parameter("epsilon", **FRACTION),)
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pdm_threshold, _unit_step

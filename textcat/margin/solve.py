@@ -270,8 +270,8 @@ def _in_threads(
 
     with ThreadPoolExecutor(max(1, n_jobs - 1)) as pool:
         try:
-            others = [pool.submit(solve_block, rows, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
-            return [solve_block(rows, waiting()), *(other.result() for other in others)]
+            other_threads = [pool.submit(solve_block, rows, waiting()) for _ in range(min(n_jobs, len(problems)) - 1)]
+            return [solve_block(rows, waiting()), *(other.result() for other in other_threads)]
         except BaseException:
             control.stop.set()  # the other threads would otherwise run to the end
             raise
@@ -316,6 +316,6 @@ def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[Numbe
         n_blocks *= 4  # many problems: smaller blocks even out what was estimated wrongly
     blocks: list[list[NumberedProblem]] = [[] for _ in range(n_blocks)]
     for turn, numbered in enumerate(problems):
-        place = turn % n_blocks
-        blocks[place if turn // n_blocks % 2 == 0 else n_blocks - 1 - place].append(numbered)
+        position = turn % n_blocks
+        blocks[position if turn // n_blocks % 2 == 0 else n_blocks - 1 - position].append(numbered)
     return blocks

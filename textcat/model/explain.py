@@ -181,7 +181,7 @@ def explain_document(
     scores = tagger.score_rows(row)
     given = tagger.decide(scores)[0]
     if topics is None:
-        topics = [tag.topic for tag in tagger.tags_of_rows(row)[0]]
+        topics = [tag.topic for tag in tagger.select(scores)[0]]
     explained = []
     for topic in topics:
         weights = tagger.weights_of(topic, row.indices)
@@ -212,6 +212,14 @@ def explain_document(
         fall = partial(_fall, tagger, counted, column) if given[column] else None
         explanations.append(Explanation(topic, *numbers, probability, reasons, float(rest), neighbours, fall))
     return explanations
+
+
+def term_contributions(
+    tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
+) -> list[dict[str, float]]:
+    """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+    explained = explain_document(tagger, document, topics, n, with_spans=False)
+    return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
 
 def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:

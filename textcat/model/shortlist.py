@@ -8,6 +8,7 @@ import numpy as np
 from textcat.features.rows import Rows
 from textcat.model._product import highest
 from textcat.model._shortlist import nearest, products_at
+from textcat.model._shortlist import rows_by_topic as rows_by_topic
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -3,13 +3,12 @@
 import json
 import os
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.lib import format as npy
 
 from textcat import __version__
 from textcat.errors import TextcatError
@@ -18,7 +17,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.folders import installed_version, sha256_of_file
+from textcat.folders import installed_version, map_array, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
@@ -53,7 +52,7 @@ _TYPES = {
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 }  # of other arrays: _NUMBERS
 # What comes of files that are not as `save` writes them.
-_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, zipfile.BadZipFile)
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -172,21 +171,12 @@ def load_training_counts(
                 f"The model {folder} is not updatable, as it has no training counts: train it with "
                 "`textcat train CORPUS --updatable`."
             )
-        try:
-            for name in (COUNTS, COUNT_ARRAYS):
-                if name not in files or sha256_of_file(files[name]) != manifest["files"][name]:
-                    raise ModelError(f"The model {folder} is damaged, {name} is not as it was written: train it again.")
-                files[name].seek(0)
+        with _telling_damage(folder):
+            MODEL.check_files(folder, files, {name: manifest["files"][name] for name in (COUNTS, COUNT_ARRAYS)})
             entries = json.loads(files[COUNTS].read())
             with np.load(files[COUNT_ARRAYS], allow_pickle=False) as arrays:
                 counts = TrainingCounts.from_entries(entries, dict(arrays), manifest)
             return counts, manifest, _evaluation(manifest)
-        except ModelError:
-            raise
-        except OSError as error:
-            raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
-        except (*_DAMAGES, TextcatError, zipfile.BadZipFile) as error:
-            raise ModelError(f"The model {folder} is damaged ({error}): train it again.") from error
 
 
 def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -227,133 +217,146 @@ def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
     return Evaluation.from_dict({**figures, "topics": rows})
 
 
-def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
-    def damaged(what: str) -> ModelError:
-        return ModelError(f"The model {folder} is damaged{what}: train the model again.")
-
+@contextmanager
+def _telling_damage(folder: Path) -> Iterator[None]:
+    """Raise ModelError for what comes of a model's files that are not as `save` writes them."""
     try:
-        for name, expected in manifest["files"].items():
-            if name not in files:
-                raise damaged(f", {name} is missing")
-            if name in (COUNTS, COUNT_ARRAYS):  # large, and nothing that is used here
-                continue
-            if sha256_of_file(files[name]) != expected:
-                raise damaged(f", {name} is not as it was written")
-            files[name].seek(0)
-        names = [
-            name
-            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
-            if f"{name}.npy" in manifest["files"]
-        ]
-        arrays: dict[str, Any] = {name: _map_array(folder / f"{name}.npy", files[f"{name}.npy"]) for name in names}
-        terms = json.loads(files[VOCABULARY].read())
-        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
-        recipe, statistics = Recipe(name=folder.name, **manifest["recipe"]), manifest["features"]
-        if not _fit_together(manifest, terms, arrays, documents):
-            raise damaged(", its files do not fit together")
-        if not mapped:  # only now, as a damaged file may claim any size
-            arrays = {name: np.array(array) for name, array in arrays.items()}
-        averages = statistics.get("average_lengths")  # format 1 has none
-        calibration = arrays.pop(CALIBRATION, None)
-        if WEIGHTS not in arrays:
-            indptr, indices, data = map(arrays.pop, PARTS)
-            arrays[WEIGHTS] = csr_weights(indptr, indices, data, len(manifest["topics"]))
-        if CENTROIDS[0] in arrays:
-            indptr, indices, data = map(arrays.pop, CENTROIDS)
-            centroids = csr_weights(indptr, indices, data, len(manifest["topics"]))
-            arrays["shortlist"] = Shortlist(centroids, recipe.shortlist)
-        if documents is not None:
-            rows, alphas = (Rows(*map(arrays.pop, names)) for names in (SUPPORT_ROWS, SUPPORT_ALPHAS))
-            arrays["support"] = SupportDocuments(rows=rows, alphas=alphas, **documents)
-        features = TfIdf.restore(
-            terms, arrays.pop("idf"), statistics["n_documents"], averages, **recipe.feature_settings()
-        )
-        if TOKENIZER in manifest["files"]:
-            tables = LanguageTables.from_json(files[TOKENIZER].read())
-            # Of another spaCy the tokens may be others.
-            if tables is not None and tables.spacy == installed_version("spacy"):
-                features.tokens_.use_tables(tables)
-        return Tagger(
-            features,
-            **arrays,
-            calibration=None if calibration is None else Calibration(*calibration),
-            topics=tuple(manifest["topics"]),
-            train_sizes=np.array(manifest["train_sizes"], int),
-            **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
-            origin=dict(manifest.get("origin", {})),
-            evaluation=_evaluation(manifest),
-        )
+        yield
     except ModelError:
         raise
     except OSError as error:
         raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
     except (*_DAMAGES, TextcatError) as error:
-        raise damaged(f" ({error})") from error
+        raise MODEL.damaged(folder, f"it cannot be read ({error})") from error
 
 
-def _map_array(path: Path, file: BinaryIO) -> np.memmap:
-    """Map the array of an open file into memory: its path may name another model's file by now."""
-    try:
-        if npy.read_magic(file) != (1, 0):
-            raise ValueError("an unknown version of the format")
-        shape, fortran_order, dtype = npy.read_array_header_1_0(file)
-        if dtype not in _TYPES.get(path.stem, _NUMBERS):
-            raise ValueError(f"numbers of type {dtype}")
-        array = np.memmap(file, dtype, "r", file.tell(), shape, "F" if fortran_order else "C")
-    except OSError:
-        raise
-    except Exception as error:  # numpy takes the header for Python, and lets through what comes of that
-        raise ValueError(f"{path.name}: {error}") from None
-    array.filename = str(path)  # joblib asks for it
-    return array
+class _Contents(NamedTuple):
+    """What the files of a model hold."""
 
+    manifest: dict[str, Any]
+    arrays: dict[str, Any]
+    terms: list[str] | None  # None where columns are hashes
+    documents: dict[str, Any] | None  # ids, titles and maybe texts of support documents
 
-def _fit_together(
-    manifest: dict[str, Any], terms: Any, arrays: Mapping[str, np.ndarray], documents: Any = None
-) -> bool:
-    """Return whether what the files hold is what `save` writes: a model may be changed, and its sums made to fit."""
-    n_topics, statistics = len(manifest["topics"]), manifest["features"]
-    n_terms = statistics["n_terms"] if terms is None else len(terms)
-    shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
-    if WEIGHTS in arrays:
-        shapes[WEIGHTS] = n_terms, n_topics
-    else:
-        (n_entries,) = arrays[PARTS[2]].shape
-        shapes |= zip(PARTS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
-    if CENTROIDS[0] in arrays:
-        (n_entries,) = arrays[CENTROIDS[2]].shape
-        shapes |= zip(CENTROIDS, ((n_terms + 1,), (n_entries,), (n_entries,)), strict=True)
-    n_kept = 0 if documents is None else len(documents["ids"])
-    if documents is not None:
-        for names, n_rows in ((SUPPORT_ROWS, n_kept), (SUPPORT_ALPHAS, n_topics)):
-            (n_entries,) = arrays[names[2]].shape
-            shapes |= zip(names, ((n_rows + 1,), (n_entries,), (n_entries,)), strict=True)
-    if CALIBRATION in arrays:
-        shapes[CALIBRATION] = (2, n_topics)
-    of_topics = (manifest["train_sizes"], *manifest["facts"].values())
-    lengths = statistics.get("average_lengths", {})
-    return (
-        {name: array.shape for name, array in arrays.items()} == shapes
-        and all(array.flags.c_contiguous for array in arrays.values())
-        and all(
-            parts[0] not in arrays or are_rows(arrays[parts[0]], arrays[parts[1]], n_topics)
-            for parts in (PARTS, CENTROIDS)
+    @classmethod
+    def read(cls, folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO]) -> "_Contents":
+        """Read the files, once their checksums are as in the manifest; arrays are mapped into memory."""
+        # Training counts are large, and nothing that is used here.
+        MODEL.check_files(folder, files, manifest["files"], unread={COUNTS, COUNT_ARRAYS})
+        arrays = {
+            name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], _TYPES.get(name, _NUMBERS))
+            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
+            if f"{name}.npy" in manifest["files"]
+        }
+        documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
+        return cls(manifest, arrays, json.loads(files[VOCABULARY].read()), documents)
+
+    @property
+    def n_terms(self) -> int:
+        """How many columns rows have."""
+        return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
+
+    def fit_together(self) -> bool:
+        """Return whether the files hold what `save` writes: a model may be changed, and its sums made to fit."""
+        arrays, n_topics = self.arrays, len(self.manifest["topics"])
+        return (
+            {name: array.shape for name, array in arrays.items()} == self._shapes()
+            and all(array.flags.c_contiguous for array in arrays.values())
+            and all(are_rows(arrays[p[0]], arrays[p[1]], n_topics) for p in (PARTS, CENTROIDS) if p[0] in arrays)
+            and (self.documents is None or self._is_support(self.documents))
+            and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and self._recipe.shortlist > 0))
+            and (self.terms is None or _are_names(self.terms))
+            and self._is_manifest()
         )
-        and (
-            documents is None
-            or (
-                are_rows(arrays[SUPPORT_ROWS[0]], arrays[SUPPORT_ROWS[1]], n_terms)
-                and are_rows(arrays[SUPPORT_ALPHAS[0]], arrays[SUPPORT_ALPHAS[1]], n_kept)
-                and _are_documents(documents)
+
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes that arrays must have."""
+        n_topics, n_terms, arrays = len(self.manifest["topics"]), self.n_terms, self.arrays
+        shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
+        optional = {WEIGHTS: (n_terms, n_topics), CALIBRATION: (2, n_topics)}
+        shapes |= {name: shape for name, shape in optional.items() if name in arrays}
+        n_documents = 0 if self.documents is None else len(self.documents["ids"])
+        n_rows = {PARTS: n_terms, CENTROIDS: n_terms, SUPPORT_ROWS: n_documents, SUPPORT_ALPHAS: n_topics}
+        for parts, n in n_rows.items():
+            if parts[2] in arrays:
+                (n_entries,) = arrays[parts[2]].shape
+                shapes |= zip(parts, ((n + 1,), (n_entries,), (n_entries,)), strict=True)
+        return shapes
+
+    def _is_support(self, documents: dict[str, Any]) -> bool:
+        """Return whether support documents have rows of terms, coefficients, and ids."""
+        rows, alphas = ([self.arrays[name] for name in parts[:2]] for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
+        n_documents = len(documents["ids"])
+        return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
+
+    def _is_manifest(self) -> bool:
+        """Return whether lists have an entry per topic, and numbers are numbers."""
+        manifest, statistics = self.manifest, self.manifest["features"]
+        return (
+            _are_names(manifest["topics"])
+            and all(
+                isinstance(values, list) and len(values) == len(manifest["topics"])
+                for values in (manifest["train_sizes"], *manifest["facts"].values())
             )
+            and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
+            and all(isinstance(length, float) for length in statistics.get("average_lengths", {}).values())
         )
-        and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and Recipe("", **manifest["recipe"]).shortlist > 0))
-        and _are_names(manifest["topics"])
-        and (terms is None or _are_names(terms))
-        and all(isinstance(values, list) and len(values) == n_topics for values in of_topics)
-        and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
-        and all(isinstance(length, float) for length in lengths.values())
-    )
+
+    @property
+    def _recipe(self) -> Recipe:
+        return Recipe("", **self.manifest["recipe"])
+
+    def _by_topic(self, parts: tuple[str, str, str]) -> Any:
+        """Return a matrix of features and topics."""
+        indptr, indices, data = (self.arrays[name] for name in parts)
+        return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
+
+    def features(self) -> TfIdf:
+        """Return what turns documents into rows."""
+        statistics = self.manifest["features"]
+        # Format 1 has no average lengths.
+        learnt = self.arrays["idf"], statistics["n_documents"], statistics.get("average_lengths")
+        return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
+
+    def tagger(self, features: TfIdf) -> Tagger:
+        """Return the tagger."""
+        arrays, manifest = self.arrays, self.manifest
+        optional: dict[str, Any] = {}
+        if CALIBRATION in arrays:
+            optional["calibration"] = Calibration(*arrays[CALIBRATION])
+        if CENTROIDS[0] in arrays:
+            optional["shortlist"] = Shortlist(self._by_topic(CENTROIDS), self._recipe.shortlist)
+        if self.documents is not None:
+            rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
+            optional["support"] = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
+        return Tagger(
+            features,
+            arrays[WEIGHTS] if WEIGHTS in arrays else self._by_topic(PARTS),
+            arrays["bias"],
+            arrays["thresholds"],
+            topics=tuple(manifest["topics"]),
+            train_sizes=np.array(manifest["train_sizes"], int),
+            **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
+            origin=dict(manifest.get("origin", {})),
+            evaluation=_evaluation(manifest),
+            **optional,
+        )
+
+
+def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], mapped: bool) -> Tagger:
+    with _telling_damage(folder):
+        contents = _Contents.read(folder, manifest, files)
+        if not contents.fit_together():
+            raise MODEL.damaged(folder, "its files do not fit together")
+        if not mapped:  # only now, as a damaged file may claim any size
+            contents = contents._replace(arrays={name: np.array(array) for name, array in contents.arrays.items()})
+        features = contents.features()
+        if TOKENIZER in manifest["files"]:
+            tables = LanguageTables.from_json(files[TOKENIZER].read())
+            # Of another spaCy the tokens may be others.
+            if tables is not None and tables.spacy == installed_version("spacy"):
+                features.tokens_.use_tables(tables)
+        return contents.tagger(features)
 
 
 def _are_documents(documents: Any) -> bool:
@@ -362,7 +365,7 @@ def _are_documents(documents: Any) -> bool:
     zones = [] if texts is None else [piece for each in texts for piece in (*each.keys(), *each.values())]
     "".join([*ids, *titles, *zones]).encode()
     lists = (ids, titles) if texts is None else (ids, titles, texts)
-    return len(documents) == 3 and all(isinstance(each, list) and len(each) == len(ids) for each in lists)
+    return len(documents) == 3 and all(isinstance(values, list) and len(values) == len(ids) for values in lists)
 
 
 def _are_names(names: Any) -> bool:

@@ -67,6 +67,8 @@ class Tagger:
     shortlist, support, training_counts : optional
         With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
         to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
+    converged : ndarray of shape (n_topics,), bool, optional
+        Whether training converged; None in a tagger that was read from a folder, of which `facts` tell it in words.
     """
 
     features: TfIdf
@@ -85,6 +87,7 @@ class Tagger:
     shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
+    converged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -281,9 +284,9 @@ class Tagger:
         batches = iter(lambda: list(islice(stream, batch)), [])
         blocks = chain.from_iterable(map(self._held_blocks, batches))
         choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
-        return chain.from_iterable(self.tags_of_rows(rows, top, **choice) for rows in blocks)
+        return chain.from_iterable(self._tags_of_rows(rows, top, **choice) for rows in blocks)
 
-    def tags_of_rows(
+    def _tags_of_rows(
         self, rows: Rows, top: int | None = None, *, everything: bool = False, min_probability: float | None = None
     ) -> list[list[Tag]]:
         """Return the tags of rows: see `select`."""
@@ -449,13 +452,6 @@ class Tagger:
         from textcat.model.explain import explain_document  # here, so that tagging need not import it
 
         return explain_document(self, next(document_stream([document], "text")), topics, n)
-
-    def contributions(self, document: str | Zoned, topics: Sequence[str], n: int) -> list[dict[str, float]]:
-        """Return what the terms that add or take most do to the score of each topic, the strongest first."""
-        from textcat.model.explain import explain_document
-
-        explained = explain_document(self, document, topics, n, with_spans=False)
-        return [{reason.term: reason.contribution for reason in each} for each in explained]
 
     def weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
         """Return a topic's weights: of some features, or of all."""

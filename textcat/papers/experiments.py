@@ -31,7 +31,7 @@ from textcat.settings import read_toml
 if TYPE_CHECKING:
     from textcat.progress import Stages
 
-_PACKAGE = Path(__file__).parent.parent
+PACKAGE = Path(__file__).parent.parent
 # What a task's rows depend on; sources of compiled code are in a checkout only, a wheel's are known by its version.
 _CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
 _SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
@@ -106,11 +106,13 @@ class Result(NamedTuple):
 
 
 def read_experiment(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    own = FACTS[name]
-    return Experiment(name, own["title"], tuple(data), own["minutes"], tasks, own.get("text", ""))
+    """Return an experiment by its name in the file of facts, with the data and tasks that it has."""
+    facts = FACTS[name]
+    return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 
 
 def time_call(call: Callable[..., Answer], *arguments: Any) -> tuple[Answer, float]:
+    """Return the result of a call, and the seconds it took."""
     started = perf_counter()
     return call(*arguments), perf_counter() - started
 
@@ -131,7 +133,7 @@ def run_experiment(
     Results and pictures are kept in the folder, whatever `settings.pictures` says; none is drawn without matplotlib.
     Restart: run all tasks, whatever is kept. The stages time every task, and draw its bar.
     """
-    if not _can_draw():
+    if not can_draw():
         warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
     results = KeptResults(folder / f"{experiment.name}.jsonl")
     records, n_kept = [], 0
@@ -197,13 +199,13 @@ def _run_task(
     results: KeptResults, experiment: Experiment, task: Task, settings: Settings, pictures: Path
 ) -> Mapping[str, Any]:
     pictures.mkdir(parents=True, exist_ok=True)
-    for old in pictures.glob("*.svg"):
-        old.unlink()
-    started, whole = perf_counter(), True
+    for picture in pictures.glob("*.svg"):
+        picture.unlink()
+    started, has_data = perf_counter(), True
     try:
-        rows: Iterable[Row] = task.run(replace(settings, pictures=pictures if _can_draw() else None))
+        rows: Iterable[Row] = task.run(replace(settings, pictures=pictures if can_draw() else None))
     except MissingData as error:
-        rows, whole = [Row(task.name, note=str(error))], False
+        rows, has_data = [Row(task.name, note=str(error))], False
     record = {
         "task": task.name,
         "slow_baselines": settings.slow_baselines,
@@ -212,7 +214,7 @@ def _run_task(
         "rows": [asdict(row) for row in rows],
     }
     plain = json.loads(json.dumps(record, default=lambda number: number.item()))  # a numpy number
-    if whole:
+    if has_data:
         results[_key(experiment, task, settings.n_jobs, settings.slow_baselines)] = plain
     return plain
 
@@ -227,24 +229,27 @@ def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
 
 
 def now() -> datetime:
+    """Return the time, in UTC."""
     return datetime.now(timezone.utc)
 
 
-def _can_draw() -> bool:
+def can_draw() -> bool:
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) -> str:
-    facts = [experiment.name, task.name, n_jobs, slow_baselines, *machine().items(), code_checksum(), _can_draw()]
+    facts = [experiment.name, task.name, n_jobs, slow_baselines, *machine().items(), code_checksum(), can_draw()]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 @cache
 def code_checksum() -> str:
+    """Return the checksum of the code that results depend on."""
     digest = hashlib.sha256()
-    for inside in (_PACKAGE / part for part in _CODE):
+    for inside in (PACKAGE / part for part in _CODE):
         for path in sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file()):
-            digest.update(path.relative_to(_PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -290,7 +295,7 @@ def _page(result: Result, prose: str) -> str:
         prose,
         table if result.rows else "",
         "\n".join(f"{number}. {note}" for number, note in enumerate(notes(result.rows), start=1)),
-        "\n\n".join(f"![{each.stem}]({each.name})" for each in result.pictures if each.name not in prose),
+        "\n\n".join(f"![{picture.stem}]({picture.name})" for picture in result.pictures if picture.name not in prose),
         f"## How it was run\n\n```text\n$ {result.command}\n```",
         "\n".join(f"- {name}: {value}" for name, value in facts.items()),
     ]
@@ -337,8 +342,8 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
     if any(row.seconds is not None for row in rows):
         seconds = [_printed(row.seconds, ".0f" if row.seconds and row.seconds >= 100 else ".2g") for row in rows]
         table.append(("\nseconds", seconds))
-    if known := notes(rows):
-        table.append(("\nnote", [str(known.index(row.note) + 1) if row.note else "" for row in rows]))
+    if all_notes := notes(rows):
+        table.append(("\nnote", [str(all_notes.index(row.note) + 1) if row.note else "" for row in rows]))
     if all(head.startswith("\n") for head, _ in table):
         table = [(head.strip(), cells) for head, cells in table]
     return [("", [row.label for row in rows]), *table]

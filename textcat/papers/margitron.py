@@ -19,8 +19,8 @@ STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
 SCALE = 1.099  # c in `second_stage_b`
 
 
-class TableRow(NamedTuple):
-    """A data set of the paper with what its tables are run with; the text of the pages says how that was found."""
+class MargitronSetting(NamedTuple):
+    """A data set of the paper, and the parameters of its tables' runs; the pages say how these were found."""
 
     label: str
     data: str
@@ -34,6 +34,7 @@ class TableRow(NamedTuple):
     note: str = ""  # what a reader must know of the parameters
 
     def squared_radius(self, data: Dataset) -> float:
+        """Return R², the largest squared length of a row with its augmented and private coordinates."""
         return largest_squared_length(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
@@ -42,7 +43,7 @@ class TableRow(NamedTuple):
         return TMargitron(self.t_epsilon, self.t_b * R2), LMargitron(self.l_epsilon, l_b)
 
 
-CASES = [TableRow(*case) for case in FACTS["margitron"]["cases"]]
+SETTINGS = [MargitronSetting(*setting) for setting in FACTS["margitron"]["settings"]]
 
 
 def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
@@ -87,7 +88,7 @@ def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> 
 
 
 class _Run(NamedTuple):
-    """A rule that was trained, what came of it, the seconds it took (measuring of the margins included), and R²."""
+    """A trained rule, its solution, the seconds that took (measuring the margins included), and R²."""
 
     rule: Rule
     solution: Solution
@@ -106,42 +107,45 @@ class _Run(NamedTuple):
 load = cache(datasets.load)
 
 
-def train_run(data: Dataset, case: TableRow, rule: Rule, mini_epochs: int) -> _Run:
-    return _Run(rule, *train_once(data, rule, case.rho, case.delta**2, mini_epochs), case.squared_radius(data))
+def train_run(data: Dataset, setting: MargitronSetting, rule: Rule, mini_epochs: int) -> _Run:
+    """Train a rule as the tables do, with an active set."""
+    return _Run(rule, *train_once(data, rule, setting.rho, setting.delta**2, mini_epochs), setting.squared_radius(data))
 
 
 @cache
-def margitrons(case: TableRow) -> tuple[_Run, _Run]:
+def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
     """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
-    data = load(case.data)
-    of_t, of_l = (train_run(data, case, rule, case.mini_epochs) for rule in case.rules(case.squared_radius(data)))
+    data = load(setting.data)
+    of_t, of_l = (
+        train_run(data, setting, rule, setting.mini_epochs) for rule in setting.rules(setting.squared_radius(data))
+    )
     return of_t, of_l
 
 
-def comparison_row(case: TableRow, printed: Sequence[float], *, slow_baselines: bool) -> Row:
+def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
-    of_t, of_l = margitrons(case)
-    data, notes = load(case.data), [case.note, "" if slow_baselines else SLOW_NOTE]
-    svm, svm_seconds = libsvm_margin(data.X, data.y, case.delta) if slow_baselines else (None, None)
+    of_t, of_l = margitrons(setting)
+    data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]
+    svm, svm_seconds = libsvm_margin(data.X, data.y, setting.delta) if slow_baselines else (None, None)
     digits = decimals(printed[0])
     figures = {"LIBSVM 10³γ'": Figure(svm and 1e3 * svm, digits=digits), "LIBSVM s": Figure(svm_seconds, digits=1)}
     for name, run, directional in (("t-margitron", of_t, printed[0]), ("ℓ-margitron", of_l, printed[3])):
         # Table 1 itself is lost; but without a bias the geometric margin is the directional one.
-        published = directional if case.rho == 0 else None
+        published = directional if setting.rho == 0 else None
         figures[f"{name} 10³γ'"] = Figure(1e3 * run.solution.margin, published, digits)
         figures[f"{name} s"] = Figure(run.seconds, digits=1)
-    return Row(case.label, figures, note=" ".join(filter(None, notes)))
+    return Row(setting.label, figures, note=" ".join(filter(None, notes)))
 
 
-def fraction_rows(case: TableRow, printed: Sequence[float]) -> list[Row]:
+def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
-    of_t, of_l = margitrons(case)
-    t_label = f"t-margitron, ε = {case.t_epsilon:g}, b = {case.t_b:g}·R²"
-    l_label = f"ℓ-margitron, ε = {case.l_epsilon:g}, b = {case.l_b:g}·R^(1+ε)"
+    of_t, of_l = margitrons(setting)
+    t_label = f"t-margitron, ε = {setting.t_epsilon:g}, b = {setting.t_b:g}·R²"
+    l_label = f"ℓ-margitron, ε = {setting.l_epsilon:g}, b = {setting.l_b:g}·R^(1+ε)"
     rows = []
     for run, label, our_limit, (margin, estimate, limit), note in (
-        (of_t, t_label, 1 - case.t_epsilon / 2, printed[:3], case.note),
-        (of_l, l_label, 1 / (1 + case.l_epsilon), printed[3:6], ""),
+        (of_t, t_label, 1 - setting.t_epsilon / 2, printed[:3], setting.note),
+        (of_l, l_label, 1 / (1 + setting.l_epsilon), printed[3:6], ""),
     ):
         figures = {
             "10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
@@ -150,19 +154,19 @@ def fraction_rows(case: TableRow, printed: Sequence[float]) -> list[Row]:
             "certificate": Figure(run.solution.certificate, digits=4),
             "updates": Figure(run.solution.n_updates),
         }
-        rows.append(Row(f"{case.label}, {label}", figures, run.seconds, note))
+        rows.append(Row(f"{setting.label}, {label}", figures, run.seconds, note))
     return rows
 
 
-def stage_rows(data: Dataset, case: TableRow, printed: Sequence[float]) -> list[Row]:
+def stage_rows(data: Dataset, setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
     """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that this one proves.
 
     The second stage is run with the printed b, and with the one that our own first stage gives.
     """
     lower, upper, printed_b, margin, estimate, geometric = printed
-    R2 = case.squared_radius(data)
+    R2 = setting.squared_radius(data)
     unit = R2 ** ((1 + SECOND_EPSILON) / 2) / 1e5
-    first = train_run(data, case, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
+    first = train_run(data, setting, PAM(FIRST_B * R2), STAGES_MINI_EPOCHS)
     bound = upper_bound(FIRST_B * R2, first.solution.n_updates, R2)
     b = second_stage_b(bound, R2)
     figures = {
@@ -170,27 +174,29 @@ def stage_rows(data: Dataset, case: TableRow, printed: Sequence[float]) -> list[
         "10³γ_d at most": Figure(1e3 * bound, upper, decimals(upper)),
         "10⁵b/R^(1+ε)": Figure(b / unit, printed_b),
     }
-    rows = [Row(f"{case.label}, ε = 1", figures, first.seconds, case.note)]
+    rows = [Row(f"{setting.label}, ε = 1", figures, first.seconds, setting.note)]
     for which, second_b in (("the printed b", printed_b * unit), ("our b", b)):
-        run = train_run(data, case, LMargitron(SECOND_EPSILON, second_b), STAGES_MINI_EPOCHS)
+        run = train_run(data, setting, LMargitron(SECOND_EPSILON, second_b), STAGES_MINI_EPOCHS)
         figures = {
             "second 10³γ'_d": Figure(1e3 * run.solution.directional_margin, margin, decimals(margin)),
             "estimate": Figure(run.estimate, estimate, 3),
             "second 10³γ'": Figure(1e3 * run.solution.margin, geometric, decimals(geometric)),
             "certificate": Figure(run.solution.certificate, digits=3),
         }
-        rows.append(Row(f"{case.label}, ε = {SECOND_EPSILON:g}, {which}", figures, run.seconds))
+        rows.append(Row(f"{setting.label}, ε = {SECOND_EPSILON:g}, {which}", figures, run.seconds))
     return rows
 
 
-def _table(number: int, rows: Callable[[TableRow, Any, Settings], list[Row]]) -> Experiment:
+def _table(number: int, rows: Callable[[MargitronSetting, Any, Settings], list[Row]]) -> Experiment:
     printed = PUBLISHED["margitron"]["table4" if number == 4 else "table3"]
-    tasks = [Task(case.label, partial(rows, case, printed[case.label])) for case in CASES]
-    return read_experiment(f"margitron-table-{number}", [case.data for case in CASES], *tasks)
+    tasks = [Task(setting.label, partial(rows, setting, printed[setting.label])) for setting in SETTINGS]
+    return read_experiment(f"margitron-table-{number}", [setting.data for setting in SETTINGS], *tasks)
 
 
 EXPERIMENTS = (
-    _table(1, lambda case, printed, settings: [comparison_row(case, printed, slow_baselines=settings.slow_baselines)]),
-    _table(3, lambda case, printed, settings: fraction_rows(case, printed)),
-    _table(4, lambda case, printed, settings: stage_rows(load(case.data), case, printed)),
+    _table(
+        1, lambda setting, printed, settings: [comparison_row(setting, printed, slow_baselines=settings.slow_baselines)]
+    ),
+    _table(3, lambda setting, printed, settings: fraction_rows(setting, printed)),
+    _table(4, lambda setting, printed, settings: stage_rows(load(setting.data), setting, printed)),
 )

@@ -32,7 +32,7 @@ from textcat.papers.experiments import (
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
 SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
-_LARGE = 5000  # rows that LIBSVM trains on in a moment
+LARGE = 5000  # rows that LIBSVM trains on in a moment
 _PRINTED = PUBLISHED["micra"]
 
 SUPERSCRIPT = {2: "²", 3: "³"}
@@ -40,7 +40,7 @@ TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
 
 class Setting(NamedTuple):
-    """What the runs of a table share."""
+    """The data, parameters and units that the runs of a table share."""
 
     data: str
     rho: float
@@ -55,7 +55,7 @@ class Setting(NamedTuple):
 
 
 class PrintedRun(NamedTuple):
-    """A learner with its parameters, and what the paper prints of it: γ'_d times a power of ten, and updates."""
+    """A learner with its parameters, and its figures in the paper: γ'_d times a power of ten, and updates."""
 
     label: str
     rule: Rule
@@ -113,19 +113,19 @@ def solutions_of(
 
 
 def update_rows(data: Dataset, setting: Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Return margins and updates as tables 1 to 4 print them beside ours."""
+    """Return margins and updates as tables 1 to 4 print them, next to ours."""
     runs_of = _target_runs if "alma2" in printed else printed_runs
     runs = runs_of(setting, printed, largest_squared_length(data.X, setting.rho, setting.lambda_))
     rows = []
     for run, solution in zip(runs, solutions_of(data, runs, n_jobs, setting.rho, setting.lambda_), strict=True):
         count = run.count(solution)
-        more = run.updates - count
+        difference = run.updates - count
         margin = 10**setting.power * solution.directional_margin
         figures = {
             f"10{SUPERSCRIPT[setting.power]}γ'_d": Figure(margin, run.margin, 5 - setting.power),
             setting.updates: Figure(count / setting.unit if setting.unit > 1 else count, run.updates, run.digits),
         }
-        rows.append(Row(run.label, figures, note=setting.note.format(more=f"{more:+g}") if more else ""))
+        rows.append(Row(run.label, figures, note=setting.note.format(more=f"{difference:+g}") if difference else ""))
     return rows
 
 
@@ -141,8 +141,8 @@ ACCURACY = 1e-3
 SLOW = 10_000  # rows, above which LIBSVM takes minutes
 
 
-class RedMicraRow(NamedTuple):
-    """A row of the tables: a data set, the parameters of red-MICRA, and what the paper prints."""
+class RedMicraSetting(NamedTuple):
+    """A row of tables 5 to 8: a data set, the parameters of red-MICRA, and the figures that the paper prints."""
 
     label: str
     data: str
@@ -169,60 +169,64 @@ def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epoch
     return solution, seconds
 
 
-def _train(data: Dataset, case: RedMicraRow) -> tuple[Solution, float]:
+def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
     """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
-    lambda_ = case.delta**2
-    rule = MICRA(case.eta, case.beta * np.sqrt(largest_squared_length(data.X, case.rho, lambda_)), EPSILON, ZETA)
-    run = partial(train_once, data, rule, case.rho, lambda_, case.mini_epochs)
+    lambda_ = setting.delta**2
+    rule = MICRA(
+        setting.eta, setting.beta * np.sqrt(largest_squared_length(data.X, setting.rho, lambda_)), EPSILON, ZETA
+    )
+    run = partial(train_once, data, rule, setting.rho, lambda_, setting.mini_epochs)
     solution, seconds = run()
     return solution, seconds if seconds >= 1 else min(seconds, run()[1], run()[1])
 
 
-def margin_row(data: Dataset, case: RedMicraRow, *, slow_baselines: bool) -> Row:
-    """Return the margins of red-MICRA and LIBSVM, where that runs, beside the published ones, and their times."""
-    solution, seconds = _train(data, case)
-    ours, digits = 100 * solution.margin, decimals(case.margin)
+def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool) -> Row:
+    """Return the margins of red-MICRA and LIBSVM, where that runs, next to the published ones, and their times."""
+    solution, seconds = _train(data, setting)
+    ours, digits = 100 * solution.margin, decimals(setting.margin)
     svm, svm_seconds, note = None, None, SLOW_NOTE
     if len(data.y) <= SLOW or slow_baselines:
-        margin, svm_seconds = libsvm_margin(data.X, data.y, case.delta, ACCURACY, MEMORY)
+        margin, svm_seconds = libsvm_margin(data.X, data.y, setting.delta, ACCURACY, MEMORY)
         svm, note = 100 * margin, ""
     figures = {
-        "LIBSVM 10²γ'": Figure(svm, case.svm, digits),
-        "red-MICRA 10²γ'": Figure(ours, case.margin, digits),
-        "% of LIBSVM's": Figure(100 * ours / svm if svm else None, 100 * case.margin / case.svm, 2),
+        "LIBSVM 10²γ'": Figure(svm, setting.svm, digits),
+        "red-MICRA 10²γ'": Figure(ours, setting.margin, digits),
+        "% of LIBSVM's": Figure(100 * ours / svm if svm else None, 100 * setting.margin / setting.svm, 2),
         "LIBSVM s": Figure(svm_seconds, digits=3),
         "red-MICRA s": Figure(seconds, digits=3),
         "times as fast": Figure(svm_seconds / seconds if svm_seconds else None, digits=2),
     }
-    return Row(case.label, figures, note=note)
+    return Row(setting.label, figures, note=note)
 
 
-def large_row(data: Dataset, case: RedMicraRow) -> Row:
-    """Return the margin of red-MICRA beside the published one; SVMlight is not at hand."""
-    solution, seconds = _train(data, case)
-    digits = decimals(case.margin)
+def large_row(data: Dataset, setting: RedMicraSetting) -> Row:
+    """Return the margin of red-MICRA next to the published one; SVMlight is not at hand."""
+    solution, seconds = _train(data, setting)
+    digits = decimals(setting.margin)
     figures = {
-        "SVMlight 10³γ'": Figure(None, case.svm, digits),
-        "red-MICRA 10³γ'": Figure(1e3 * solution.margin, case.margin, digits),
+        "SVMlight 10³γ'": Figure(None, setting.svm, digits),
+        "red-MICRA 10³γ'": Figure(1e3 * solution.margin, setting.margin, digits),
     }
-    return Row(case.label, figures, seconds)
+    return Row(setting.label, figures, seconds)
 
 
-def cases(table: int) -> list[RedMicraRow]:
-    """Return the rows of a table as the paper prints them."""
+def red_micra_settings(table: int) -> list[RedMicraSetting]:
+    """Return the settings of the runs of a table."""
     printed = _PRINTED[f"table{table}"]
-    return [case._replace(beta=printed["unit"] * case.beta) for case in itertools.starmap(RedMicraRow, printed["rows"])]
+    return [
+        row._replace(beta=printed["unit"] * row.beta) for row in itertools.starmap(RedMicraSetting, printed["rows"])
+    ]
 
 
-def _case_row(case: RedMicraRow, settings: Settings) -> list[Row]:
-    data = datasets.load(case.data)
-    large = case.data == "covertype"
-    return [large_row(data, case) if large else margin_row(data, case, slow_baselines=settings.slow_baselines)]
+def _rows_of_setting(setting: RedMicraSetting, settings: Settings) -> list[Row]:
+    data = datasets.load(setting.data)
+    large = setting.data == "covertype"
+    return [large_row(data, setting) if large else margin_row(data, setting, slow_baselines=settings.slow_baselines)]
 
 
 def _margins_table(number: int) -> Experiment:
-    tasks = [Task(case.label, partial(_case_row, case)) for case in cases(number)]
-    return read_experiment(f"micra-table-{number}", [case.data for case in cases(number)], *tasks)
+    tasks = [Task(setting.label, partial(_rows_of_setting, setting)) for setting in red_micra_settings(number)]
+    return read_experiment(f"micra-table-{number}", [setting.data for setting in red_micra_settings(number)], *tasks)
 
 
 EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7, 8)))
@@ -260,12 +264,12 @@ def libsvm_margin(
     """Train LIBSVM with C = 1e5 on rows extended by private coordinates Δ; return its geometric margin, and seconds."""
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
-    setting = (libsvm_plane, X, y, tol, HARD, cache_mb)
-    plane, seconds = time_call(*setting) if X.shape[0] <= _LARGE else _apart(time_call, *setting)
+    call = (libsvm_plane, X, y, tol, HARD, cache_mb)
+    plane, seconds = time_call(*call) if X.shape[0] <= LARGE else _in_own_process(time_call, *call)
     return plane.margin, seconds
 
 
-def _apart(function: Callable[..., Any], *arguments: Any) -> Any:
+def _in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
     from joblib import Parallel, delayed
 

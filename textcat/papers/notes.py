@@ -87,14 +87,14 @@ class DrawnDocuments(NamedTuple):
         train, test = (sp.csr_array(rows, dtype=np.float64) for rows in (vectors.train, vectors.test))
         return cls(train[chosen], y[chosen], test, y_test, np.sqrt(largest_squared_length(train[chosen])))
 
-    def partly(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
+    def solutions_after(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
         """Show the perceptron the first n documents once."""
         later = (np.arange(n, len(self.y), dtype=np.int32) for n in n_documents)
         positives = np.flatnonzero(self.y > 0).astype(np.int32)
         problems = [Problem(positives, PA(), left_out=rest, rho=self.R, max_epochs=1) for rest in later]
         return solve(self.X, problems, n_jobs=n_jobs)
 
-    def repeatedly(self, n_epochs: Iterable[int], n_jobs: int) -> list[Solution]:
+    def solutions_of_epochs(self, n_epochs: Iterable[int], n_jobs: int) -> list[Solution]:
         """Show the perceptron all documents so many times, or until it makes no mistake."""
         problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
         return solve(self.X, problems, n_jobs=n_jobs)
@@ -107,20 +107,25 @@ def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: fl
 
 def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
     """Return the mistakes of each draw's solutions."""
-    return np.array([[solution.n_updates for solution in of_draw] for of_draw in solutions])
+    return np.array([[solution.n_updates for solution in solutions_of_draw] for solutions_of_draw in solutions])
 
 
 def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Sequence[Solution | Plane]]) -> np.ndarray:
     """Return the errors of each draw's solutions on training and on test documents, (n_draws, n_solutions, 2)."""
-    each = [(((one.X, one.y), (one.X_test, one.y_test)), own) for one, own in zip(draws, solutions, strict=True)]
     return np.array(
-        [[[error_percentage(X, y, f.weights, f.bias) for X, y in parts] for f in own] for parts, own in each]
+        [
+            [
+                [error_percentage(X, y, f.weights, f.bias) for X, y in ((draw.X, draw.y), (draw.X_test, draw.y_test))]
+                for f in solutions_of_draw
+            ]
+            for draw, solutions_of_draw in zip(draws, solutions, strict=True)
+        ]
     )
 
 
 def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return the error while learning, and on test documents, after some numbers of documents; means over draws."""
-    solutions = [draw.partly(AFTER, n_jobs) for draw in draws]
+    solutions = [draw.solutions_after(AFTER, n_jobs) for draw in draws]
     mistakes = _counted(solutions)
     figures = {
         "mistakes": mistakes,
@@ -133,13 +138,13 @@ def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
 
 def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
     """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
-    solutions = [draw.repeatedly(EPOCHS, n_jobs) for draw in draws]
+    solutions = [draw.solutions_of_epochs(EPOCHS, n_jobs) for draw in draws]
     errors = error_percentages(draws, solutions)
     figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
     table = []
     for k, n in enumerate(EPOCHS):
-        done = sum(of_draw[k].converged for of_draw in solutions)
-        note = f"{done} of {len(draws)} draws have converged." if done else ""
+        n_converged = sum(solutions_of_draw[k].converged for solutions_of_draw in solutions)
+        note = f"{n_converged} of {len(draws)} draws have converged." if n_converged else ""
         table.append(Row(f"after {n} epoch{'s' if n > 1 else ''}", _means(figures, k), note=note))
     return table
 
@@ -158,7 +163,7 @@ def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
 def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
     """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
-    mistakes = _counted([draw.partly(n_seen, n_jobs) for draw in draws])
+    mistakes = _counted([draw.solutions_after(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
     lag = 100 // STRIDE
     lately = mistakes[:, lag:] - mistakes[:, :-lag]  # of 100 documents: percent
@@ -173,7 +178,7 @@ def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> N
 def draw_epochs(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
     """Draw the training and the test error after each of ten epochs, means over draws."""
     epochs = range(1, 11)
-    errors = error_percentages(draws, [draw.repeatedly(epochs, n_jobs) for draw in draws]).mean(axis=0)
+    errors = error_percentages(draws, [draw.solutions_of_epochs(epochs, n_jobs) for draw in draws]).mean(axis=0)
     with draw_axes(path) as axes:
         axes.plot(epochs, errors[:, 0], "o-", color="black", label="training documents")
         axes.plot(epochs, errors[:, 1], "s-", color="firebrick", label="test documents")
@@ -181,7 +186,9 @@ def draw_epochs(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> Non
         axes.legend()
 
 
-def _on_draws(rows: Callable[..., list[Row]], draw: Callable[..., None], picture: str, settings: Settings) -> list[Row]:
+def _rows_and_picture(
+    rows: Callable[..., list[Row]], draw: Callable[..., None], picture: str, settings: Settings
+) -> list[Row]:
     draws = [DrawnDocuments.of(corpus_vectors("reuters21578"), TOPIC, seed) for seed in range(N_DRAWS)]
     if settings.pictures:
         draw(settings.pictures / picture, draws, settings.n_jobs)
@@ -199,7 +206,7 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
-    """Return the perceptron's mistakes: with ρ = R beside the bound 4(R/γ)², and with ρ, or no bias, beside R²/δ²."""
+    """Return the perceptron's mistakes: with ρ = R next to the bound 4(R/γ)², and with ρ, or no bias, next to R²/δ²."""
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"
     rows = []
@@ -229,8 +236,8 @@ EXPERIMENTS = (
     read_experiment(
         "notes-acq",
         ("reuters21578",),
-        Task("documents", partial(_on_draws, document_rows, draw_learning, "notes-acq-documents.svg")),
-        Task("epochs", partial(_on_draws, _epoch_and_machine_rows, draw_epochs, "notes-acq-epochs.svg")),
+        Task("documents", partial(_rows_and_picture, document_rows, draw_learning, "notes-acq-documents.svg")),
+        Task("epochs", partial(_rows_and_picture, _epoch_and_machine_rows, draw_epochs, "notes-acq-epochs.svg")),
     ),
     read_experiment(
         "notes-bounds", tuple(SEPARABLE), *(Task(name, partial(mistake_bound_rows, name)) for name in SEPARABLE)

@@ -142,7 +142,7 @@ def _usps_rows(name: str, settings: Settings) -> list[Row]:
 # The paper's numbers of terms. Which ones it leaves out it does not say; here, those in the fewest training documents.
 _N_TERMS = {"reuters21578": 20_000, "rcv1": 120_000}
 _REUTERS = "reuters21578"
-_GRAM_ROWS = 512
+GRAM_ROWS = 512
 RULES: dict[str, Rule] = {"PA": PA(), "PAM(1)": PAM(1), "PAUM(-1,1)": PAUM(-1, 1), "PAUM(1,50)": PAUM(1, 50)}
 _CHOSEN = "PAUM(1,50)"
 _SVM_C = 1.0
@@ -195,7 +195,7 @@ class CorpusVectors:
         return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
-        """Return the means of average precisions and support sizes over each band's topics, beside the paper's."""
+        """Return the means of average precisions and support sizes over each band's topics, next to the paper's."""
         return {
             f"{name} {band.name}": Figure(
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
@@ -219,8 +219,8 @@ def support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
 def gram(rows: sp.csr_matrix) -> np.ndarray:
     """Return the inner products of all pairs of rows; by blocks, for one sparse product would take twice the memory."""
     products = np.empty((rows.shape[0], rows.shape[0]))
-    for start in range(0, rows.shape[0], _GRAM_ROWS):
-        block = slice(start, start + _GRAM_ROWS)
+    for start in range(0, rows.shape[0], GRAM_ROWS):
+        block = slice(start, start + GRAM_ROWS)
         products[:, block] = rows @ np.ascontiguousarray(rows[block].toarray().T)
     return products
 
@@ -291,7 +291,7 @@ def contradicted_topics(vectors: CorpusVectors) -> set[int]:
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
-    mixed = [np.any(each, axis=0) & ~np.all(each, axis=0) for each in alike.values()]
+    mixed = [np.any(labels, axis=0) & ~np.all(labels, axis=0) for labels in alike.values()]
     return set(np.flatnonzero(np.any(mixed, axis=0)).tolist())
 
 
@@ -299,7 +299,7 @@ _Pair = tuple[float, float]  # τ₋, τ₊
 
 _N_FOLDS = 10
 _MIN_POSITIVES = 40  # that a topic must have to be cross-validated
-_N_SHOWN = 10
+N_SHOWN = 10
 
 # τ₊ = S/(1 + exp(-κ·c)): with κ = 0 all topics would have τ₊ = 50, as in PAUM(1,50).
 _TAU_NEG = -0.5
@@ -308,10 +308,12 @@ _KAPPA = (-50.0, -10.0, 10.0, 50.0)
 
 
 def margin_grid(printed: Printed) -> list[_Pair]:
+    """Return the pairs of margins that the paper tries."""
     return list(product(printed["tau_neg"], printed["tau_pos"]))
 
 
 def pair_name(pair: _Pair) -> str:
+    """Return a pair of margins as the name of a rule."""
     return f"PAUM({pair[0]:g},{pair[1]:g})"
 
 
@@ -341,7 +343,7 @@ def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int 
     best_first = np.argsort(-quality.mean(axis=1), kind="stable").tolist()
     chosen = pairs.index(tuple(printed["chosen"]))
     rows = [Row(f"{len(pairs)} pairs × {_N_FOLDS} folds × {len(topics)} topics", n_trained, seconds)]
-    for k in dict.fromkeys([*best_first[:_N_SHOWN], chosen]):
+    for k in dict.fromkeys([*best_first[:N_SHOWN], chosen]):
         behind = quality[best_first[0]] - quality[k]
         figures = {
             "place": Figure(1 + best_first.index(k)),

@@ -1,7 +1,7 @@
 "use strict";
-// Draws what the data element holds. Texts are set as text, never as HTML.
+// Draw the data of the data element. Texts are set as text, never as HTML.
 const D = JSON.parse(document.getElementById("data").textContent);
-const at = [];  // by topic, the place of the threshold that the slider stands at
+const at = [];  // by topic, the index of the threshold at the slider
 const $ = (id) => document.getElementById(id);
 const fill = (node, attributes, children) => {
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -24,7 +24,7 @@ const path = (points) => points.map(([x, y], k) => (k ? "L" : "M") + x.toFixed(1
 const W = 300, H = 220, L = 48, B = 38, T = 10, R = 14;
 const UNIT = [0, 0.25, 0.5, 0.75, 1];
 
-// An SVG with axes; `draw` gets the functions from values to places and returns what stands between the axes.
+// Return an SVG with axes; `draw` gets the functions from values to coordinates and returns the nodes between the axes.
 function plot({label, x, y, xTicks, yTicks, xTitle, yTitle}, draw) {
   const X = (v) => L + ((v - x[0]) / (x[1] - x[0] || 1)) * (W - L - R);
   const Y = (v) => H - B - ((v - y[0]) / (y[1] - y[0] || 1)) * (H - B - T);
@@ -48,11 +48,11 @@ const key = (entries) => h("ul", {class: "key"}, entries.map(([name, text]) => h
 
 function reliability(bins, label) {
   return plot({label: label + bins.map(([p, q, n]) => ` at ${f3(p)} ${f3(q)} of ${n}`).join(","), x: [0, 1], y: [0, 1],
-    xTicks: UNIT, yTicks: UNIT, xTitle: "probability the model gives", yTitle: "fraction right"}, (X, Y) => [
+    xTicks: UNIT, yTicks: UNIT, xTitle: "predicted probability", yTitle: "fraction of positives"}, (X, Y) => [
     s("path", {class: "even", d: path([[X(0), Y(0)], [X(1), Y(1)]])}),
     s("path", {class: "line l0", d: path(bins.map(([p, q]) => [X(p), Y(q)]))}),
     bins.map(([p, q, n]) => s("circle", {class: "dot", cx: X(p), cy: Y(q), r: 2 + Math.log10(n)},
-      s("title", {}, `${n} documents: ${f3(p)} given, ${f3(q)} right`)))]);
+      s("title", {}, `${n} documents: ${f3(p)} predicted, ${f3(q)} positive`)))]);
 }
 
 function bySize(chosen) {
@@ -142,7 +142,7 @@ function documents(title, found, none, make = article) {
 
 function terms(t) {
   const most = Math.max(...t.terms.map(([, w]) => Math.abs(w)), 1e-9);
-  return h("table", {class: "terms"}, h("caption", {}, "Weightiest terms"), h("thead", {}, h("tr", {},
+  return h("table", {class: "terms"}, h("caption", {}, "Terms of largest weight"), h("thead", {}, h("tr", {},
     ["Term", "Weight"].map((text) => h("th", {scope: "col"}, text)), h("td", {}))), h("tbody", {}, t.terms.map(([term, w]) =>
     h("tr", {}, h("th", {scope: "row"}, term), h("td", {}, w.toFixed(3)), h("td", {}, s("svg", {viewBox: "0 0 100 10", width: 100,
       height: 10, "aria-hidden": "true"}, s("rect", {class: "bar " + (w > 0 ? "positive" : "against"), x: 0, y: 1, height: 8,
@@ -170,10 +170,10 @@ function topic(j, focus) {
   const slider = h("input", {type: "range", id: "cut", min: 0, max: t.cuts[0].length - 1, step: 1, value: place(j)});
   const draw = () => {
     const k = place(j), [thresholds, retrieved, hits] = t.cuts.map((values) => values[k]);
-    const p = retrieved ? hits / retrieved : NaN, shown = thresholds === null ? "none passes" : thresholds.toFixed(3);
+    const p = retrieved ? hits / retrieved : NaN, shown = thresholds === null ? "above all scores" : thresholds.toFixed(3);
     const text = `precision ${f3(p)}, recall ${f3(hits / t.n)}, F1 ${f3(f1(hits, retrieved, t.n))}`;
     out.replaceChildren(h("b", {}, `Threshold ${shown}${k === t.chosen ? " (the model’s)" : ""}: `), text,
-      `; ${retrieved.toLocaleString("en")} of ${D.documents.toLocaleString("en")} documents pass, ${hits.toLocaleString("en")} rightly.`);
+      `; ${retrieved.toLocaleString("en")} of ${D.documents.toLocaleString("en")} documents pass, ${hits.toLocaleString("en")} of them correctly.`);
     slider.setAttribute("aria-valuetext", `${shown}: ${text}`);
     plots.replaceChildren(figure("Precision and recall", precisionRecall(j), D.changes ? key(D.changes.names.map((name, i) =>
       [`l${1 - i}`, name])) : null), figure("Scores", histogram(j), h("ul", {class: "key"}, h("li", {}, h("i", {class: "positive"}),
@@ -188,26 +188,26 @@ function topic(j, focus) {
     h("li", {}, a === j ? `${n} got ${D.names[b]} instead` : `${n} of ${D.names[a]} got this topic instead`));
   const heading = h("h3", {tabindex: -1, dir: "auto"}, D.names[j]);
   $("one").replaceChildren(...[h("div", {class: "head"}, heading, h("p", {class: "tools"}, go(-1, "← Previous"), go(1, "Next →"))),
-    h("p", {}, `${t.train.toLocaleString("en")} training documents, ${t.n.toLocaleString("en")} of those measured on, average precision ${f3(t.ap)}.`),
+    h("p", {}, `${t.train.toLocaleString("en")} training documents, ${t.n.toLocaleString("en")} positives in the evaluation, average precision ${f3(t.ap)}.`),
     h("p", {class: "slider"}, h("label", {for: "cut"}, "Threshold: from none to all"), slider, reset),
-    t.chosen === null ? h("p", {class: "none"}, "Each document gets exactly one topic; here this one is shown as if a threshold decided.") : null,
+    t.chosen === null ? h("p", {class: "none"}, "The model gives each document exactly one topic; here a threshold decides, for illustration.") : null,
     h("p", {}, out), plots,
     h("div", {class: "two"}, t.terms.length ? terms(t) : h("p", {class: "none"}, "No term has a weight."),
-      h("div", {}, h("h4", {}, "Mistaken for, and taken for"), mistaken.length ? h("ul", {}, mistaken) : h("p", {class: "none"}, "None."))),
+      h("div", {}, h("h4", {}, "Confused with"), mistaken.length ? h("ul", {}, mistaken) : h("p", {class: "none"}, "None."))),
     ...(D.changes ? [change(j)] : []),
-    documents("Worst false positives", t.wrong[0], "No document gets it wrongly."),
-    documents("Worst false negatives", t.wrong[1], "No document that has it is missed.")].filter(Boolean));
+    documents("Worst false positives", t.wrong[0], "None."),
+    documents("Worst false negatives", t.wrong[1], "None.")].filter(Boolean));
   draw();
   for (const row of rowsOf("table")) row.classList.toggle("here", row.querySelector("a").hash === "#topic-" + j);
   if (focus) { $("topic").scrollIntoView(); heading.focus({preventScroll: true}); }
 }
 
-// What all thresholds together come to, once one was moved.
+// Show macro and micro F1 of all thresholds, once one was moved.
 function moved() {
   if (!at.some((k) => k !== undefined)) { $("moved").textContent = ""; return; }
   const counts = D.topics.map((t, j) => at[j] === undefined ? [...t.given, t.n] : [t.cuts[1][at[j]], t.cuts[2][at[j]], t.n]);
   const tested = counts.filter(([, , n]) => n), [given, hits, n] = [0, 1, 2].map((i) => sum(counts.map((c) => c[i])));
-  $("moved").textContent = `With the thresholds as you have moved them: macro F1 ` +
+  $("moved").textContent = `With your thresholds: macro F1 ` +
     `${f3(sum(tested.map(([g, k, m]) => f1(k, g, m))) / tested.length)}, micro F1 ${f3(f1(hits, given, n))}.`;
 }
 
@@ -257,9 +257,9 @@ function labelIssues() {
     h("details", {}, h("summary", {}, h("b", {}, one.id), one.has ? " has " : " lacks ", h("b", {}, D.names[one.t]),
       `, probability ${f3(one.p)}: `, one.title, h("span", {class: "of"}, ` (${one.split})`)),
       article(one, reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)),
-        h("p", {}, h("a", {href: "#topic-" + one.t}, `To the topic ${D.names[one.t]}`))))));
+        h("p", {}, h("a", {href: "#topic-" + one.t}, `Show the topic ${D.names[one.t]}`))))));
   $("label-issues").append(h("p", {class: "tools"}, h("label", {}, "Documents that ", kind), h("button", {type: "button", onclick: save},
-    "Save as JSON Lines")), h("p", {}, `${D.n_label_issues.toLocaleString("en")} labels in all; the first ${all.length} are here.`), list);
+    "Save as JSON Lines")), h("p", {}, `${D.n_label_issues.toLocaleString("en")} labels in all; the first ${all.length} are shown.`), list);
   show();
 }
 

@@ -106,7 +106,9 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
     tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least)
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
-        return tagger.contributions(record, topics, output.explain)
+        from textcat.model.explain import term_contributions  # here, as it is only needed if asked for
+
+        return term_contributions(tagger, record, topics, output.explain)
 
     return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
 

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.documents import Document
-from textcat.features._rows import document_frequencies, text_lengths
 from textcat.features.columns import TermColumns
-from textcat.features.rows import Rows
+from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts

@@ -21,7 +21,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
 from textcat.evaluation.thresholds import Calibration
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
@@ -375,7 +375,7 @@ class HeldOutFold:
             for k, positives, left_out, n_trained in topics
         ]
         prevalence = np.array([n_trained / max(1, n_rows - len(left_out)) for _, left_out, n_trained in parts])
-        set_to = learner.rules_for(prevalence), learner._settings(examples.rows, prevalence)
+        set_to = learner.rules_for(prevalence), learner.settings_for(examples.rows, prevalence)
         for (positives, left_out, _), rule, settings in zip(parts, *set_to, strict=True):
             yield Problem(positives, rule, left_out, **settings)
 
@@ -402,6 +402,7 @@ class HeldOutFold:
 
 
 def nanmean(values: np.ndarray) -> float:
+    """Return the mean of the values that are numbers, nan if none is."""
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 

@@ -184,7 +184,7 @@ class CountedCorpus:
         if not np.isfinite(rows.data.sum()):  # no entry is above 1
             raise TextcatError(
                 f"Recipe {self._recipe.name} cannot be followed: rows have values that are not finite; "
-                "choose weights of zones and n-grams, and k1, that are neither so large nor so small."
+                "choose less extreme weights of zones and n-grams, or a smaller k1."
             )
         return rows
 

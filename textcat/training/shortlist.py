@@ -13,14 +13,13 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
-from textcat.margin._primal import subset
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import subset
 from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
-from textcat.model._shortlist import rows_by_topic
-from textcat.model.shortlist import Shortlist
+from textcat.model.shortlist import Shortlist, rows_by_topic
 from textcat.progress import Advance
 
 # Of a topic's sum of rows: divided by its length to this power. With 1 frequent topics are listed too seldom, with 0
@@ -28,7 +27,7 @@ from textcat.progress import Advance
 _POWER = 0.8
 # Weights of less in log odds are left out: of a model of library titles two in five, and no measure changes by more
 # than .001 (nDCG@10 by less than .0001).
-_LEAST = 0.2
+_LEAST_WEIGHT = 0.2
 # A positive weighs as much as the inverse propensity of its topic, to this power. With 1.25 one in forty more of the
 # topics of 6 to 20 documents are among the first ten than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
 _INVERSE_PROPENSITY = 1.25
@@ -42,14 +41,15 @@ _FEWEST = 50  # topics listed rightly there without which nothing can be found: 
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
-class Trained(NamedTuple):
-    """What comes of training."""
+class TrainedTopics(NamedTuple):
+    """The rankers of all topics, with their shortlist and probabilities."""
 
     weights: sp.csr_array  # shape (n_features, n_topics), float32, in log odds: see `_Evidence`
     bias: np.ndarray  # shape (n_topics,), float32
     shortlist: Shortlist
     calibration: Calibration
     facts: dict[str, list[Any]]  # of each topic: epochs, updates, support, stopped
+    converged: np.ndarray  # shape (n_topics,), bool
     evidence: dict[str, float]  # what each kind of evidence counts, as `_Evidence` names them
 
 
@@ -85,7 +85,7 @@ def train_shortlist(
     n_jobs: int | None = None,
     seed: int = 0,
     progress: Advance = lambda n: None,
-) -> Trained:
+) -> TrainedTopics:
     """Train every topic on its positives, and on the other documents that it is listed for as negatives.
 
     A topic's ranker is one of those of `learner`; its score, the similarity to the centroid and that to the name are
@@ -111,60 +111,81 @@ def train_shortlist(
 
     Returns
     -------
-    Trained
+    TrainedTopics
     """
-    topics = _Topics(rows, labels, learner, size, n_documents, Workers(n_jobs))
+    topics = _ListedTopics(rows, labels, learner, size, n_documents, Workers(n_jobs))
     names_by_topic = sp.csc_array(names.T, dtype=np.float32)
     with one_blas_thread():
-        evidence = _weigh(topics, names_by_topic, seed)
-    sizes = np.log1p(topics.sizes)
-    of_ranker, of_centroid, of_name = (
-        (plain + by_size * sizes).astype(np.float32)
-        for plain, by_size in ((evidence[2:4]), (evidence[:2]), (evidence[4:6]))
-    )
-    centroids = topics.centroids.tocsc()
-    n_topics = labels.shape[1]
-    bias = np.empty(n_topics, np.float32)
-    columns: list[tuple[np.ndarray, np.ndarray]] = []
-    facts: dict[str, list[Any]] = {name: [] for name in ("epochs", "updates", "support", "stopped")}
-    combined = np.zeros(rows.shape[1], np.float32)
-    for topic, ranker in enumerate(topics.train(range(n_topics))):
-        used = [ranker.features]
-        factor_of_ranker = of_ranker[topic] / np.float32(ranker.unit)
-        combined[used[0]] = factor_of_ranker * ranker.weights
-        for matrix, factor in ((centroids, of_centroid[topic]), (names_by_topic, of_name[topic])):
-            entries = slice(matrix.indptr[topic], matrix.indptr[topic + 1])
-            combined[matrix.indices[entries]] += factor * matrix.data[entries]
-            used.append(matrix.indices[entries])
-        places = np.unique(np.concatenate(used)).astype(np.int32)
-        values = combined[places]
-        combined[places] = 0
-        kept = np.abs(values) >= _LEAST
-        columns.append((places[kept], values[kept]))
-        bias[topic] = factor_of_ranker * ranker.bias + evidence.size * sizes[topic] + evidence.constant
-        for name, value in zip(facts, ranker.facts, strict=True):
-            facts[name].append(value)
-        progress(1)
+        evidence = weigh_evidence(topics, names_by_topic, seed)
+    rankers = _combined_rankers(topics, evidence, names_by_topic, progress)
     shortlist = Shortlist(topics.centroids, size)
-    del topics, names_by_topic, centroids  # what follows takes as much memory again
-    odds_of_score = np.full(n_topics, max(evidence.odds_of_score, 0.0))
-    return Trained(
-        columns_in_rows(columns, rows.shape[1]),
-        bias,
+    log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
+    del topics, names_by_topic  # what follows takes as much memory again
+    odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
+    return TrainedTopics(
+        columns_in_rows(rankers.columns, n_features),
+        rankers.bias,
         shortlist,
-        Calibration(odds_of_score, evidence.odds_by_size * sizes + evidence.odds),
-        facts,
+        Calibration(odds_of_score, evidence.odds_by_size * log_sizes + evidence.odds),
+        rankers.facts,
+        rankers.converged,
         evidence._asdict(),
     )
 
 
+class _CombinedRankers(NamedTuple):
+    """The weights of all topics: of their rankers, their centroids and their names together."""
+
+    columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
+    bias: np.ndarray
+    facts: dict[str, list[Any]]
+    converged: np.ndarray
+
+
+def _combined_rankers(
+    topics: _ListedTopics, evidence: _Evidence, names_by_topic: sp.csc_array, progress: Advance
+) -> _CombinedRankers:
+    """Train all topics, and add up the kinds of evidence by what each counts."""
+    n_features, n_topics = topics.centroids.shape
+    log_sizes = np.log1p(topics.sizes)
+    of_centroid, of_ranker, of_name = (
+        (plain + by_size * log_sizes).astype(np.float32)
+        for plain, by_size in (evidence[:2], evidence[2:4], evidence[4:6])
+    )
+    parts = ((topics.centroids.tocsc(), of_centroid), (names_by_topic, of_name))
+    bias, converged = np.empty(n_topics, np.float32), np.zeros(n_topics, bool)
+    columns: list[tuple[np.ndarray, np.ndarray]] = []
+    facts: dict[str, list[Any]] = {name: [] for name in ("epochs", "updates", "support", "stopped")}
+    combined = np.zeros(n_features, np.float32)
+    for topic, ranker in enumerate(topics.train(range(n_topics))):
+        factor = of_ranker[topic] / np.float32(ranker.unit)
+        combined[ranker.features] = factor * ranker.weights
+        used = [ranker.features]
+        for matrix, factors in parts:
+            entries = slice(matrix.indptr[topic], matrix.indptr[topic + 1])
+            combined[matrix.indices[entries]] += factors[topic] * matrix.data[entries]
+            used.append(matrix.indices[entries])
+        features = np.unique(np.concatenate(used)).astype(np.int32)
+        weights = combined[features]
+        combined[features] = 0
+        is_large = np.abs(weights) >= _LEAST_WEIGHT
+        columns.append((features[is_large], weights[is_large]))
+        bias[topic] = factor * ranker.bias + evidence.size * log_sizes[topic] + evidence.constant
+        converged[topic] = ranker.converged
+        for name, fact in zip(facts, ranker.facts, strict=True):
+            facts[name].append(fact)
+        progress(1)
+    return _CombinedRankers(columns, bias, facts, converged)
+
+
 def columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+    """Return a matrix in CSR form of columns, each given by its rows and their values."""
     ends = np.cumsum([0] + [len(features) for features, _ in columns])
     indices, data = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     return sp.csc_array((data, indices, ends), shape=(n_features, len(columns))).tocsr()
 
 
-def _centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
+def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     """Return the sum of each topic's rows, divided by a power of its length: shape (n_features, n_topics)."""
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
@@ -182,9 +203,10 @@ class _Ranker(NamedTuple):
     bias: float
     unit: float
     facts: tuple[int, int, int, str]  # epochs, updates, support, stopped
+    converged: bool
 
 
-class _Topics:
+class _ListedTopics:
     """The problem of each topic: its positives, and as negatives the other documents that it is listed for."""
 
     def __init__(
@@ -201,19 +223,19 @@ class _Topics:
         self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
-        self.centroids = _centroids(self.matrix, self.labels)
+        self.centroids = topic_centroids(self.matrix, self.labels)
         listed = self.listed(self.centroids, np.arange(n_documents))
         own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
-        self._rules, self._settings = learner.rules_for(prevalence), learner._settings(self.matrix, prevalence)
+        self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
         """Return the topics listed for documents, given by their numbers."""
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
-        done = self._workers.in_order(partial(_list_block, self.size), blocks, *shared)
+        done = self._workers.in_order(partial(list_block, self.size), blocks, *shared)
         for start, block in zip(range(0, len(documents), _DOCUMENTS), done, strict=True):
             listed[start : start + _DOCUMENTS] = block
         return listed
@@ -230,7 +252,7 @@ class _Topics:
         most = _ROWS * len(self._rules) // max(1, len(self._listed_for))
         size = max(1, min(_TOPICS, most, len(topics) // (2 * self._workers.jobs)))
         blocks = (list(map(problem, topics[start : start + size])) for start in range(0, len(topics), size))
-        task = partial(_train_block, self._seed)
+        task = partial(train_block, self._seed)
         for block in self._workers.in_order(task, blocks, self._shared):
             yield from block
 
@@ -249,11 +271,12 @@ def _matrix(rows: Any) -> sp.csr_matrix:
     return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
 
 
-def _list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
+    """Return the topics nearest to some documents: shape (n_documents, size)."""
     return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
 
 
-def _train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
+def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
     """Train some topics, each over its own rows and the columns that they have."""
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
@@ -269,11 +292,12 @@ def _train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[
         if not np.isfinite(weights.values).all():
             raise TextcatError("The weights of a topic overflowed: lower eta or the margins.")
         facts = solution.n_epochs, solution.n_updates, len(solution.support), solution.stopped
-        rankers.append(_Ranker(features[weights.features], weights.values, solution.bias, solution.unit, facts))
+        of_ranker = weights.values, solution.bias, solution.unit, facts, solution.converged
+        rankers.append(_Ranker(features[weights.features], *of_ranker))
     return rankers
 
 
-def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
+def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
     """Return what the kinds of evidence count, found on documents that are held out, for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
@@ -284,7 +308,7 @@ def _weigh(topics: _Topics, names: sp.csc_array, seed: int) -> _Evidence:
     is_held_out[held_out] = True
     labels = sp.csc_array(sp.diags_array((~is_held_out).astype(np.int8), dtype=None) @ topics.labels)
     labels.eliminate_zeros()
-    centroids = _centroids(topics.matrix, labels)
+    centroids = topic_centroids(topics.matrix, labels)
     listed = topics.listed(centroids, held_out)
     is_sampled = np.zeros(n_topics + 1, bool)
     is_sampled[sample] = True

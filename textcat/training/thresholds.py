@@ -9,10 +9,9 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from textcat.features._rows import release_memory
-from textcat.margin._folds import N_FOLDS, leave_out_folds
-from textcat.margin._primal import dots
+from textcat.features.rows import release_memory
 from textcat.margin.learners import MarginClassifier
+from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.rules import PAM, PAUM, Rule
 from textcat.margin.solve import solve
@@ -73,7 +72,7 @@ class TopicProblems:
         self._left_out = [NO_ROWS] * n_topics if examples.left_out is None else rows_by_column(examples.left_out)
         self._solutions = learner.solutions_
         self._rules = learner.rules_for(learner.prevalence_)
-        self._settings = learner._settings(self.rows, learner.prevalence_)
+        self._settings = learner.settings_for(self.rows, learner.prevalence_)
         self._seed = learner.random_state
         self._work = local()
 

@@ -19,7 +19,7 @@ from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
-from textcat.features._rows import release_memory
+from textcat.features.rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
@@ -337,7 +337,7 @@ class _Training:
         release_memory()
         weights, bias = _weights(learner.solutions_, n_features, units), learner.intercept_ / units
         parts = {"weights": weights, "bias": bias, "thresholds": thresholds, "calibration": calibration}
-        return tagger_of(**parts, facts=learner.facts(), support=support), test_rows
+        return tagger_of(**parts, facts=learner.facts(), converged=learner.converged_, support=support), test_rows
 
     def _fitted(self, examples: Examples) -> MarginClassifier:
         """Train the recipe's learner; raise TextcatError if weights overflow."""
@@ -462,6 +462,7 @@ def _train_listed(
         "calibration": calibration,
         "facts": trained.facts,
         "shortlist": trained.shortlist,
+        "converged": trained.converged,
     }
 
 

@@ -63,9 +63,11 @@ class ParameterRange:
 
     @property
     def whole(self) -> bool:
+        """Whether only whole numbers are drawn."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, random: np.random.Generator) -> float:
+        """Return a value of the range, drawn at random."""
         if self.log:
             value = math.exp(random.uniform(math.log(self.low), math.log(self.high)))
             return round(value) if self.whole else value

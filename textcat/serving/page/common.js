@@ -1,6 +1,6 @@
-// What the pages of the server share.
+// Shared code of the server's pages.
 
-const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // from which part of the strongest contribution on a mark is darker: m0 to m4
+const STRENGTHS = [0.06, 0.15, 0.35, 0.65]; // shares of the strongest contribution from which marks are darker: m0 to m4
 
 // ---------------- nodes
 
@@ -43,7 +43,7 @@ export async function ask(path, { json, body, type, signal, match } = {}) {
   const headers = { Accept: "application/json" };
   const key = stored();
   if (key) headers.Authorization = `Bearer ${key}`;
-  if (match) headers["If-Match"] = match; // or else the server refuses
+  if (match) headers["If-Match"] = match; // required by the server
   if (json) headers["Content-Type"] = "application/json";
   else if (body) headers["Content-Type"] = type || "application/octet-stream";
   let answer, content;
@@ -54,7 +54,7 @@ export async function ask(path, { json, body, type, signal, match } = {}) {
     content = await answer.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer", "It may have been stopped, or the connection is lost.");
+    throw new Problem("The server does not answer", "It may be stopped, or the connection is lost.");
   }
   try {
     content = JSON.parse(content);
@@ -74,7 +74,7 @@ export function stored(key) {
     if (key !== undefined) sessionStorage.setItem("textcat-key", key);
     return sessionStorage.getItem("textcat-key");
   } catch {
-    return key ?? null; // a browser that keeps nothing
+    return key ?? null; // the browser has no storage
   }
 }
 
@@ -87,7 +87,7 @@ export function message(place, wrong, ...content) {
 
 // ---------------- evidence in a text
 
-// The server counts characters, JavaScript counts half of some twice: where each character begins.
+// Map the server's offsets, in characters, to JavaScript's, in UTF-16 code units.
 export function places(text) {
   if (!/[\ud800-\udfff]/.test(text)) return (place) => Math.min(place, text.length);
   const starts = [];
@@ -95,7 +95,7 @@ export function places(text) {
   return (place) => starts[place] ?? text.length;
 }
 
-// Spans of terms, which may overlap, → pieces of a text, each with the terms over it.
+// Turn spans of terms, which may overlap, into pieces of a text, each with the terms that cover it.
 export function pieces(reasons, holds, text) {
   const place = places(text);
   const edges = new Map();

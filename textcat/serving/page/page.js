@@ -1,17 +1,17 @@
-// The page of `textcat serve`: a text, its topics, and why. What the server or a file says is only ever put into text nodes.
-// Where we are stands in the address: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
+// The page of `textcat serve`: a text, its topics, and why. Data of the server and of files is only put into text nodes.
+// The address holds the state of the page: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
 import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, label, message, node, passable, percent, pieces, signed, stored } from "./common.js";
 
-const CANDIDATES = 50;      // topics that are shown at most, until sliders ask for more,
-const NEXT = 8;             // how many of those that are not given,
-const REASONS = 60;         // terms of which the text shows the evidence,
-const LISTED = 12;          // and how many of them are listed
-const PACKED = 16_000;      // characters of a text in a link
-const UNPACKED = 1_000_000; // and what it may unpack to
-const LONG = 200_000;       // characters of a text from which on it is not marked: a browser takes too long for it
+const CANDIDATES = 50;      // topics that are requested, until a slider needs more
+const NEXT = 8;             // topics that are shown though not given
+const REASONS = 60;         // terms that are marked in the text
+const LISTED = 12;          // terms that are listed
+const PACKED = 16_000;      // characters of a packed text in a link
+const UNPACKED = 1_000_000; // bytes that it may unpack to
+const LONG = 200_000;       // longer texts, in characters, are not marked: browsers are too slow
 const VIEWS = ["read", "topics", "topic", "compare"];
-const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // where a zone of the server's is written
+const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // which field shows a zone of the server's
 
 const $ = (id) => document.getElementById(id);
 const state = {
@@ -63,7 +63,7 @@ const notice = (...content) => message($("notice"), false, node("p", {}, ...cont
 
 function wrong(error, again = null) {
   if (error.name === "AbortError") return;
-  const parts = [node("p", {}, node("strong", {}, error.title ?? "The page made a mistake"), ": ", error.message,
+  const parts = [node("p", {}, node("strong", {}, error.title ?? "The page has an error"), ": ", error.message,
     error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   if (error.status === 401 || error.status === 403) parts.push(keyForm());
   else if (again) parts.push(node("button", { type: "button", onclick: () => { $("error").replaceChildren(); again(); } }, "Try again"));
@@ -106,7 +106,7 @@ function go(changes, replace = false) {
   show();
 }
 
-// Make the page what the address says.
+// Show what the address says.
 async function show() {
   const here = route();
   const known = state.models.map((model) => model.model);
@@ -125,7 +125,7 @@ async function show() {
   const before = state.view;
   if (before && before !== here.view) $("error").replaceChildren();
   state.view = here.view;
-  if (here.model && here.model !== model) wrong(new Problem("No such model", `The server has no model '${here.model}': it has ${known.join(", ")}. The page shows ${model}.`));
+  if (here.model && here.model !== model) wrong(new Problem("No such model", `The server has no model '${here.model}', only ${known.join(", ")}. The page shows ${model}.`));
   for (const view of VIEWS) $(view).hidden = view !== here.view;
   for (const [id, view] of [["to-read", "read"], ["to-topics", "topics"], ["to-compare", "compare"]]) {
     const keep = view === "compare" ? { with: here.with } : { with: null };
@@ -165,7 +165,7 @@ function setText(text) {
   changed();
 }
 
-// Keep the marks before and after an edit in place until new ones come.
+// Keep the marks before and after an edit in place until there are new ones.
 function shifted(marks, before, after) {
   if (!marks.length) return marks;
   let head = 0;
@@ -261,7 +261,7 @@ async function explainGiven(signal) {
 
 function keep(map, key, promise) {
   map.set(key, promise);
-  promise.catch(() => map.get(key) === promise && map.delete(key)); // what failed is asked again
+  promise.catch(() => map.get(key) === promise && map.delete(key)); // a failed request is sent again
   return promise;
 }
 
@@ -317,7 +317,7 @@ const lit = () => state.hovered ?? state.pinned ?? passing()[0]?.topic ?? null;
 async function drawEvidence() {
   const topic = lit();
   for (const row of document.querySelectorAll(".topics > li")) row.classList.toggle("lit", row.topic === topic);
-  if (!state.tagged && state.tags.length) return; // marks stay where they are until there are new ones
+  if (!state.tagged && state.tags.length) return; // keep the marks until there are new ones
   if (topic === null) return paint(null, []);
   try {
     const found = await explanation(topic);
@@ -335,8 +335,8 @@ function paint(topic, reasons) {
   }
   $("legend").hidden = topic === null;
   if (topic === null) return;
-  if (long) return $("legend").replaceChildren(`The text is too long to mark words in it, as it has more than ${count(LONG, "character")}; choose a topic to see them listed.`);
-  $("legend").replaceChildren(node("span", {}, "What the text says on ", node("b", {}, bdi(topic))),
+  if (long) return $("legend").replaceChildren(`The text is too long to mark words in it (more than ${count(LONG, "character")}); select a topic to see them listed.`);
+  $("legend").replaceChildren(node("span", {}, "Evidence for ", node("b", {}, bdi(topic))),
     node("mark", { class: "pro m2" }, "speaks for it"), node("mark", { class: "con m2" }, "speaks against it"));
 }
 
@@ -356,7 +356,7 @@ function tip(event) {
 
 // ---------------------------------------------------------------- topics of the text
 
-// A topic's own slider is stronger than the one for all topics, which is stronger than what the model decides.
+// A topic's own slider overrides the one for all topics, which overrides the model's decision.
 function passes(tag) {
   if (state.own.has(tag.topic)) return worth(tag) >= state.own.get(tag.topic);
   return state.minimal === null ? state.given.has(tag.topic) : worth(tag) >= state.minimal;
@@ -385,7 +385,7 @@ function drawTopics() {
   return drawEvidence();
 }
 
-// Rows are kept by topic, so that the focus stays where it is when a list changes or a topic moves to the other list.
+// Rows are kept by topic, so that the focus stays when a list changes or a topic moves to the other list.
 const rows = new Map();
 function drawRows(list, tags, given) {
   const focused = document.activeElement;
@@ -449,7 +449,7 @@ async function drawDetails(row, tag) {
   details.hidden = false;
   if (details.shape === shape) return drawOwn(details, tag);
   details.shape = shape;
-  if (!details.firstChild) details.append(node("p", { class: "sum" }, "Asking why …"));
+  if (!details.firstChild) details.append(node("p", { class: "sum" }, "Loading the explanation …"));
   try {
     const [why, about] = await Promise.all([explanation(topic), facts(topic)]);
     if (details.shape !== shape) return;
@@ -482,22 +482,22 @@ function reasonList(why) {
     type: "button", onpointerenter: () => emphasise(reason.term), onpointerleave: () => emphasise(null), onfocus: () => emphasise(reason.term), onblur: () => emphasise(null),
     onclick: () => toEvidence(reason),
   }, parts));
-  if (!items.length) return node("p", {}, "No word of the text is known to the model.");
+  if (!items.length) return node("p", {}, "The model knows no word of the text.");
   return node("div", {}, node("h3", {}, "Words that speak for it (+) and against it (−)"), node("ul", { class: "reasons" }, items));
 }
 
 function toEvidence(reason) {
   const found = document.querySelector(".under mark.on");
-  if (!found) return notice("The text has no place to show for ", bdi(reason.term), ".");
+  if (!found) return notice("The text has no single place for ", bdi(reason.term), ".");
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   return found.scrollIntoView({ block: "center", behavior: calm ? "auto" : "smooth" });
 }
 
 function sumLine(why) {
-  if (why.score === null) return node("p", { class: "sum" }, "The model ranks this text for other topics only.");
+  if (why.score === null) return node("p", { class: "sum" }, "This topic is not on the model’s shortlist for this text.");
   const words = why.reasons.reduce((sum, reason) => sum + reason.contribution, 0) + (why.rest ?? 0);
   const cut = why.threshold;
-  const above = !passable(cut) ? ". No score is high enough for it." : `${why.score > cut ? ", above" : ", not above"} the threshold ${signed(cut)}.`;
+  const above = !passable(cut) ? ". The model never gives this topic." : `${why.score > cut ? ", above" : ", not above"} the threshold ${signed(cut)}.`;
   return node("p", { class: "sum" }, "All words ", node("b", {}, signed(words)), ", bias ", node("b", {}, signed(why.bias)), ": score ", node("b", {}, signed(why.score)), above);
 }
 
@@ -512,10 +512,10 @@ function neighbours(documents) {
   const items = documents.map(({ id, title, contribution, positive }) => node("li", {},
     node("span", { class: `sign ${positive ? "pro" : "con"}`, role: "img", "aria-label": positive ? "speaks for it" : "speaks against it" }, positive ? "+" : "−"),
     node("span", {}, bdi(title || id), title && id && title !== id ? node("span", { class: "aside" }, " ", bdi(id)) : null, node("span", { class: "aside" }, ` ${signed(contribution)}`))));
-  return node("div", {}, node("h3", {}, "Training documents that decide it"), node("ul", { class: "papers" }, items));
+  return node("div", {}, node("h3", {}, "Training documents that count most"), node("ul", { class: "papers" }, items));
 }
 
-// The slider of one topic starts at the threshold of its own, as a probability.
+// The slider of one topic starts at the topic's own threshold, as a probability.
 function ownSlider(tag, about) {
   const { low, high, name, show } = scale();
   const own = !passable(about.threshold) ? high : name === "score" ? about.threshold : about.curve ? sigmoid(about.curve.a * about.threshold + about.curve.b) : 0.5;
@@ -523,12 +523,12 @@ function ownSlider(tag, about) {
   const set = (value) => { value === null ? state.own.delete(tag.topic) : state.own.set(tag.topic, value); drawTopics(); };
   const input = node("input", { type: "range", class: "own", id, min: low, max: high, step: (high - low) / 100, oninput: () => set(Number(input.value)) });
   const reset = node("button", { type: "button", class: "quiet", "aria-label": "Reset to the model’s threshold", onclick: () => { set(null); input.focus(); } }, "Reset");
-  const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimal ${name} of `, bdi(tag.topic)), node("output", { for: id }), input, reset);
+  const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimum ${name} of `, bdi(tag.topic)), node("output", { for: id }), input, reset);
   box.draw = () => {
     const chosen = state.own.get(tag.topic);
     input.value = chosen ?? clamp(own, low, high);
     const words = show(chosen ?? own);
-    box.querySelector("output").textContent = chosen === undefined ? `${words}, the model’s` : words;
+    box.querySelector("output").textContent = chosen === undefined ? `${words}, as in the model` : words;
     input.setAttribute("aria-valuetext", words);
     box.classList.toggle("idle", chosen === undefined);
     reset.hidden = chosen === undefined;
@@ -543,7 +543,7 @@ function drawMinimal() {
   Object.assign(input, { min: low, max: high, step: (high - low) / 100 });
   input.value = state.minimal ?? (low + high) / 2;
   const words = state.minimal === null ? "each topic’s own" : show(state.minimal);
-  $("minimal-label").textContent = `Minimal ${name}`;
+  $("minimal-label").textContent = `Minimum ${name}`;
   $("minimal-value").textContent = words;
   input.setAttribute("aria-valuetext", words);
   $("minimal-box").classList.toggle("idle", state.minimal === null);
@@ -556,7 +556,7 @@ async function setMinimal(value) {
   drawTopics();
   const total = state.models.find((model) => model.model === state.model)?.topics ?? 0;
   if (value === null || !last || worth(last) < value || state.top >= total) return;
-  try { // the slider reaches below what was asked for
+  try { // the slider is below all requested topics
     await tagBy(undefined, Math.min(4 * state.top, total));
     if (state.tags.at(-1) !== last) drawTopics();
   } catch (error) {
@@ -595,7 +595,7 @@ async function through(stream, data, most = Infinity) {
   let size = 0;
   for (let step = await reader.read(); !step.done; step = await reader.read()) {
     size += step.value.length;
-    if (size > most) throw new Problem("The link is not taken", `Its text unpacks to more than ${bytes(most)}.`);
+    if (size > most) throw new Problem("The link holds too much text", `It unpacks to more than ${bytes(most)}.`);
     parts.push(step.value);
   }
   return new Uint8Array(await new Blob(parts).arrayBuffer());
@@ -619,20 +619,20 @@ async function unpackInto(z) {
     state.z = z;
   } catch (error) {
     history.replaceState(null, "", address({}));
-    wrong(error instanceof Problem ? error : new Problem("The link is damaged", "The text that it holds cannot be read."));
+    wrong(error instanceof Problem ? error : new Problem("The link is damaged", "Its text cannot be read."));
   }
 }
 
 async function copyLink() {
   const z = empty() ? null : await pack([state.text.title, state.text.body]);
-  if (z !== null && z.length > PACKED) return wrong(new Problem("The text is too long for a link", `It packs to ${count(z.length, "character")}; a link holds ${counted.format(PACKED)} at most.`));
+  if (z !== null && z.length > PACKED) return wrong(new Problem("The text is too long for a link", `Compressed, it has ${count(z.length, "character")}; a link holds at most ${counted.format(PACKED)}.`));
   state.z = z;
   history.replaceState(null, "", address({ z }));
   try {
     await navigator.clipboard.writeText(location.href);
-    notice("The link is copied, and stands in the address bar.", z ? " It holds the whole text." : "");
+    notice("The link is copied; it is also in the address bar.", z ? " It holds the whole text." : "");
   } catch {
-    notice("The link stands in the address bar.", z ? " It holds the whole text." : "");
+    notice("The link is in the address bar.", z ? " It holds the whole text." : "");
   }
 }
 
@@ -643,7 +643,7 @@ async function showTopics(query, offset = 0) {
   const asked = (listed = `${state.model} ${query} ${offset}`);
   if (document.activeElement !== $("query")) $("query").value = query;
   const about = state.models.find((model) => model.model === state.model);
-  $("about-model").replaceChildren(bdi(about.model), `: ${count(about.topics, "topic")}, learnt from ${count(about.train_documents, "document")}`, ...(about.corpus ? [" of ", bdi(about.corpus)] : []), ".");
+  $("about-model").replaceChildren(bdi(about.model), `: ${count(about.topics, "topic")}, trained on ${count(about.train_documents, "document")}`, ...(about.corpus ? [" of ", bdi(about.corpus)] : []), ".");
   try {
     const found = await ask(of(state.model, `topics?${new URLSearchParams({ query, offset, limit: 100 })}`));
     if (asked !== listed) return;
@@ -689,7 +689,7 @@ async function showTopic(topic) {
 function factList(about) {
   const chance = about.curve && passable(about.threshold) ? ` (${percent(sigmoid(about.curve.a * about.threshold + about.curve.b))})` : "";
   const pairs = [["Training documents", counted.format(about.train_size)], ["Threshold", decimal(about.threshold) + chance]];
-  for (const [key, name] of [["epochs", "Epochs"], ["support", "Documents that decide it"]]) {
+  for (const [key, name] of [["epochs", "Epochs"], ["support", "Support documents"]]) {
     const value = about.quality?.facts?.[key];
     if (typeof value === "number") pairs.push([name, counted.format(value)]);
   }
@@ -709,7 +709,7 @@ function termTable(terms) {
 }
 
 function qualityTable(quality) {
-  if (!quality) return node("p", {}, "No evaluation of this topic is kept with the model.");
+  if (!quality) return node("p", {}, "The model has no evaluation of this topic.");
   const measured = Object.entries(MEASURES).filter(([key]) => typeof quality[key] === "number");
   return barTable("Measure", "Value", measured.map(([key, name]) => key === "test_positives"
     ? [name, counted.format(quality[key]), null] : [name, quality[key].toFixed(3), quality[key]]));
@@ -741,7 +741,7 @@ let compared = null;
 async function showComparison(here) {
   const names = state.models.map((model) => model.model);
   if (names.length < 2) {
-    $("compare-page").replaceChildren(node("p", {}, "The server has one model. Start it with two to compare them: ", node("code", {}, "textcat serve MODEL OTHER"), "."));
+    $("compare-page").replaceChildren(node("p", {}, "The server has only one model. To compare two, start it with ", node("code", {}, "textcat serve MODEL OTHER"), "."));
     return;
   }
   const other = names.includes(here.with) && here.with !== state.model ? here.with : names.find((name) => name !== state.model);
@@ -749,7 +749,7 @@ async function showComparison(here) {
   $("right").value = other;
   for (const option of $("right").options) option.disabled = option.value === state.model;
   if (empty()) {
-    $("compare-summary").replaceChildren("There is no text to compare on: ", node("a", { href: address({ view: "read", topic: null }) }, "write one"), " first.");
+    $("compare-summary").replaceChildren("There is no text to compare on yet: ", node("a", { href: address({ view: "read", topic: null }) }, "enter one"), " first.");
     $("compare-table").replaceChildren();
     $("panes").replaceChildren();
     return;
@@ -775,7 +775,7 @@ function drawComparison(sides, models, chosen) {
   const most = (topic) => Math.max(...sides.map((side) => side.tags.get(topic)?.probability ?? 0));
   const order = given.sort((x, y) => differs(y) - differs(x) || most(y) - most(x));
   const n = given.filter(differs).length;
-  $("compare-summary").textContent = !given.length ? "Neither model gives the text a topic." : n ? `They agree on ${counted.format(given.length - n)} of ${count(given.length, "topic")}.` : `Both give the same ${count(given.length, "topic")}.`;
+  $("compare-summary").textContent = !given.length ? "Neither model gives the text a topic." : n ? `The models agree on ${counted.format(given.length - n)} of ${count(given.length, "topic")}.` : `Both models give the same ${count(given.length, "topic")}.`;
   const rows_ = order.filter((topic) => !$("differ").checked || differs(topic)).map((topic) => {
     const pick = node("button", { type: "button", class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, bdi(topic));
     return node("tr", { class: differs(topic) ? "differs" : null }, node("th", { scope: "row" }, pick), ...sides.map((side) => sideCell(side, topic)),
@@ -794,7 +794,7 @@ function sideCell(side, topic) {
 }
 
 async function drawPanes(models, topic, asked) {
-  if (!topic) return $("panes").replaceChildren(node("p", { class: "aside" }, "Choose a topic to see what each model goes by."));
+  if (!topic) return $("panes").replaceChildren(node("p", { class: "aside" }, "Select a topic to see the evidence of each model."));
   const answers = await Promise.allSettled(models.map((model) => ask(of(model, "explain"), { json: { ...content(), topics: [topic], n: REASONS } })));
   if (asked !== compared) return null;
   state.term = null;
@@ -824,7 +824,7 @@ async function start() {
     for (const { model, version } of found.models) seen(model, version);
     for (const id of ["model", "left", "right"]) choices($(id));
     state.model = null;
-    if (!state.models.length) throw new Problem("No model", "The server has no model to tag with.");
+    if (!state.models.length) throw new Problem("No model", "The server has no model.");
     drawSize();
     await show();
   } catch (error) {

@@ -1,16 +1,16 @@
-// The page that teaches topics: a document, an answer, the next document. What the server says is only ever put into text nodes.
-// Where we are stands in the address: #view=judge&topic=strikes (&at=17: a document that was not asked for; &list=… the list it is of).
+// The teaching page: a document, an answer, the next document. Data of the server is only put into text nodes.
+// The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
 import { Problem, ask, bdi, clamp, count, counted, label, message, node, percent, pieces, signed, stored } from "./common.js";
 
 const VIEWS = ["judge", "search", "judged", "people", "topics"];
-const TERMS = 60;      // of which the text shows the evidence,
-const LISTED = 10;     // and how many are listed
-const LONG = 200_000;  // characters of a text from which on it is not marked: a browser takes too long for it
-const FEW = 4;         // other topics that are shown without being asked for
-const PAGE = 50;       // entries of a list that are asked for at a time
-const DISAGREE = "people disagree"; // the list of what people disagree on
-const PLAIN = ["body", "text"]; // zones whose names say nothing
+const TERMS = 60;      // terms that are marked in the text
+const LISTED = 10;     // terms that are listed
+const LONG = 200_000;  // longer texts, in characters, are not marked: browsers are too slow
+const FEW = 4;         // with more other topics, their list is closed at first
+const PAGE = 50;       // entries of a list per request
+const DISAGREE = "people disagree"; // the list of disagreements
+const PLAIN = ["body", "text"]; // zones whose names are not shown
 const WORDS = { yes: "yes", no: "no", skip: "skipped" };
 
 const $ = (id) => document.getElementById(id);
@@ -19,14 +19,14 @@ const state = {
   target: 0.95, stopped: new Set(), person: null, keys: true, list: null, entries: [], passed: new Set(), examples: new Map(),
 };
 
-// ---------------------------------------------------------------- what the browser keeps
+// ---------------------------------------------------------------- the browser's storage
 
 function kept(name, value) {
   try {
     if (value !== undefined) localStorage.setItem(`textcat-teach-${name}`, value);
     return localStorage.getItem(`textcat-teach-${name}`);
   } catch {
-    return value ?? null; // a browser that keeps nothing
+    return value ?? null; // the browser has no storage
   }
 }
 
@@ -34,7 +34,7 @@ function kept(name, value) {
 
 async function teach(path, options) {
   const found = await ask(`teach${path}`, { ...options, match: state.about?.session });
-  if (state.lost || options?.json) $("error").replaceChildren(); // what was wrong is no longer
+  if (state.lost || options?.json) $("error").replaceChildren(); // the error is over
   state.lost = false;
   return found;
 }
@@ -44,7 +44,7 @@ const say = (words) => { $("said").textContent = words; };
 
 function wrong(error, again = null) {
   if (error.name === "AbortError") return;
-  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page made a mistake"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
+  const parts = [node("p", {}, node("strong", {}, error.status === 412 ? "This page is old" : error.title ?? "The page has an error"), ": ", error.message, error.wait ? ` Try again in ${count(error.wait, "second")}.` : "")];
   state.lost = error instanceof Problem && !error.status;
   if (error.status === 401) parts.push(keyForm());
   else if (error.status === 412) parts.push(node("button", { type: "button", onclick: () => location.reload() }, "Reload the page"));
@@ -87,12 +87,12 @@ function go(wanted, replace = false) {
 
 const known = (topic) => state.about.topics.find((each) => each.topic === topic);
 
-// Make the page what the address says.
+// Show what the address says.
 const show = tried(async () => {
   if (!state.about) return;
   const here = route();
   const names = state.about.topics.map(({ topic }) => topic);
-  if (here.topic !== null && !names.includes(here.topic)) wrong(new Problem("No such topic", `No topic “${here.topic}” is taught here.`));
+  if (here.topic !== null && !names.includes(here.topic)) wrong(new Problem("No such topic", `This session has no topic “${here.topic}”.`));
   const topic = names.includes(here.topic) ? here.topic : names.includes(state.topic) ? state.topic : names[0] ?? null;
   if (topic !== state.topic) Object.assign(state, { topic, now: null, progress: null });
   const view = topic === null ? "topics" : here.view;
@@ -136,7 +136,7 @@ async function refresh() {
 
 // ---------------------------------------------------------------- the question
 
-// The document that the address names: one of a list, one that was looked for, or else that which the server asks for.
+// Show the document that the address names: one of a list, one that was looked up, or else the server's next question.
 let showing = null;
 async function showQuestion(here, entered) {
   const mine = (showing = {});
@@ -147,7 +147,7 @@ async function showQuestion(here, entered) {
   $("about-topic").textContent = words;
   state.list = here.list;
   if (here.at !== null || here.list !== null || state.now?.source !== "asked") {
-    state.now = null; // what is still to be seen takes no answer
+    state.now = null; // a document that is not shown yet takes no answer
     $("reading").classList.add("old");
   }
   if (here.at !== null) {
@@ -196,34 +196,34 @@ function draw(question, focus = true) {
 
 function drawNothing() {
   const link = (view, words) => node("a", { href: address({ view }) }, words);
-  $("nothing").replaceChildren(node("p", {}, state.list ? "All of this list has been looked at." : "There is no document left to ask for: all have been judged."),
-    node("p", {}, state.list ? node("a", { href: address({ view: "judge" }) }, "Go on with questions") : link("judged", "Look through what was judged"), " or ", link("topics", "export it"), "."));
+  $("nothing").replaceChildren(node("p", {}, state.list ? "All of this list is judged." : "All documents are judged."),
+    node("p", {}, state.list ? node("a", { href: address({ view: "judge" }) }, "Continue with questions") : link("judged", "Look through judged documents"), " or ", link("topics", "export it"), "."));
 }
 
 const REASONS = {
-  "highest score": (q) => ["Asked because ", node("b", {}, "it scores highest"), ` of those that are not judged.`],
-  uncertain: (q) => ["Asked because ", node("b", {}, "the ranking is least sure"), ` of it (rank ${counted.format(q.rank)}).`],
-  "at random": (q) => ["Asked ", node("b", {}, "at random"), `, to estimate how many are still to be found (rank ${counted.format(q.rank)}).`],
+  "highest score": (q) => ["Shown because ", node("b", {}, "it scores highest"), ` of those not judged.`],
+  uncertain: (q) => ["Shown because the ranker is ", node("b", {}, "least certain"), ` about it (rank ${counted.format(q.rank)}).`],
+  "at random": (q) => ["Chosen ", node("b", {}, "at random"), `, to estimate how many are still to be found (rank ${counted.format(q.rank)}).`],
   "taken back": () => [node("b", {}, "Taken back:"), " your answer to this document no longer counts."],
 };
 
 function drawWhy(question) {
   const { source, why, duplicates } = question;
-  const parts = source === "asked" ? (REASONS[why]?.(question) ?? ["Asked: ", why, "."])
-    : source === "adjudicated" ? ["People disagree on this document: ", node("b", {}, "your answer adjudicates it.")]
-      : source === "list" ? ["Of the list ", node("b", {}, bdi(state.list)), labelled(question)]
-        : ["Not asked for, but what you answer teaches the topic, too. ", node("a", { href: address({ view: "judge" }) }, "Back to the question")];
-  if (duplicates?.length) parts.push(` ${count(duplicates.length, "document")} nearly the same ${duplicates.length === 1 ? "gets" : "get"} the same answer.`);
+  const parts = source === "asked" ? (REASONS[why]?.(question) ?? ["Shown because: ", why, "."])
+    : source === "adjudicated" ? ["People disagree on this document: ", node("b", {}, "your answer overrides theirs.")]
+      : source === "list" ? ["From the list ", node("b", {}, bdi(state.list)), labelled(question)]
+        : ["Not asked for, but your answer trains the ranker, too. ", node("a", { href: address({ view: "judge" }) }, "Back to the question")];
+  if (duplicates?.length) parts.push(` ${count(duplicates.length, "near-duplicate")} ${duplicates.length === 1 ? "gets" : "get"} the same answer.`);
   $("why").replaceChildren(...parts);
 }
 
 function labelled(question) {
   const entry = state.entries.find((each) => each.position === question.position);
   if (!entry || entry.labelled === null) return ".";
-  return entry.labelled ? ": it bears the label, probably wrongly." : ": it does not bear the label, but probably should.";
+  return entry.labelled ? ": it has the label, probably wrongly." : ": it does not have the label, but probably should.";
 }
 
-// What a document is called: its title, or how its text begins.
+// Return a document's title, or the beginning of its text.
 function heading({ zones, id }) {
   const words = (zones.title || Object.values(zones).join(" ")).replace(/\s+/g, " ").trim();
   return (words.length > 120 ? `${words.slice(0, 119)}…` : words) || `Document ${id}`;
@@ -306,24 +306,24 @@ async function answer(word) {
       if (state.list !== null) await nextOfList(now.position);
       else {
         await go({ view: "judge" });
-        notice("Your answer on “", bdi(title), "” was kept. This is the next question.");
+        notice("Your answer on “", bdi(title), "” is saved. This is the next question.");
       }
     }
     drawProgress();
   });
 }
 
-// One request at a time changes something: a key that is pressed twice does not answer the next document unseen.
+// Send one change at a time: a key that is pressed twice must not answer the next document unseen.
 async function sending(action) {
   state.busy = true;
   $("reading").classList.add("old");
   let told = false;
-  const slow = setTimeout(() => { told = true; notice("The server has not answered for five seconds. The page waits for it."); }, 5000);
+  const slow = setTimeout(() => { told = true; notice("The server has not answered for five seconds; still waiting."); }, 5000);
   try {
     await action();
   } catch (error) {
     wrong(error);
-    state.lost = false; // that the server answers again does not mean that this was kept
+    state.lost = false; // even if the server answers again, this change may be lost
   } finally {
     clearTimeout(slow);
     if (told) $("notice").replaceChildren();
@@ -336,7 +336,7 @@ async function undo() {
   if (state.busy) return;
   await sending(async () => {
     const found = await teach("/undo", { json: { topic: state.topic, person: state.person ?? "" } });
-    if (found.undone === null) return notice("There is no answer of yours to take back.");
+    if (found.undone === null) return notice("You have no answer to undo.");
     if (!found.undone.length) {
       await refresh();
       drawKeywords();
@@ -358,7 +358,7 @@ async function undo() {
   });
 }
 
-// Documents of a list, one after the other: those that one has not judged since.
+// Show the documents of a list one after the other, without those that the person has judged.
 async function nextOfList(after = null) {
   const name = state.list;
   if (name === DISAGREE) {
@@ -387,7 +387,7 @@ function drawWords() {
     const bar = node("i", { class: contribution < 0 ? "con" : "pro", "width%": (50 * Math.abs(contribution)) / largest });
     return node("li", {}, node("span", {}, bdi(words), node("span", { class: "unseen" }, ` ${signed(contribution)}`)), node("span", { class: "swing", "aria-hidden": "true" }, bar),
       node("span", { class: "sides", role: "group", "aria-label": `“${words}” speaks` }, side(words, true, keywords[words]), side(words, false, keywords[words])));
-  })) : node("p", { class: "aside" }, "Nothing is known of its words yet."));
+  })) : node("p", { class: "aside" }, "There is no evidence for its words yet."));
   drawKeywords();
 }
 
@@ -410,7 +410,7 @@ const setKeyword = tried(async (term, speaksFor) => {
   say(speaksFor === null ? `${term} is no longer a keyword.` : `${term} speaks ${speaksFor ? "for" : "against"} the topic.`);
   await explainAgain();
   if (focused) [...document.querySelectorAll("[data-term]")].find((button) => button.dataset.term === focused)?.focus({ preventScroll: true });
-  else if (document.activeElement === document.body) $("words-heading").focus({ preventScroll: true }); // its button has gone
+  else if (document.activeElement === document.body) $("words-heading").focus({ preventScroll: true }); // its button is gone
   drawProgress();
 });
 
@@ -439,14 +439,14 @@ async function drawProgress() {
     $("progress").replaceChildren(...progress(found));
     if (found.estimate?.more === 0 && !state.stopped.has(topic)) {
       state.stopped.add(topic);
-      say(`At least ${percent(target)} have been found, with ${percent(found.confidence)} confidence: you may stop.`);
+      say(`At least ${percent(target)} are found, with ${percent(found.confidence)} confidence: you can stop.`);
     } else if (found.estimate?.more !== 0) state.stopped.delete(topic);
   } catch (error) {
     wrong(error, drawProgress);
   }
 }
 
-// At first an estimate may say no more than that most of the archive may belong to the topic.
+// Hide early estimates that only say that most of the archive may belong to the topic.
 const estimated = ({ estimate, found, documents }) => (estimate && (estimate.relevant <= documents / 2 || found > documents / 4) ? estimate : null);
 const minutes = (n) => (n < 1.5 ? "a minute" : n < 90 ? `${Math.round(n)} minutes` : `${(n / 60).toFixed(1).replace(".0", "")} hours`);
 
@@ -457,9 +457,9 @@ function progress(found) {
   const share = `${percent(target)} of them, with ${percent(confidence)} confidence`;
   const parts = [node("p", { class: "big" }, node("b", {}, counted.format(found.found)), ` found in ${count(judged, "answer")}`)];
   const more = found.estimate?.more;
-  if (more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You may stop: "), `what you have is at least ${share}.`));
-  else if (typeof more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(more)} more`), ` without a yes, and you have ${share}`, pace ? `: about ${minutes(more / pace)}.` : "."));
-  else parts.push(node("p", { class: "more aside" }, "How many answers are still needed is not known yet."));
+  if (more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You can stop: "), `you have found at least ${share}.`));
+  else if (typeof more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(more)} more`), ` answers without a yes, and you have found ${share}`, pace ? `: about ${minutes(more / pace)}.` : "."));
+  else parts.push(node("p", { class: "more aside" }, "The number of answers still needed is not known yet."));
   parts.push(gain(found));
   const numbers = [];
   if (estimate) numbers.push(["Share found", `${percent(estimate.recall)} (${percent(estimate.low)} to ${percent(estimate.high)})`], ["In the archive", `about ${counted.format(Math.round(estimate.relevant))}`]);
@@ -471,7 +471,7 @@ function progress(found) {
   return parts;
 }
 
-// The gain curve: what has been found after each answer; the band is what there may be in all.
+// The gain curve: the documents found after each answer; the band is the estimated total.
 function gain(about) {
   const { curve, found, counts } = about;
   const estimate = estimated(about);
@@ -491,7 +491,7 @@ function gain(about) {
   const ends = [label(L, H - 8, "0", "start"), label(W - 8, H - 8, count(answers, "answer"), "end")];
   const axes = [node("line", { class: "grid", x1: L, x2: W - 8, y1: y(0), y2: y(0) }), node("line", { class: "grid", x1: L, x2: W - 8, y1: y(top / 2), y2: y(top / 2) })];
   const words = `${counted.format(found)} found after ${count(last[0], "answer")}.`;
-  const more = estimate ? ` The band is what there is in all: about ${counted.format(Math.round(total ?? found))}${line.length ? " (dashed)" : ""}, ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " How many there are cannot be estimated yet." : "";
+  const more = estimate ? ` The band is the estimated total: about ${counted.format(Math.round(total ?? found))}${line.length ? " (dashed)" : ""}, ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " The total cannot be estimated yet." : "";
   return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Documents found, by answers. ${words}${more}` }, rect, axes, ticks, ends, line, node("path", { class: "gain", d: path })),
     node("figcaption", {}, words, more));
 }
@@ -511,7 +511,7 @@ function chooser(about, source, own) {
   const choose = tried(async (word) => {
     const found = await teach("/answer", { json: { topic: state.topic, position: about.position, answer: word, person: state.person ?? "", source, ask: false } });
     known(state.topic).counts = found.counts;
-    if (state.now?.source === "asked") state.now = null; // the next question is chosen by this answer, too
+    if (state.now?.source === "asked") state.now = null; // this answer changes the next question, too
     make(word);
     [...group.children].find((button) => button.textContent === word).focus({ preventScroll: true });
     say(`${WORDS[word]}: ${about.title}.`);
@@ -536,7 +536,7 @@ async function showSearch(query, offset = 0) {
   if (offset) $("search-list").append(...made);
   else $("search-list").replaceChildren(...made);
   const n = $("search-list").children.length;
-  $("search-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "document")}, the nearest first` : count(found.total, "document")) : `No document has words of “${query}”.`;
+  $("search-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "document")}, the most similar first` : count(found.total, "document")) : `No document has a word of “${query}”.`;
   $("search-more").hidden = n >= found.total;
   $("search-more").onclick = tried(() => showSearch(query, n));
   if (offset) $("search-list").children[offset]?.querySelector("a").focus();
@@ -553,7 +553,7 @@ async function showJudged(here, offset = 0) {
   if (offset) $("judged-list").append(...made);
   else $("judged-list").replaceChildren(...made);
   const n = $("judged-list").children.length;
-  $("judged-found").textContent = found.total ? `${n < found.total ? `${counted.format(n)} of ` : ""}${count(found.total, "judgement")}, the last first. A button changes your answer.` : "Nothing has been judged yet.";
+  $("judged-found").textContent = found.total ? `${n < found.total ? `${counted.format(n)} of ` : ""}${count(found.total, "judgement")}, the latest first. The buttons change your answer.` : "Nothing is judged yet.";
   $("judged-more").hidden = n >= found.total;
   $("judged-more").onclick = tried(async () => { await showJudged(here, n); $("judged-list").children[n]?.querySelector("a").focus(); });
 }
@@ -564,15 +564,15 @@ async function showPeople() {
   const kappa = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
   const name = (person) => bdi(person || "someone without a name");
   const parts = [];
-  if (!found.pairs.length) parts.push(node("p", {}, "No two people have judged the same document yet. Whoever opens this page under another name is asked the same documents, so that they can be compared."));
+  if (!found.pairs.length) parts.push(node("p", {}, "No two people have judged the same document yet. People who open this page under another name are shown the same documents, so that their answers can be compared."));
   else {
-    const shared = `${count(found.documents, "document")} that two have judged; they agree on ${percent(found.agreed)}.`;
-    parts.push(found.kappa === null ? node("p", {}, `There are ${shared} Kappa, which takes account of chance, is not defined as long as all answers are the same.`)
-      : node("p", {}, "Kappa ", node("b", {}, kappa(found.kappa)), ` over ${shared} Kappa is 1 if all agree, and 0 if they agree as often as by chance.`));
+    const shared = `${count(found.documents, "document")} judged by two people, who agree on ${percent(found.agreed)}.`;
+    parts.push(found.kappa === null ? node("p", {}, `There are ${shared} Kappa, which corrects for chance, is not defined while all answers are the same.`)
+      : node("p", {}, "Kappa ", node("b", {}, kappa(found.kappa)), ` over ${shared} Kappa is 1 if they always agree, and 0 if they agree only as often as by chance.`));
     parts.push(node("table", {}, node("thead", {}, node("tr", {}, ["People", "Documents", "Kappa"].map((words, i) => node("th", { scope: "col", class: i ? "number" : null }, words)))),
       node("tbody", {}, found.pairs.map(({ people: [one, other], documents, kappa: value }) => node("tr", {}, node("th", { scope: "row" }, name(one), " and ", name(other)), node("td", { class: "number" }, counted.format(documents)), node("td", { class: "number" }, kappa(value)))))));
     parts.push(node("h2", {}, "Disagreements"));
-    if (!found.disagreements.length) parts.push(node("p", {}, "There are none that are not adjudicated."));
+    if (!found.disagreements.length) parts.push(node("p", {}, "None left to adjudicate."));
     else parts.push(node("p", {}, `${count(found.disagreements.length, "document")} to adjudicate. `, node("a", { href: address({ view: "judge", list: DISAGREE }) }, "Go through them")),
       node("ul", { class: "list" }, found.disagreements.map((each) => entryOf(each, "adjudicated", null, ": ", Object.entries(each.answers).flatMap(([person, word], i) => [i ? ", " : "", name(person), " ", given(word)])))));
   }
@@ -581,29 +581,29 @@ async function showPeople() {
 
 // ---------------------------------------------------------------- topics
 
-const EXPORTS = [["labels", "labels.jsonl", "Labels", "a line of JSON for each document that was judged"], ["corpus", "corpus.jsonl", "Corpus", "documents and labels, which `textcat train` takes"],
-  ["model", "model.zip", "Model", "trained on the answers; unpacked, `textcat tag` takes it"], ["audit", "audit.jsonl", "Audit log", "all that was ever answered: who, when, by which ranking, rank and score"]];
+const EXPORTS = [["labels", "labels.jsonl", "Labels", "a line of JSON for each judged document"], ["corpus", "corpus.jsonl", "Corpus", "documents and labels, for `textcat train`"],
+  ["model", "model.zip", "Model", "trained on the answers; unpack it for `textcat tag`"], ["audit", "audit.jsonl", "Audit log", "all answers: who, when, by which ranking, rank and score"]];
 
 async function showTopics() {
   await refresh();
   drawHead();
   const { topics, documents, queues } = state.about;
-  $("topics-page").replaceChildren(node("p", { class: "start" }, topics.length ? `${count(topics.length, "topic")} taught from ${count(documents, "document")}.` : `${count(documents, "document")} wait, and no topic yet. Begin one: say what you look for, and judge the documents that come.`),
+  $("topics-page").replaceChildren(node("p", { class: "start" }, topics.length ? `${count(topics.length, "topic")} taught from ${count(documents, "document")}.` : `There are ${count(documents, "document")}, but no topic yet. Start one: describe what you look for, and judge the documents that are shown.`),
     topics.length ? node("table", {}, node("thead", {}, node("tr", {}, ["Topic", "Yes", "No", "Skipped", "Disagreements"].map((words, i) => node("th", { scope: "col", class: i ? (i > 2 ? "number wide" : "number") : null }, words)))),
       node("tbody", {}, topics.map(({ topic, counts, disagreements }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "judge", topic }) }, bdi(topic))), [counts.yes, counts.no, counts.skip, disagreements].map((n, i) => node("td", { class: i > 1 ? "number wide" : "number" }, counted.format(n))))))) : "");
   $("exports").replaceChildren(...EXPORTS.map(([what, file, name, words]) => node("li", {}, node("button", { type: "button", id: `export-${what}`, disabled: !topics.length, onclick: () => download(what, file) }, `Download ${name.toLowerCase()}`), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
-  $("queues").replaceChildren(...(queues.length ? [node("h2", {}, "Lists to look through"), node("ul", { class: "exports" }, queues.map((each) => node("li", {}, node("a", { href: address({ view: "judge", topic: each.topic, list: each.name }) }, bdi(each.name)), node("p", {}, count(each.documents, "document")))))] : []));
+  $("queues").replaceChildren(...(queues.length ? [node("h2", {}, "Lists to review"), node("ul", { class: "exports" }, queues.map((each) => node("li", {}, node("a", { href: address({ view: "judge", topic: each.topic, list: each.name }) }, bdi(each.name)), node("p", {}, count(each.documents, "document")))))] : []));
 }
 
 const download = tried(async (what, file) => {
   const button = $(`export-${what}`);
   if (button.getAttribute("aria-busy")) return;
   button.setAttribute("aria-busy", "true");
-  say(`${file} is being made.`);
+  say(`Preparing ${file}.`);
   try {
     const key = stored();
     const answer_ = await fetch(new URL(`api/v1/teach/export?what=${what}`, document.baseURI), { headers: key ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit", cache: "no-store" })
-      .catch(() => { throw new Problem("The server does not answer", "It may have been stopped, or the connection is lost."); });
+      .catch(() => { throw new Problem("The server does not answer", "It may be stopped, or the connection is lost."); });
     if (!answer_.ok) {
       const told = await answer_.json().catch(() => ({}));
       throw new Problem(told.title ?? "Something went wrong", told.detail ?? `The server answered ${answer_.status}.`, answer_.status);
@@ -622,7 +622,7 @@ const findExample = tried(async () => {
   if (!query) return $("new-example").focus();
   const found = await get("search", { query, limit: 5 });
   const shown = new Map([...state.examples, ...found.documents.map((each) => [each.id, each.title])]);
-  $("examples").replaceChildren(shown.size ? node("ul", {}, [...shown].map(([id, title]) => node("li", {}, node("label", {}, node("input", { type: "checkbox", checked: state.examples.has(id), onchange: (event) => (event.target.checked ? state.examples.set(id, title) : state.examples.delete(id)) }), bdi(title || id))))) : node("p", {}, `No document has words of “${query}”.`));
+  $("examples").replaceChildren(shown.size ? node("ul", {}, [...shown].map(([id, title]) => node("li", {}, node("label", {}, node("input", { type: "checkbox", checked: state.examples.has(id), onchange: (event) => (event.target.checked ? state.examples.set(id, title) : state.examples.delete(id)) }), bdi(title || id))))) : node("p", {}, `No document has a word of “${query}”.`));
   return null;
 });
 
@@ -671,7 +671,7 @@ addEventListener("keydown", (event) => {
     else if (typing && state.view === "judge") $("document").focus({ preventScroll: true });
     return;
   }
-  const key = event.key.toLowerCase(); // as with the caps lock on
+  const key = event.key.toLowerCase(); // also with caps lock on
   const action = ACTIONS[key];
   if (!action || typing || !state.keys || event.repeat || !state.topic || (JUDGING.includes(key) && (state.view !== "judge" || !state.now))) return;
   event.preventDefault();
@@ -707,7 +707,7 @@ const start = tried(async () => {
   state.target = [0.8, 0.9, 0.95, 0.99].includes(Number(kept("target"))) ? Number(kept("target")) : 0.95;
   state.person = kept("person");
   await refresh();
-  if (state.person === null) askName(); // who answers is known before anything is asked
+  if (state.person === null) askName(); // ask for the name before the first question
   else await show();
 });
 start();
