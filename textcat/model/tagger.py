@@ -98,19 +98,14 @@ class Tagger:
             self.weights = csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
 
     def __repr__(self) -> str:
-        return f"Tagger({len(self.topics):,} topics, {self._description()})"
+        return f"Tagger({len(self.topics):,} topics, {_description(self)})"
 
     def _repr_html_(self) -> str:
         order = np.argsort(-self.train_sizes, kind="stable").tolist()
         sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
         rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
-        caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
+        caption = f"Tagger: {len(self.topics):,} topics, {_description(self)}"
         return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
-
-    def _description(self) -> str:
-        learner = self.recipe.get("learner", {}).get("name", "paum")
-        documents = f"{self.train_documents:,} documents of {self.corpus!r}"
-        return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
 
     @classmethod
     def fit(
@@ -167,16 +162,12 @@ class Tagger:
         if self.shortlist is not None:
             rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
             return self.shortlist.scores(rows, self.weights, self.bias)
-        if not self._is_compiled(rows):
+        if not _is_compiled(self, rows):
             product_ = self.features.matrix(rows) @ self.weights
             return np.asarray((product_.toarray() if self.sparse_weights else product_) + self.bias)
         if self.sparse_weights:
             return np.asarray(sparse_product(*rows, *self.sparse_parts, self.bias))
         return np.asarray(product(*rows, self.weights, self.bias))
-
-    def _is_compiled(self, rows: Rows) -> bool:
-        """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
-        return bool(rows.data.dtype == self.weights.dtype == self.bias.dtype == np.float32)
 
     @property
     def sparse_weights(self) -> bool:
@@ -193,15 +184,6 @@ class Tagger:
     def n_held(self) -> int:
         """Of how many documents the scores may be held at the same time: of 1 at least."""
         return max(1, min(_BATCH, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
-
-    def _held_blocks(self, documents: Iterable[Any]) -> Iterator[Rows]:
-        """Yield the rows of documents, so many at a time that their scores can be held."""
-        step = self.n_held
-        for rows in self.features.row_blocks(documents):
-            for start in range(0, len(rows.indptr) - 1, step):
-                indptr = rows.indptr[start : start + step + 1]
-                entries = slice(indptr[0], indptr[-1])
-                yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
@@ -282,25 +264,9 @@ class Tagger:
         _check_choice(top, everything)
         stream = document_stream(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
-        blocks = chain.from_iterable(map(self._held_blocks, batches))
+        blocks = chain.from_iterable(_held_blocks(self, documents) for documents in batches)
         choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
-        return chain.from_iterable(self._tags_of_rows(rows, top, **choice) for rows in blocks)
-
-    def _tags_of_rows(
-        self, rows: Rows, top: int | None = None, *, everything: bool = False, min_probability: float | None = None
-    ) -> list[list[Tag]]:
-        """Return the tags of rows: see `select`."""
-        if top is None or self.single or not self.sparse_weights or not self._is_compiled(rows):
-            choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
-            return self.select(self.score_rows(rows), top=top, **choice)
-        n = min(top, len(self.topics))
-        if self.shortlist is None:
-            columns, values = sparse_top(*rows, *self.sparse_parts, self.bias, n)
-        else:
-            columns, values = self.shortlist.top(rows, self.weights, self.bias, n)
-        n_documents, n = columns.shape
-        tags = self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-        return tags if min_probability is None else _likely(tags, min_probability)
+        return chain.from_iterable(_tags_of_rows(self, rows, top, **choice) for rows in blocks)
 
     def select(
         self,
@@ -338,13 +304,13 @@ class Tagger:
         if everything or top:
             columns = self.first_topics(scores, top)
             rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
-            tags = self._tags(rows, columns, scores[rows, columns], len(scores))
+            tags = _tags(self, rows, columns, scores[rows, columns], len(scores))
             return tags if min_probability is None else _likely(tags, min_probability)
         tagger = self if min_probability is None else self.with_min_probability(min_probability)
         rows, columns = np.nonzero(tagger.decide(scores))
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
         rows, columns = rows[by_score], columns[by_score]
-        return self._tags(rows, columns, scores[rows, columns], len(scores))
+        return _tags(self, rows, columns, scores[rows, columns], len(scores))
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a tagger whose thresholds are the scores of a probability."""
@@ -358,21 +324,20 @@ class Tagger:
             )
         return self.calibration
 
-    def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
-        if self.shortlist is not None:  # how likely the others are, nobody knows
-            listed = values > NOT_LISTED
-            rows, columns, values = rows[listed], columns[listed], values[listed]
-        probabilities: Iterable[float | None] = repeat(None)
-        if self.calibration is not None:
-            probabilities = self.calibration.of_topics(columns).probabilities(values).tolist()
-        names = map(self.topics.__getitem__, columns.tolist())
-        tags = list(map(Tag, names, values.tolist(), probabilities))
-        ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
-        return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
     def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
-        """Return the n topics that come first, or all, of each document: of equal ones, that which stands first."""
-        values = self._comparable(scores)
+        """Return the topics that come first of each document: of equal ones, that which stands first in `topics`.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_documents, n_topics), float32
+        n : int or None
+            How many topics; None: all.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_documents, n), int
+        """
+        values = _comparable(self, scores)
         if n is not None and values.dtype == np.float32:
             return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
         return np.argsort(-values, axis=1, kind="stable")[:, :n]
@@ -388,13 +353,7 @@ class Tagger:
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds of scores: one per topic, or if `single` one per score."""
-        return one_topic(self._comparable(scores)) if self.single else self.thresholds
-
-    def _comparable(self, scores: np.ndarray) -> np.ndarray:
-        """Return what orders a document's topics: scores, or with one topic a document the log odds."""
-        if not self.single or self.calibration is None:
-            return scores
-        return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
+        return one_topic(_comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and the weights, the largest first.
@@ -454,23 +413,24 @@ class Tagger:
         return explain_document(self, next(document_stream([document], "text")), topics, n)
 
     def weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
-        """Return a topic's weights: of some features, or of all."""
+        """Return a topic's weights.
+
+        Parameters
+        ----------
+        topic : str
+        features : ndarray of int, optional
+            The features whose weights are asked for, by default all.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
         if topic not in self.topics:
             raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
         column = self.topics.index(topic)
-        if not self.sparse_weights:
-            return np.asarray(self.weights[slice(None) if features is None else features, column])
-        starts, topics, values = self.sparse_parts
-        weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
-        if features is None:
-            entries = np.flatnonzero(topics == column)
-            weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
-            return weights
-        for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
-            place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
-            if place < end and topics[place] == column:
-                weights[i] = values[place]
-        return weights
+        if self.sparse_weights:
+            return _sparse_column(self.sparse_parts, column, features)
+        return np.asarray(self.weights[slice(None) if features is None else features, column])
 
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
@@ -503,6 +463,82 @@ class Tagger:
         from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
 
         return evaluate_tagger(self, corpus, bands=bands, stages=stages)
+
+
+def _description(tagger: Tagger) -> str:
+    learner = tagger.recipe.get("learner", {}).get("name", "paum")
+    documents = f"{tagger.train_documents:,} documents of {tagger.corpus!r}"
+    return f"{len(tagger.features.idf_):,} features, trained on {documents} by {learner}"
+
+
+def _is_compiled(tagger: Tagger, rows: Rows) -> bool:
+    """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
+    return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
+
+
+def _held_blocks(tagger: Tagger, documents: Iterable[Any]) -> Iterator[Rows]:
+    """Yield the rows of documents, so many at a time that their scores can be held."""
+    step = tagger.n_held
+    for rows in tagger.features.row_blocks(documents):
+        for start in range(0, len(rows.indptr) - 1, step):
+            indptr = rows.indptr[start : start + step + 1]
+            entries = slice(indptr[0], indptr[-1])
+            yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
+
+
+def _tags_of_rows(
+    tagger: Tagger, rows: Rows, top: int | None, *, everything: bool, min_probability: float | None
+) -> list[list[Tag]]:
+    """Return the tags of rows: see `select`."""
+    if top is None or tagger.single or not tagger.sparse_weights or not _is_compiled(tagger, rows):
+        choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
+        return tagger.select(tagger.score_rows(rows), top=top, **choice)
+    n = min(top, len(tagger.topics))
+    if tagger.shortlist is None:
+        columns, values = sparse_top(*rows, *tagger.sparse_parts, tagger.bias, n)
+    else:
+        columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
+    n_documents, n = columns.shape
+    tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
+    return tags if min_probability is None else _likely(tags, min_probability)
+
+
+def _tags(
+    tagger: Tagger, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
+) -> list[list[Tag]]:
+    if tagger.shortlist is not None:  # how likely the others are, nobody knows
+        listed = values > NOT_LISTED
+        rows, columns, values = rows[listed], columns[listed], values[listed]
+    probabilities: Iterable[float | None] = repeat(None)
+    if tagger.calibration is not None:
+        probabilities = tagger.calibration.of_topics(columns).probabilities(values).tolist()
+    names = map(tagger.topics.__getitem__, columns.tolist())
+    tags = list(map(Tag, names, values.tolist(), probabilities))
+    ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
+    return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _comparable(tagger: Tagger, scores: np.ndarray) -> np.ndarray:
+    """Return what orders a document's topics: scores, or with one topic a document the log odds."""
+    if not tagger.single or tagger.calibration is None:
+        return scores
+    return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
+
+
+def _sparse_column(
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray], column: int, features: np.ndarray | None
+) -> np.ndarray:
+    starts, topics, values = parts
+    weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
+    if features is None:
+        entries = np.flatnonzero(topics == column)
+        weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
+        return weights
+    for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
+        place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
+        if place < end and topics[place] == column:
+            weights[i] = values[place]
+    return weights
 
 
 def _check_choice(top: int | None, everything: bool) -> None:
