@@ -2,11 +2,10 @@
 
 from contextlib import closing
 
-from textcat.reading.records import Batch, Record, Rejection
-from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging._job import TaggedBatch
-from textcat.tagging.output import ENCODERS, OutputSettings
-from textcat.tagging.summary import Counts
+from textcat.reading import Batch, Record, Rejection
+from textcat.runs.folder import ShardWriter, open_folder
+from textcat.runs.results import BatchResult, Counts
+from textcat.tagging.output import ENCODERS, OutputSettings, file_format
 
 JSONL = OutputSettings()
 FACTS = {"model": "a1", "--top": None}
@@ -23,7 +22,7 @@ def batch(number, output):
     block = ENCODERS[output.to](records, [[("wheat", 0.5, 0.9)]] * len(records))
     counts = Counts(PER_PIECE, len(records), len(rejections), 0)
     counts.topics["wheat"] = len(records)
-    tagged = TaggedBatch([block], rejections, counts, "here")
+    tagged = BatchResult([block], rejections, counts, "here")
     return Batch((), (number, 0), (number + 1, 0), 10 * (number + 1)), tagged
 
 
@@ -31,7 +30,7 @@ def write(folder, n_pieces=8, output=JSONL, *, facts=FACTS, inputs=INPUTS, resta
     """Write what became of so many batches, from where the folder was; return how far it had come."""
     with open_folder(folder, facts, inputs, restart=restart) as state:
         if not state.finished:
-            with closing(ShardWriter(folder, state, output, **LIMITS | limits)) as shards:
+            with closing(ShardWriter(folder, state, file_format(output), **LIMITS | limits)) as shards:
                 for number in range(state.checkpoint[0] if state.checkpoint else 0, n_pieces):
                     shards.add(*batch(number, output))
                 shards.finish()

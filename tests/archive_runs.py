@@ -4,7 +4,7 @@ import json
 import random
 
 import textcat
-from textcat.reading.records import InputSettings
+from textcat.reading import InputSettings
 from textcat.tagging.run import OUTPUT, make_plan, tag_to_folder
 
 # So small that a run of some hundred documents has many batches and shards.

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from textcat.reading.records import Batch, Block
+from textcat.reading import Batch, Block
 
 
 def batch(number, size=10):

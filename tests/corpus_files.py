@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 from textcat.corpus.cards import Card
-from textcat.reading.batches import read_documents, read_labelled
-from textcat.reading.records import InputSettings
+from textcat.reading import InputSettings, read_documents
+from textcat.reading.batches import read_labelled
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-test-")
 

@@ -9,9 +9,10 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parent.parent
 LAYERS = (
-    {"cluster", "documents", "errors", "folders", "former_names", "journal", "progress", "settings"},
+    {"cluster", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings", "surrogates"},
     {"reading"},
-    {"corpus", "evaluation", "features", "margin"},
+    {"documents"},
+    {"corpus", "evaluation", "features", "margin", "runs"},
     {"recipe"},
     {"model"},
     {"training"},
@@ -21,7 +22,7 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-STRANGERS = LAYERS[2]
+STRANGERS = LAYERS[3]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 

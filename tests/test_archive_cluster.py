@@ -11,7 +11,7 @@ from archive_work import batch
 from clusters import two_processes, wait_for_workers
 
 from textcat.errors import TextcatError
-from textcat.tagging._workers import open_workers, ordered_map
+from textcat.runs.workers import open_workers, ordered_map
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed (extra cluster)")
 

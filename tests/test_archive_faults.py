@@ -271,7 +271,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from archive_runs import run
-from textcat.tagging import _workers as workers
+from textcat.runs import workers
 workers.IN_PROCESS_BYTES = 0
 print("begun", flush=True)
 run(sys.argv[2], [sys.argv[3]], __import__("pathlib").Path(sys.argv[4]), jobs=2)

@@ -18,9 +18,9 @@ import pytest
 from archive_work import batch
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Batch
-from textcat.tagging import _workers as module
-from textcat.tagging._workers import WorkerPool, open_workers, ordered_map
+from textcat.reading import Batch
+from textcat.runs import workers as module
+from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 
 MUCH = 1 << 40  # bytes of input
 PREPARING = """
@@ -28,7 +28,7 @@ import os, sys, threading, time
 for _ in range(int(sys.argv[1])):
     threading.Thread(target=time.sleep, args=[60], daemon=True).start()
 import archive_work
-from textcat.tagging._workers import open_workers, ordered_map
+from textcat.runs.workers import open_workers, ordered_map
 with open_workers(2, 1 << 40, prepare=lambda: os.environ.update(PREPARED=str(os.getpid()))) as workers:
     found = ordered_map(archive_work.prepared_by, map(archive_work.batch, range(5)), workers)
     (prepared,) = {each for _, each in found}
@@ -154,7 +154,7 @@ def test_what_a_lost_worker_was_doing_is_done_again(two_processes, flag, times, 
     results = ordered_map(work, map(batch, range(20)), two_processes)
     assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
-    assert [record.message for record in caplog.records] == ["A worker was lost; its batches are tagged again."]
+    assert [record.message for record in caplog.records] == ["A worker was lost; its batches are done again."]
 
 
 class Losing:

@@ -16,21 +16,14 @@ from archive_runs import READ, make_archive, run, written
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.tagging import _job as job
-from textcat.tagging import _workers as workers
-from textcat.tagging import summary as summary_module
+from textcat.runs import progress as progress_module
+from textcat.runs import workers
+from textcat.runs.progress import RunProgress, RunState, clock, progress_shown
+from textcat.runs.results import Counts, kind_of_reason
+from textcat.tagging import job
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import OUTPUT, make_plan, tag_to_stream
-from textcat.tagging.summary import (
-    Counts,
-    RunProgress,
-    RunState,
-    Summary,
-    clock,
-    kind_of_reason,
-    log_likelihood_ratio,
-    progress_shown,
-)
+from textcat.tagging.summary import Summary, log_likelihood_ratio
 
 
 @pytest.fixture(scope="module")
@@ -509,7 +502,7 @@ def test_how_far_a_run_is_is_told_by_bytes():
 def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out, monkeypatch):
     times = iter(range(10**6, 0, -1000))
     for name in ("time", "monotonic", "perf_counter"):
-        monkeypatch.setattr(summary_module.time, name, lambda: float(next(times)))
+        monkeypatch.setattr(progress_module.time, name, lambda: float(next(times)))
     seen = []
     with progress_shown() as show:
         run(model, archive, out, progress=lambda far: (show(far), seen.append(str(far))))
@@ -518,7 +511,7 @@ def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out,
 
 
 def test_the_log_has_a_line_now_and_then(model, archive, out, monkeypatch, caplog):
-    monkeypatch.setattr(summary_module, "_LOG_SECONDS", 0.0)
+    monkeypatch.setattr(progress_module, "LOG_SECONDS", 0.0)
     caplog.set_level(logging.INFO, "textcat")
     with progress_shown() as show:
         run(model, archive, out, progress=show)

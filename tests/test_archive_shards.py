@@ -11,8 +11,9 @@ from archive_folders import FACTS, INPUTS, PER_PIECE, batch, content, write
 
 from textcat.errors import TextcatError
 from textcat.journal import journal_line, read_journal
-from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging.output import OutputSettings, encode_rejection
+from textcat.runs.folder import ShardWriter, open_folder
+from textcat.runs.results import encode_rejection
+from textcat.tagging.output import OutputSettings, file_format
 
 JSONL = OutputSettings()
 
@@ -71,7 +72,7 @@ def test_a_shard_ends_with_the_piece_that_brings_it_to_its_size(out):
 def test_where_all_is_rejected_there_is_no_shard_but_the_journal_goes_on(out):
     with (
         open_folder(out, FACTS, INPUTS) as state,
-        closing(ShardWriter(out, state, JSONL, max_records=1, max_bytes=1 << 20)) as shards,
+        closing(ShardWriter(out, state, file_format(JSONL), max_records=1, max_bytes=1 << 20)) as shards,
     ):
         first, tagged = batch(1, JSONL)
         shards.add(first, replace(tagged, rows=[]))
@@ -286,7 +287,7 @@ def test_two_runs_do_not_write_to_one_folder(out):
 
 def test_the_lock_of_a_process_that_was_killed_keeps_nobody_out(out):
     program = (
-        "import os, signal, sys; from pathlib import Path; from textcat.tagging._folder import open_folder\n"
+        "import os, signal, sys; from pathlib import Path; from textcat.runs.folder import open_folder\n"
         "with open_folder(Path(sys.argv[1]), {}, []): print(flush=True); os.kill(os.getpid(), signal.SIGKILL)"
     )
     ended = subprocess.run([sys.executable, "-c", program, str(out)], capture_output=True)

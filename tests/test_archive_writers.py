@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.reading.records import Record, Rejection
+from textcat.reading import Record, Rejection
+from textcat.runs.results import encode_rejection
+from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import (
     ENCODERS,
     OutputSettings,
     check_output,
-    encode_rejection,
-    escape_undecodable,
     file_format,
     library_versions,
 )

@@ -24,8 +24,7 @@ from textcat.corpus.cards import card, cards, read_card, tree_digest
 from textcat.corpus.catalogue import fetch_corpus, locate_corpus, open_corpus, reopen_corpus
 from textcat.errors import TextcatError
 from textcat.progress import download_bar
-from textcat.reading.batches import DamagedError
-from textcat.reading.records import InputSettings
+from textcat.reading import DamagedError, InputSettings
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
 <DATE>3-MAR-1987</DATE>

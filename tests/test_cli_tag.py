@@ -128,7 +128,7 @@ def test_what_cannot_be_read_is_named_and_the_others_are_tagged(run, model):
     assert run.code == 3
     assert [row["id"] for row in rows(run.out)] == ["good.txt"]
     assert run.err == "textcat: latin.txt:1: The file is not utf-8 (byte 2): name its encoding with --encoding.\n"
-    assert run.refuses("tag", model, latin(), "--strict").endswith("The run ends because of --strict.")
+    assert "because of --strict" in run.refuses("tag", model, latin(), "--strict")
 
 
 def test_an_input_that_is_not_there_is_refused_before_any_work(run, model):

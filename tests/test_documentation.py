@@ -27,7 +27,7 @@ from textcat.corpus.cards import ENTRY_TYPES, READERS, cards
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.folders import shipped
 from textcat.margin.learners import LEARNERS
-from textcat.reading.formats import FORMATS
+from textcat.reading import FORMATS
 from textcat.recipe import Recipe
 from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS

@@ -63,7 +63,7 @@ def test_no_documents_give_labels_with_a_column_per_topic():
 
 
 def test_an_unknown_rule_and_an_empty_training_part_are_told():
-    with pytest.raises(TextcatError, match="'both', 'train' or 'described', not by 'all'"):
+    with pytest.raises(TextcatError, match="'all'"):
         Corpus.from_documents("c", [document("a")], "all")
     with pytest.raises(TextcatError, match="Corpus c has no training document"):
         Corpus.from_documents("c", [document("a", "test")])
@@ -143,9 +143,9 @@ def test_a_table_is_read_by_its_columns():
     ("records", "fields", "message"),
     [
         (["text"], {}, "Record 1 is a str: give a dict of fields"),
-        ([{"text": "a"}, {"content": "b"}], {}, "Record 2 has no text in 'body'; its fields are content"),
-        ([{"text": "a"}], {"text": "abstract"}, "Record 1 has no field 'abstract'; its fields are text"),
-        ([{"text": "a"}], {"topics": "labels"}, "Record 1 has no field 'labels'; its fields are text"),
+        ([{"text": "a"}, {"content": "b"}], {}, "Record 2 has no text in 'body': .* content"),
+        ([{"text": "a"}], {"text": "abstract"}, "Record 1 has no field 'abstract': .* text"),
+        ([{"text": "a"}], {"topics": "labels"}, "Record 1 has no field 'labels': .* text"),
         ([{"text": 3}], {}, "Record 1 has the text 3: it must be a text"),
         ([{"text": "a", "topics": 2.5}], {}, "Record 1 has the topics 2.5: they must be a list of names, or one name"),
         ([{"text": "a", "topics": ["a", True]}], {}, "they must be a list of names, or one name"),

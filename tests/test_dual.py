@@ -391,7 +391,7 @@ def test_public_things_are_documented():
 
 
 ENDLESS = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import sys, numpy as np
 from textcat.margin.kernels import KernelRows, solve_dual_block

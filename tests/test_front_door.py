@@ -7,11 +7,13 @@ import inspect
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import textcat
+import textcat.reading
 from textcat.margin.rules import RULES
 
 ROOT = Path(__file__).parent.parent
@@ -54,12 +56,14 @@ reveal_type(solve)
 """
 
 
-def stub_of_the_package():
+def stub_of_late_imports(package):
     """Return what __init__.pyi must say: where each name comes from, in ruff's order of imports."""
-    order = sorted(textcat.HOMES, key=lambda name: (textcat.HOMES[name], not name.isupper(), name.islower(), name))
-    lines = [f"from textcat.{textcat.HOMES[name]} import {name} as {name}" for name in order]
-    head = '"""The names that `textcat/__init__.py` imports at their first use."""\n'
-    return "\n".join([head, *lines, "", "__version__: str", ""])
+    homes = package.HOMES
+    order = sorted(homes, key=lambda name: (homes[name], not name.isupper(), name.islower(), name))
+    lines = [f"from textcat.{homes[name]} import {name} as {name}" for name in order]
+    head = f'"""The names that `{package.__name__}` imports at their first use."""\n'
+    version = ["", "__version__: str"] if hasattr(package, "__version__") else []
+    return "\n".join([head, *lines, *version, ""])
 
 
 def stub_of_the_rules():
@@ -84,7 +88,11 @@ def default_of(parameter):
     return " = ..." if callable(parameter.default) else f" = {parameter.default!r}"
 
 
-STUBS = {"__init__.pyi": stub_of_the_package, "margin/rules.pyi": stub_of_the_rules}
+STUBS = {
+    "__init__.pyi": partial(stub_of_late_imports, textcat),
+    "margin/rules.pyi": stub_of_the_rules,
+    "reading/__init__.pyi": partial(stub_of_late_imports, textcat.reading),
+}
 
 
 @pytest.mark.parametrize("path", STUBS)

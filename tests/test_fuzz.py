@@ -22,10 +22,8 @@ from textcat.corpus.cards import read_card
 from textcat.errors import TextcatError
 from textcat.journal import journal_line, read_journal
 from textcat.model.storage import load
-from textcat.reading import formats
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Block, InputSettings, LabelSettings, Rejection
-from textcat.reading.streams import ByteStream, LookAhead
+from textcat.reading import Block, ByteStream, InputSettings, LabelSettings, Rejection, formats, read_batches
+from textcat.reading.streams import LookAhead
 from textcat.recipe import read_recipe
 
 EXAMPLES = settings(

@@ -11,12 +11,12 @@ import pytest
 
 TAG = """
 import sys
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 if sys.argv[3] == "lean":
     keep_imports_lean()
 from textcat import InputSettings, OutputSettings
-from textcat.reading.batches import read_batches
-from textcat.tagging._job import tag_batch
+from textcat.reading import read_batches
+from textcat.tagging.job import tag_batch
 from textcat.tagging.run import make_plan
 for kind in sys.argv[4:]:
     plan = make_plan(sys.argv[1], [sys.argv[2]], InputSettings(format="text"), OutputSettings(kind))
@@ -46,7 +46,7 @@ def tagged(newswire_model, tmp_path_factory):
 
 
 def test_spacy_imports_its_commands_for_one_name_only():
-    assert version("spacy").startswith("3.8."), "does this spaCy import spacy.cli, too, and for what? see _lean_imports"
+    assert version("spacy").startswith("3.8."), "does this spaCy import spacy.cli, too, and for what? see lean_imports"
     tree = ast.parse(Path(importlib.util.find_spec("spacy").origin).read_text(encoding="utf-8"))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "cli" in (node.module or "")]
     assert [(node.module, [alias.name for alias in node.names]) for node in imports] == [("cli.info", ["info"])]
@@ -71,7 +71,7 @@ def test_pandas_is_not_missed_and_would_else_be_loaded(tagged):
 TRAIN = """
 import sys
 if sys.argv[1] == "lean":
-    from textcat.tagging._lean_imports import keep_imports_lean
+    from textcat.lean_imports import keep_imports_lean
     keep_imports_lean()
 from textcat.corpus.catalogue import open_corpus
 from textcat.recipe import read_recipe

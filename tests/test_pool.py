@@ -20,7 +20,7 @@ from textcat import folders
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.progress import Stages
-from textcat.reading.records import InputSettings
+from textcat.reading import InputSettings
 from textcat.recipe import read_recipe
 from textcat.teaching import _archive as archives
 from textcat.teaching import _index as index

@@ -8,10 +8,7 @@ import pytest
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading.batches import read_batches
-from textcat.reading.formats import batch_records
-from textcat.reading.records import InputSettings, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import InputSettings, Rejection, batch_records, find_sources, read_batches
 
 SHORT = "Tin rose\t<http://e.org/1> <http://e.org/2>\nNo subject\t\nGold\t<http://e.org/2>\n"
 

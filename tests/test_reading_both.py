@@ -25,10 +25,7 @@ import zstandard
 
 from textcat.corpus.catalogue import cards, open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import formats
-from textcat.reading.batches import read_batches
-from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.
 ROWS = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.reading.batches import DamagedError
+from textcat.reading import DamagedError
 
 STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="7">
 <DATE> 3-MAR-1987 10:02:11.63</DATE>

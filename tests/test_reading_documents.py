@@ -12,10 +12,7 @@ import pytest
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import formats, text_of_file
-from textcat.reading.batches import read_batches
-from textcat.reading.records import InputSettings, Record, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, text_of_file
 
 
 def word(*paragraphs, title=""):
@@ -211,12 +208,12 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(name, data, sentence):
 
 
 def test_a_pdf_that_draws_more_than_can_be_meant_is_refused(monkeypatch):
-    monkeypatch.setattr("textcat.reading.formats.pdf._OPERATIONS", 1000)
+    monkeypatch.setattr("textcat.reading.formats.pdf.MOST_OPERATIONS", 1000)
     with pytest.raises(
         TextcatError, match=r"^a\.pdf has more than 1,000 drawing operations, the most that are read: split it"
     ):
         text_of_file("a.pdf", drawn(b"0 0 m\n" * 100, 11))
-    monkeypatch.setattr("textcat.reading.formats.pdf._PAGES", 5)
+    monkeypatch.setattr("textcat.reading.formats.pdf.MOST_PAGES", 5)
     with pytest.raises(TextcatError, match=r"^a\.pdf has more than 5 pages, or more text than a document may"):
         text_of_file("a.pdf", drawn(b"0 0 m\n", 6))
 

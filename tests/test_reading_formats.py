@@ -15,11 +15,19 @@ from corpus_files import read as read_corpus
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from textcat.reading import formats
-from textcat.reading.batches import read_batches
+from textcat.reading import (
+    Batch,
+    Block,
+    InputSettings,
+    LabelSettings,
+    Record,
+    Rejection,
+    find_sources,
+    formats,
+    read_batches,
+)
 from textcat.reading.formats import delimited, mail, reuters
-from textcat.reading.records import Batch, Block, InputSettings, LabelSettings, Record, RefusedError, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading.records import RefusedError
 from textcat.reading.streams import COMPRESSIONS
 
 
@@ -133,7 +141,7 @@ def test_a_line_means_what_it_means_in_a_corpus(line):
     try:
         documents = parsed("jsonl", data, labels=LabelSettings())
     except RefusedError as refusal:
-        error = f"{refusal.subject} {refusal.fault}."
+        error = f"{refusal.part or 'The file'} {refusal.fault}."
     assert (error != "") == isinstance(found, Rejection)
     if error:
         assert found.reason == error
@@ -565,7 +573,7 @@ def test_rows_are_documents_and_a_null_is_rejected(place):
     found = place("parquet", written(table))
     assert found == [
         Record("1", "a", 1, {"title": "Tin", "body": "rose"}),
-        Rejection("a", 2, "Row 2 has no text.", -1, -1),
+        Rejection("a", 2, "Row 2 has no text: give it one, or leave it out.", -1, -1),
         Record("3", "a", 3, {"body": ""}),
     ]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading.batches import DamagedError
+from textcat.reading import DamagedError
 
 
 def parse(lines, name="a.jsonl", **options):

@@ -21,10 +21,8 @@ from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import fetch_corpus, open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import streams
-from textcat.reading.batches import DamagedError
+from textcat.reading import DamagedError, LabelSettings, streams
 from textcat.reading.formats import rcv1
-from textcat.reading.records import LabelSettings
 
 WEEKS = {"train": "1996-08-26 to 1996-09-01", "test": "1996-09-02 to 1996-09-08"}
 STORY = """<?xml version="1.0" encoding="iso-8859-1" ?>

@@ -33,10 +33,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.reading import formats, streams
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Block, InputSettings, Record, Rejection
-from textcat.reading.sources import find_sources
+from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_batches, streams
+from textcat.surrogates import decode_surrogates
 
 COMPRESSIONS = {
     ".gz": gzip.compress,
@@ -354,7 +352,7 @@ def test_zips_of_every_kind_are_read(folder, method):
 
 
 def test_a_zip_in_an_archive_may_be_larger_than_what_is_held_in_memory(folder, monkeypatch):
-    monkeypatch.setattr(streams, "_IN_MEMORY", 1 << 16)
+    monkeypatch.setattr(streams, "IN_MEMORY_BYTES", 1 << 16)
     noise = json.dumps({"text": os.urandom(200_000).hex()}).encode()
     (folder / "a.tar").write_bytes(tarred(("b.zip", zipped(("a.jsonl", noise), ("c.jsonl", LINES)))))
     assert len(ids(read("a.tar"))) == 51
@@ -819,4 +817,4 @@ def test_names_that_are_no_text_are_shown_as_one(folder):
     (record,) = read(name)
     json.dumps(record.source).encode("utf-8")
     assert (record.source, record.zones) == ("in\N{REPLACEMENT CHARACTER}.txt", {"body": "Tin"})
-    assert streams.shown("a") == "a"
+    assert decode_surrogates("a") == "a"

@@ -289,7 +289,7 @@ def opened(pipe, process):
 def test_ctrl_c_ends_a_library_at_work_and_keeps_the_finished_tasks(tmp_path):
     # The second task reads a pipe that nobody writes to, in a process of its own: it has begun, and cannot end.
     program = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()
 import sys
 from textcat import papers

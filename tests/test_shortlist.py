@@ -17,7 +17,7 @@ from textcat.margin.learners import PAUM, Micra
 from textcat.margin.primal import subset
 from textcat.model import MODEL, ModelError
 from textcat.model.shortlist import NOT_LISTED, Shortlist, nearest, products_at, rows_by_topic
-from textcat.tagging._job import restrict_topics
+from textcat.tagging.job import restrict_topics
 from textcat.training.cross_validation import hold_out_sample
 from textcat.training.shortlist import columns_in_rows, train_shortlist
 from textcat.training.train import train_and_evaluate

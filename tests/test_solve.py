@@ -596,7 +596,7 @@ def test_public_things_are_documented():
 # --- Ctrl-C ---
 
 ENDLESS = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import sys, joblib, numpy as np, scipy.sparse as sp
 from textcat.margin.rules import PA

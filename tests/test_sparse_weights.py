@@ -17,8 +17,9 @@ from textcat.model import tagger as module
 from textcat.model.storage import are_rows
 from textcat.model.tagger import highest, product, sparse_product
 from textcat.model.tagger import sparse_top as top
-from textcat.reading.records import Record
-from textcat.tagging import _job
+from textcat.reading import Record
+from textcat.runs.results import BatchResult, Counts
+from textcat.tagging import job
 from textcat.tagging.output import OutputSettings
 from textcat.training import train
 
@@ -233,16 +234,16 @@ def test_weights_of_any_sparse_form_are_taken(dense, thin):
 
 def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     chosen = dense.topics[1:9:3]
-    restricted = [_job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
+    restricted = [job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
     texts = ["wheat harvest and grain exports", "gold and silver"]
     np.testing.assert_array_equal(*(tagger.scores(texts) for tagger in restricted), strict=True)
     assert restricted[0].tag(texts) == restricted[1].tag(texts)
-    assert _job.restrict_topics(thin, chosen).topics == chosen
+    assert job.restrict_topics(thin, chosen).topics == chosen
     records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
-    tagged = [_job.TaggedBatch([], [], _job.Counts(), "") for _ in range(2)]
+    tagged = [BatchResult([], [], Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):
-        _job.tag_records(tagger, OutputSettings(top=3), [], batch)
-        _job.tag_records(tagger, OutputSettings(top=3), records, batch)
+        job.tag_records(tagger, OutputSettings(top=3), [], batch)
+        job.tag_records(tagger, OutputSettings(top=3), records, batch)
     assert tagged[0] == tagged[1]
 
 
@@ -276,7 +277,7 @@ def test_training_keeps_weights_without_zeros_where_topics_are_many(corpus, rule
     dense = textcat.train(corpus, recipe)
     assert isinstance(dense.weights, np.ndarray)
     monkeypatch.setattr(train, "MANY_TOPICS", 50)
-    monkeypatch.setattr(train, "_SMALL_SHARE", 10)
+    monkeypatch.setattr(train, "SPARSE_SHARE", 10)
     monkeypatch.setattr(train, "side_by_side", None)  # the dense array is never made
     thin = textcat.train(corpus, recipe)
     assert isinstance(thin.weights, sparse.csr_array)

@@ -223,7 +223,7 @@ def test_a_recipe_of_a_newer_version_asks_for_a_newer_textcat(model):
 # --- the tables of the tokenizer -------------------------------------------------------------------------------------
 
 SCORES = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import json, sys
 import textcat
@@ -409,7 +409,7 @@ def test_a_damaged_model_can_be_replaced(small, model):
 
 
 def test_without_the_exchange_of_folders_a_model_is_replaced_all_the_same(small, model, monkeypatch):
-    monkeypatch.setattr("textcat.folders._exchange", lambda *_: False)
+    monkeypatch.setattr("textcat.folders.exchange_folders", lambda *_: False)
     save(small, model)
     assert load(model).topics == small.topics
     assert [path.name for path in model.parent.iterdir()] == ["model"]
@@ -481,7 +481,7 @@ def test_a_model_is_read_where_files_cannot_be_opened_through_their_folder(small
         load(model)
 
 
-@pytest.mark.parametrize("step", ["textcat.folders._identity", "textcat.model.storage.check_entries"])
+@pytest.mark.parametrize("step", ["textcat.folders.folder_identity", "textcat.model.storage.check_entries"])
 def test_a_model_that_is_replaced_while_it_is_read_is_read_whole(small, model, step, monkeypatch):
     """Either after its folder has been opened and before its files are, or between its manifest and its arrays."""
     twin = textcat.Tagger(**{**vars(small), "bias": small.bias + 1, "corpus": "twin"})

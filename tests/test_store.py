@@ -163,7 +163,7 @@ def test_a_full_disk_is_told_and_the_older_store_stays(folder, X, monkeypatch):
 
 
 WRITER = """
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second
 import sys, itertools, scipy.sparse as sp
 from textcat.features.store import write_rows

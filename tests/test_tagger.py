@@ -174,7 +174,7 @@ def test_records_are_tagged_as_their_texts(tagger):
     np.testing.assert_array_equal(tagger.scores(renamed, text="abstract"), tagger.scores(documents))
     assert tagger.explain(zones[0], "wheat") == tagger.explain(documents[0], "wheat")
     assert tagger.tag([{"text": text} for text in TEXTS]) == tagger.tag(TEXTS)
-    with pytest.raises(TextcatError, match="Record 2 has no text in 'body'; its fields are content"):
+    with pytest.raises(TextcatError, match=r"Record 2 has no text in 'body': .* content"):
         tagger.tag([{"text": "wheat"}, {"content": "gold"}])
 
 

@@ -39,9 +39,7 @@ EXCEPTIONS: set[str] = {
     "tests/test_serving.py: _texts",
     "tests/test_shortlist.py: _CELLS",
     "tests/test_shortlist.py: _job",
-    "tests/test_sparse_weights.py: _SMALL_SHARE",
     "tests/test_sparse_weights.py: _job",
-    "tests/test_storage.py: _exchange",
     "tests/test_tables.py: _tables",
     "tests/test_tagger.py: _BATCH",
     "tests/test_tagger.py: _CELLS",
@@ -63,7 +61,6 @@ EXCEPTIONS: set[str] = {
     "textcat/teaching/_archive.py: _workers",
     "textcat/teaching/pool.py: _data",
     "textcat/teaching/pool.py: _folder",
-    "textcat/training/cross_validation.py: _settings",
 }
 
 

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 _NAMES_IN = {
     "corpus.catalogue": "open_corpus",
     "corpus.vocabulary": "Vocabulary",
-    "documents": "Corpus Document",
+    "documents": "Corpus",
     "errors": "TextcatError",
     "evaluation.evaluation": "Evaluation MeasuredOn evaluate",
     "evaluation.at_k": "evaluate_at_k",
@@ -23,6 +23,7 @@ _NAMES_IN = {
     "margin.solve": "solve",
     "model.storage": "load save",
     "model.tagger": "Tagger",
+    "reading.document": "Document",
     "reading.records": "InputSettings",
     "recipe": "Recipe read_recipe",
     "tagging.output": "OutputSettings",

@@ -1,9 +1,8 @@
-"""The names that `textcat/__init__.py` imports at their first use."""
+"""The names that `textcat` imports at their first use."""
 
 from textcat.corpus.catalogue import open_corpus as open_corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
 from textcat.documents import Corpus as Corpus
-from textcat.documents import Document as Document
 from textcat.errors import TextcatError as TextcatError
 from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
@@ -30,6 +29,7 @@ from textcat.margin.solve import solve as solve
 from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
+from textcat.reading.document import Document as Document
 from textcat.reading.records import InputSettings as InputSettings
 from textcat.recipe import Recipe as Recipe
 from textcat.recipe import read_recipe as read_recipe

@@ -8,7 +8,7 @@ def main() -> None:
     gc.set_threshold(50_000)  # what is imported, and read, would be looked through again and again
     # Here, for the processes that a run starts import this module, too, and need no commands.
     from textcat.cli import main as run
-    from textcat.tagging._lean_imports import keep_imports_lean
+    from textcat.lean_imports import keep_imports_lean
 
     keep_imports_lean()
     run()

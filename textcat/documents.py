@@ -1,60 +1,29 @@
-"""A document, and a corpus of them: train and test part, topics, labels, statistics."""
+"""A corpus of documents: train and test part, topics, labels, statistics."""
 
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import accumulate, islice
-from numbers import Integral
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.reading.document import PARTS, Document
+from textcat.reading.in_memory import as_documents
 
 if TYPE_CHECKING:
     from scipy import sparse
 
+__all__ = ["Corpus", "Document", "html_table", "shortened_text", "topic_counts"]
+
 TOPIC_RULES = ("both", "train", "described")
-PARTS = ("train", "test", "unused")
 
 _TOPICS_SHOWN = 20
-_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
 SEPARATORS = re.compile(r"[\W_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Keep one text with what is known about it.
-
-    Parameters
-    ----------
-    id : str
-        Unique in its corpus.
-    zones : dict of str to str
-        Its texts by zone, such as title and body, in this order.
-    topics : tuple of str
-        Names of the topics it belongs to, each once; often none.
-    date : str
-        As the source writes it, "" if it has none.
-    split : {"", "train", "test", "unused"}
-        The part of the corpus it belongs to; "": the source makes no parts.
-    labelled_for : tuple of str, optional
-        Topics it was judged for, besides its own: it is not known whether it belongs to any other. None: all topics.
-    """
-
-    id: str
-    zones: dict[str, str]
-    topics: tuple[str, ...] = ()
-    date: str = ""
-    split: str = ""
-    labelled_for: tuple[str, ...] | None = None
-
-    def __repr__(self) -> str:
-        text = " ".join(" ".join(self.zones.values()).split())
-        return f"Document({self.id!r}, {text if len(text) <= 60 else text[:59] + '…'!r}, topics={self.topics!r})"
 
 
 @dataclass(frozen=True)
@@ -155,14 +124,14 @@ class Corpus:
         """
         if topics not in TOPIC_RULES:
             raise TextcatError(
-                f"The topics of a corpus are chosen by 'both', 'train' or 'described', not by {topics!r}."
+                f"There is no rule {topics!r} for the topics of a corpus: choose 'both', 'train' or 'described'."
             )
         described, named = dict(descriptions or {}), dict(names or {})
         parts: dict[str, list[Document]] = {part: [] for part in PARTS}
         for document in documents:
             if (part := document.split or "train") not in parts:
-                known = ", ".join(PARTS)
-                raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {known}.")
+                choices = ", ".join(PARTS)
+                raise TextcatError(f"Document {document.id} has the split {part!r}: it must be one of {choices}.")
             parts[part].append(document)
         if not parts["train"]:
             raise TextcatError(f"Corpus {name} has no training document: check its files and its split rule.")
@@ -271,7 +240,7 @@ class Corpus:
         """
         if self.test:
             raise TextcatError(
-                f"Corpus {self.name} has a test part of {len(self.test):,} documents already: no other one can be made."
+                f"Corpus {self.name} has a test part of {len(self.test):,} documents already: leave out test_size."
             )
         size = test_size if 0 < test_size < 1 else test_size / len(self.train)
         if not 0 < size < 1 or (test_size >= 1 and test_size != int(test_size)):
@@ -281,7 +250,10 @@ class Corpus:
             )
         in_test = _stratified([document.topics for document in self.train], size, seed)
         if not in_test:
-            raise TextcatError(f"Corpus {self.name} has no two documents of a topic, so it has none for a test part.")
+            raise TextcatError(
+                f"Corpus {self.name} has no two documents of a topic, so it has none for a test part: "
+                "add labelled documents."
+            )
         train = [document for i, document in enumerate(self.train) if i not in in_test]
         origin = {**self.origin, "test_size": test_size, "seed": seed} if self.origin else {}
         return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)], origin=origin)
@@ -332,10 +304,10 @@ class Corpus:
             if document.labelled_for is None:
                 rows.append(everything[:0])
                 continue
-            known = (*document.labelled_for, *document.topics)
-            if known not in places_of:
-                places_of[known] = np.setdiff1d(everything, [column[topic] for topic in known if topic in column])
-            rows.append(places_of[known])
+            decided = (*document.labelled_for, *document.topics)
+            if decided not in places_of:
+                places_of[decided] = np.setdiff1d(everything, [column[topic] for topic in decided if topic in column])
+            rows.append(places_of[decided])
         indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         indices = np.concatenate([everything[:0], *rows])
         data = np.ones(len(indices), dtype=np.int8)
@@ -368,117 +340,9 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
-    more = n_rows - len(lines)
-    below = f"<p>and {more:,} smaller topics</p>" if more else ""
+    n_hidden = n_rows - len(lines)
+    below = f"<p>and {n_hidden:,} smaller topics</p>" if n_hidden else ""
     return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
-
-
-def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Return a stream of documents, in which those that are dicts have been read by fields as `from_records` does.
-
-    A single text, a record or a table is a TextcatError.
-    """
-    if isinstance(documents, str):
-        raise TextcatError("A single text is no stream of documents: give a list of texts.")
-    if isinstance(documents, Mapping) or hasattr(documents, "zones"):
-        raise TextcatError("A single record is no stream of documents: give a list of records.")
-    if hasattr(documents, "columns"):
-        raise TextcatError(
-            "A table is no stream of documents, as it yields the names of its columns: "
-            "give one column of texts, or records, as `frame.to_dict('records')` returns."
-        )
-    return (
-        Document("", _Record(document, number).zones(text))
-        if isinstance(document, Mapping) and not hasattr(document, "zones")
-        else document
-        for number, document in enumerate(documents, start=1)
-    )
-
-
-def as_documents(
-    records: Iterable[Mapping[str, Any]],
-    text: str | Sequence[str] = "text",
-    id: str = "id",
-    topics: str = "topics",
-    topics_separator: str = "",
-    split: str = "split",
-) -> list[Document]:
-    """Return the documents of records in memory: see `Corpus.from_records`."""
-    fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
-    named = [field for field, default in fields_of if field not in ("", default)]
-    documents: list[Document] = []
-    number_of: dict[str, int] = {}
-    for number, fields in enumerate(records, start=1):
-        if not isinstance(fields, Mapping):
-            raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
-        record = _Record(fields, number)
-        record.check(named)
-        identifier, date, part = record.value(id), record.value("date"), record.text(split)
-        identifier = str(number if identifier is None else identifier)
-        if number_of.setdefault(identifier, number) != number:
-            numbers = f"{number_of[identifier]} and {number}"
-            raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
-        if part not in ("", *PARTS):
-            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
-        names = record.topics(topics, topics_separator)
-        labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
-        date = "" if date is None else str(date)
-        documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
-    return documents
-
-
-class _Record(NamedTuple):
-    """A record in memory, and its number for messages."""
-
-    fields: Mapping[str, Any]
-    number: int
-
-    def zones(self, names: str | Sequence[str]) -> dict[str, str]:
-        zones = self.fields.get("zones")
-        if isinstance(zones, Mapping):
-            return {str(zone): _Record(zones, self.number).text(zone) for zone in zones}
-        names = (names,) if isinstance(names, str) else tuple(names)
-        if names == ("text",):
-            names = ("text",) if self.value("text") is not None else ("body",)
-        else:
-            self.check(names)
-        if all(self.value(name) is None for name in (*names, "title")):
-            raise self._fault(f"no text in {' or '.join(map(repr, names))}; its fields are {self._known()}.")
-        body = [self.text(name) for name in names if name != "title"]
-        return {"title": self.text("title"), "body": "\n".join(filter(None, body))}
-
-    def topics(self, field: str, separator: str) -> tuple[str, ...]:
-        value = self.value(field)
-        if isinstance(value, str):
-            names = [name.strip() for name in (value.split(separator) if separator else [value])]
-            return tuple(dict.fromkeys(filter(None, names)))
-        values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
-        for name in values:
-            if isinstance(name, bool) or not isinstance(name, str | Integral) or not str(name).strip():
-                raise self._fault(f"the {field} {value!r:.60}: they must be a list of names, or one name.")
-        return tuple(dict.fromkeys(map(str, values)))
-
-    def text(self, field: str) -> str:
-        value = self.value(field)
-        if value is not None and not isinstance(value, str):
-            raise self._fault(f"the {field} {value!r:.60}: it must be a text.")
-        return value or ""
-
-    def value(self, field: str) -> Any:
-        """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
-        value = self.fields.get(field)
-        return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
-
-    def check(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self.fields:
-                raise self._fault(f"no field {name!r}; its fields are {self._known()}.")
-
-    def _known(self) -> str:
-        return ", ".join(map(str, self.fields))
-
-    def _fault(self, what: str) -> TextcatError:
-        return TextcatError(f"Record {self.number} has {what}")
 
 
 def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:

@@ -296,15 +296,16 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
     if os.open in os.supports_dir_fd and folder.is_dir():
         descriptor = os.open(folder, os.O_RDONLY)
         stack.callback(os.close, descriptor)
-    before = _identity(folder if descriptor is None else descriptor)
+    before = folder_identity(folder if descriptor is None else descriptor)
     files: dict[str, BinaryIO] = {}
     for name in names:
         with suppress(FileNotFoundError, NotADirectoryError):
             files[name] = stack.enter_context(open(folder / name, "rb"))  # noqa: SIM115
-    return files if _identity(folder) == before else None
+    return files if folder_identity(folder) == before else None
 
 
-def _identity(folder: Path | int) -> tuple[int, int] | None:
+def folder_identity(folder: Path | int) -> tuple[int, int] | None:
+    """Return the numbers by which the system knows a folder, or an open one; None if there is none."""
     try:
         status = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -315,14 +316,15 @@ def _identity(folder: Path | int) -> tuple[int, int] | None:
 def _put_in_place(new: Path, old: Path) -> None:
     if not old.exists():
         os.rename(new, old)
-    elif not _exchange(new, old):
+    elif not exchange_folders(new, old):
         aside = new.with_suffix(".old")
         os.rename(old, aside)
         os.rename(new, old)
         os.rename(aside, new)
 
 
-def _exchange(one: Path, other: Path) -> bool:
+def exchange_folders(one: Path, other: Path) -> bool:
+    """Exchange two folders in one step; return whether the system can."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):

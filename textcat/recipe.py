@@ -426,7 +426,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     known = recipes()
     path = known.get(str(name_or_path), Path(name_or_path).expanduser())
     if str(name_or_path) in RECIPES:
-        raise TextcatError(f"No recipe {str(name_or_path)!r}: it is called {RECIPES[str(name_or_path)]!r} now.")
+        raise TextcatError(f"No recipe {str(name_or_path)!r}: use its new name {RECIPES[str(name_or_path)]!r}.")
     if path.suffix != ".toml":
         raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
     entries = read_toml(path, "recipe")

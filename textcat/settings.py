@@ -24,7 +24,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
     # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
     except (ValueError, RecursionError) as error:
-        raise TextcatError(f"The {what} {path} is not valid TOML: {error}.") from error
+        raise TextcatError(f"The {what} {path} is not valid TOML ({error}): mend it.") from error
 
 
 def parse_value(text: str, annotation: Any) -> Any:

@@ -104,7 +104,7 @@ def speed(space: Workspace) -> str:
             "documents": f"{counts[name]:,}",
             "seconds": median(each.seconds for each in of_it),
             "documents/s": f"{_rate(counts[name], of_it):,.0f}",
-            "µs of processor a document": 1e6 * median(each.cpu_seconds for each in of_it) / counts[name],
+            "µs of processor time per document": 1e6 * median(each.cpu_seconds for each in of_it) / counts[name],
             "times slower than the first": _ratio(of_it, counts[name], runs[ours], counts[ours]),
             "MB, added up": max(each.rss_bytes for each in of_it) / 1e6,
             "MB, shared once": max(each.pss_bytes for each in of_it) / 1e6,
@@ -246,8 +246,8 @@ def course(space: Workspace) -> str:
     rows = [
         {
             "documents": f"{each['documents']:,}",
-            "µs a document so far": _short(each["so_far"]),
-            "µs a document since the row before": _short(each["since"]),
+            "µs per document so far": _short(each["so_far"]),
+            "µs per document since the previous row": _short(each["since"]),
             "MB": _short(each["rss_bytes"] / 1e6),
         }
         for each in points

@@ -13,10 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from textcat.model import SUM, read_manifest
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Batch, InputSettings
-from textcat.reading.sources import find_sources
-from textcat.tagging._job import Job, tag_batch
+from textcat.reading import Batch, InputSettings, find_sources, read_batches
+from textcat.tagging.job import Job, tag_batch
 
 PAGE = resource.getpagesize()
 

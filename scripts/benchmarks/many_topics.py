@@ -272,7 +272,7 @@ def _cost_row(name: str, facts: Facts) -> dict[str, Any]:
     return {
         "what": name,
         "seconds": f"{facts['seconds']:.1f}",
-        "seconds of processor": f"{facts['cpu_seconds']:.1f}",
+        "seconds of processor time": f"{facts['cpu_seconds']:.1f}",
         "peak memory, MB": f"{facts['rss_bytes'] / 1e6:,.0f}",
         "model on disk, MB": f"{facts['bytes'] / 1e6:,.0f}" if "bytes" in facts else None,
     }
@@ -340,7 +340,7 @@ def _rate_rows(facts: Facts, second: str = "second") -> list[dict[str, Any]]:
         {
             "what": name,
             "titles": f"{n:,}",
-            f"titles a {second}": f"{median(rates):,.0f}"
+            f"titles per {second}": f"{median(rates):,.0f}"
             + f" ({min(rates):,.0f} to {max(rates):,.0f})" * (len(rates) > 1),
             "times slower": f"{median(mine / its for mine, its in zip(ours, rates, strict=True)):.3g}",
         }
@@ -407,13 +407,13 @@ All rows of this table are measured on the first {n:,} test documents, with 95 %
 
 {markdown_table(figures)}
 Training is the whole process, from the file of titles to the saved model. Before that, Annif loads the vocabulary once:
-{prepared["cpu_seconds"]:.1f} seconds of processor.
+{prepared["cpu_seconds"]:.1f} seconds of processor time.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
 All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor
 time. Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
 
-{_table(_rate_rows(rates, "second of processor"), [rates])}"""
+{_table(_rate_rows(rates, "second of processor time"), [rates])}"""
 
 
 ANNIFS = many_topics_annif.PROJECTS
@@ -495,8 +495,8 @@ def cost(space: Space) -> str:
             "topics": f"{facts['topics']:,}",
             "non-zeros": f"{facts['entries']:,}",
             "seconds": f"{facts['seconds']:.1f}",
-            "seconds of processor": f"{facts['cpu_seconds']:.1f}",
-            "ms a topic": f"{1e3 * facts['seconds'] / facts['topics']:.2f}",
+            "seconds of processor time": f"{facts['cpu_seconds']:.1f}",
+            "ms per topic": f"{1e3 * facts['seconds'] / facts['topics']:.2f}",
             "ns per non-zero and topic": f"{_nanoseconds(facts):.4f}",
         }
         for facts in all_facts

@@ -121,9 +121,9 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
         tag = "http://127.0.0.1:8651/api/v1/models/m/tag"
         _load(process, folder, "singles", tag, 16, 2)
         full = max((_load(process, folder, "singles", tag, n, seconds) for n in (32, 64)), key=lambda load: load.rate)
-        rows.append(full.row("one document a request"))
+        rows.append(full.row("one document per request"))
         some = _load(process, folder, "singles", tag, 32, seconds, delay=1000 * 32 / SOME)
-        rows.append(some.row(f"the same, about {SOME:,} a second"))
+        rows.append(some.row(f"the same, about {SOME:,} per second"))
         of_batch = _load(process, folder, "batches", f"{tag}-batch", 4, seconds)
         rows.append(of_batch.row(f"batches of {len(batches[0]):,}, documents", len(batches[0])))
         suggest = "http://127.0.0.1:8651/v1/projects/m/suggest"
@@ -137,7 +137,7 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
 textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's tfidf by the same route, and needs
 {theirs.server / ours.server:,.0f} times less processor time for each.
 """
-    names = ("what", "a second", "median, ms", "p99, ms", "µs of the processor", "possible", "failed")
+    names = ("what", "per second", "median, ms", "p99, ms", "µs of processor time", "possible", "failed")
     return f"""{markdown_table([dict(zip(names, row, strict=True)) for row in rows])}
 {text}
 Processor time is that of all processes of the server, per document. "Possible" is the number that the cores could

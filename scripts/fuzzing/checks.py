@@ -9,10 +9,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from textcat.reading import formats
-from textcat.reading.batches import read_batches
-from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, is_like_ascii
-from textcat.reading.sources import Source, format_by_name
+from textcat.reading import Batch, Block, InputSettings, Record, Rejection, Source, formats, read_batches
+from textcat.reading.records import is_like_ascii
+from textcat.reading.sources import format_by_name
 from textcat.reading.streams import exact_encoding, of_file, pipe_stream
 
 Item = Record | Rejection

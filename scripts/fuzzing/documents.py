@@ -11,8 +11,7 @@ from contextlib import suppress
 from random import Random
 
 from textcat.errors import TextcatError
-from textcat.reading import text_of_file
-from textcat.reading.records import Rejection
+from textcat.reading import Rejection, text_of_file
 
 from .checks import check_file
 from .inputs import MAIL, MAIL_HEADERS, MAIL_PARTS, chosen, documents, with_settings

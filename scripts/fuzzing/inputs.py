@@ -12,10 +12,8 @@ from pathlib import Path
 from textcat.corpus.cards import Card
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading import formats
-from textcat.reading.batches import read_documents
+from textcat.reading import Block, InputSettings, Record, Rejection, UnreadableError, formats, read_documents
 from textcat.reading.formats import annif
-from textcat.reading.records import Block, InputSettings, Record, Rejection, UnreadableError
 from textcat.reading.streams import exact_encoding
 
 from .checks import Item, check_file

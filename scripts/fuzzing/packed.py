@@ -15,10 +15,8 @@ from pathlib import Path
 from unittest import mock
 
 from textcat.errors import TextcatError
-from textcat.reading import streams
-from textcat.reading.batches import read_documents
+from textcat.reading import InputSettings, Rejection, read_documents, streams
 from textcat.reading.containers import hidden
-from textcat.reading.records import InputSettings, Rejection
 
 from .checks import Item, check_sources, source
 from .inputs import settings_of

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from textcat.model import SUM, read_manifest
-from textcat.reading.records import Record, Rejection
-from textcat.tagging._job import Job, tag_batch
-from textcat.tagging.output import OutputSettings, encode_rejection
-from textcat.tagging.summary import Counts
+from textcat.reading import Record, Rejection
+from textcat.runs.results import Counts, encode_rejection
+from textcat.tagging.job import Job, tag_batch
+from textcat.tagging.output import OutputSettings
 
 from .checks import check_sources, source
 from .inputs import settings_of

@@ -1,20 +1,11 @@
 """What all commands share: their options, how a corpus is opened, and where they print."""
 
 import functools
-import gc
 import inspect
-import logging
 import os
-import pickle
-import signal
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 from typer import Argument, BadParameter, Option
@@ -24,11 +15,9 @@ if TYPE_CHECKING:
 
     from textcat.documents import Corpus
     from textcat.progress import Stages
-    from textcat.reading.records import InputSettings, Record
+    from textcat.reading import ForkedCorpus, InputSettings
     from textcat.recipe import Recipe
 
-_MOST_BYTES = 2**26  # of a corpus, maybe compressed, that is read in another process, which then holds it, too
-_SENT_AT_ONCE = 256  # documents
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # The names of the learners, without the libraries that they need; a test compares them with the real ones.
@@ -142,7 +131,7 @@ def input_settings(
     lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
 ) -> "InputSettings":
     """Return how inputs are read."""
-    from textcat.reading.records import InputSettings
+    from textcat.reading import InputSettings
 
     if quote not in ("double", "none"):
         raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
@@ -169,7 +158,7 @@ def corpus_reader(
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
     """Return what opens a corpus as the options ask for it."""
-    from textcat.reading.records import InputSettings
+    from textcat.reading import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
     asked = None if settings == InputSettings() else settings
@@ -221,111 +210,11 @@ class CorpusReader(NamedTuple):
                 raise BadParameter(f"options of input go with a corpus that is named: {why}")
             return reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
 
-    def stream(self, corpus: str) -> "_ForkedReading | None":
+    def stream(self, corpus: str) -> "ForkedCorpus | None":
         """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice."""
-        from textcat.corpus.catalogue import download_size, open_corpus
+        from textcat.corpus.catalogue import stream_corpus
 
-        small = download_size(corpus, self.corpus_dir) <= _MOST_BYTES
-        return _forked(functools.partial(open_corpus, corpus, download=False, **self._asdict())) if small else None
-
-
-class _ForkedReading:
-    """A `CorpusStream` that is read in a process of its own: EOFError if that failed, or warned."""
-
-    corpus: "Corpus"
-
-    def __init__(self, receiving: int, child: int):
-        self._receiving, self._child = receiving, child
-        self.show: Callable[..., None] = lambda **changes: None  # what draws how much has been read
-
-    def __iter__(self) -> Iterator[dict[str, str]]:
-        try:
-            with open(self._receiving, "rb") as pipe:
-                unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
-                while isinstance(received := unpickler.load(), list | dict):
-                    if isinstance(received, list):
-                        yield from received
-                    else:
-                        self.show(**received)
-                self.corpus = received
-        finally:
-            os.waitpid(self._child, 0)
-
-
-def _forked(open_corpus: Callable[..., "Corpus"]) -> _ForkedReading | None:
-    """Open a corpus in a process of its own; None where this cannot be done safely, or would be no sooner.
-
-    Whoever cannot read it to the end opens the corpus itself, and is then the one to meet what went wrong.
-    """
-    from textcat.progress import is_single_threaded
-
-    if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
-        return None
-    try:
-        receiving, sending = os.pipe()
-        child = os.fork()
-    except OSError:  # there may be no more processes
-        return None
-    if child:
-        os.close(sending)
-        return _ForkedReading(receiving, child)
-    try:
-        os.close(receiving)  # so that writing fails when nobody reads any more
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        warnings.simplefilter("error")
-        refusing = logging.Handler(logging.WARNING)
-        refusing.emit = _refuse  # type: ignore[method-assign]
-        logging.getLogger("textcat").handlers = [refusing]
-        gc.disable()
-        with closing(_Outbox(sending)) as outbox:
-            _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
-    finally:
-        os._exit(0)  # whatever was raised; what was to be told is told in the pipe
-
-
-class _Outbox(Thread):
-    """A file whose bytes this thread writes to a pipe, so that nobody waits until they are read."""
-
-    def __init__(self, pipe: int):
-        super().__init__(daemon=True)
-        self._pipe, self.sparse_parts = pipe, SimpleQueue[bytes]()
-        self.start()
-
-    def write(self, part: "bytes | memoryview") -> None:
-        self.sparse_parts.put(bytes(part))
-
-    def close(self) -> None:
-        self.sparse_parts.put(b"")
-        self.join()
-
-    def run(self) -> None:
-        try:
-            with open(self._pipe, "wb") as file:
-                while part := self.sparse_parts.get():
-                    file.write(part)
-        except OSError:
-            os._exit(0)  # nobody reads any more
-
-
-def _send(open_corpus: Callable[..., "Corpus"], pickler: pickle.Pickler) -> None:
-    """Send lists of documents' zones as they are read, and what is to be shown of it, and then the corpus."""
-    texts: list[dict[str, str]] = []
-
-    def as_read(record: "Record") -> None:
-        nonlocal texts
-        if record.split != "unused":
-            texts.append(record.zones)
-        if len(texts) == _SENT_AT_ONCE:
-            pickler.dump(texts)
-            texts = []
-
-    corpus = open_corpus(as_read=as_read, progress=SimpleNamespace(show=lambda **changes: pickler.dump(changes)))
-    pickler.dump(texts)
-    pickler.dump(corpus)
-
-
-def _refuse(record: logging.LogRecord) -> None:
-    raise RuntimeError(record.getMessage())
+        return stream_corpus(corpus, **self._asdict())
 
 
 def scheduler_address(

@@ -80,11 +80,12 @@ def reproduce(
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
     folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), common.new_stages()
-    known = known_experiments().values()
+    all_experiments = known_experiments().values()
     if not (everything or experiments):
-        show_experiments(common.console(), {one: last_result(one, settings, folder) for one in known}, as_json=as_json)
+        last_runs = {one: last_result(one, settings, folder) for one in all_experiments}
+        show_experiments(common.console(), last_runs, as_json=as_json)
         return
-    chosen = known if everything else find(experiments or [])
+    chosen = all_experiments if everything else find(experiments or [])
     ended = (run_experiment(one, settings, folder, restart=restart, stages=stages) for one in chosen)
     show_reproductions(common.console(), ended, out, as_json=as_json)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from textcat.model.explain import Explanation
     from textcat.model.tagger import Tagger
-    from textcat.reading.records import InputSettings, Record
+    from textcat.reading import InputSettings, Record
 
 _STYLES = {True: ("dark_sea_green4", "green", "bold green"), False: ("red3", "red", "bold red")}
 _PAGE = """<!doctype html>
@@ -79,20 +79,17 @@ def explain(
 def _explained(
     tagger: "Tagger", file: str, read: "InputSettings", topics: list[str] | None, n: int
 ) -> "Iterator[tuple[Record, list[Explanation]]]":
-    from textcat.reading import formats
-    from textcat.reading.batches import read_batches
-    from textcat.reading.records import Rejection
-    from textcat.reading.sources import find_sources
+    from textcat.reading import Rejection, batch_records, find_sources, read_batches
 
     n_documents = 0
     for batch in read_batches(find_sources([file], read), read):
-        for record in formats.batch_records(batch, read):
+        for record in batch_records(batch, read):
             if isinstance(record, Rejection):
                 raise TextcatError(str(record))
             n_documents += 1
             explanations = tagger.explain_all(record, topics, n)
             if topics and not any(explanations):
-                raise TextcatError(f"Document {record.id} has no term that the model knows: nothing can be explained.")
+                raise TextcatError(f"Document {record.id} has no term that the model knows: give another document.")
             if not explanations:
                 raise TextcatError(f"Document {record.id} gets no topic from the model: name one with --topic.")
             yield record, explanations

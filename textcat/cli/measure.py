@@ -55,7 +55,7 @@ def evaluate(
     if trec:
         if (scored := evaluation.scored) is None:
             which = f"on {evaluation.measured_on}" if evaluation.topics else f"of {evaluation.n_topics:,} topics"
-            raise TextcatError(f"Of the evaluation {which} no scores were kept.")
+            raise TextcatError(f"Of the evaluation {which} no scores were kept: leave out --trec.")
         ids = [document.id for document in documents.test]
         for name, lines in trec_files(scored.scores, scored.relevant, ids, tagger.topics).items():
             write_atomically(trec / name, lines)

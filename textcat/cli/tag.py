@@ -17,7 +17,7 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from textcat.reading.records import InputSettings, Rejection
+    from textcat.reading import InputSettings, Rejection
     from textcat.tagging.output import OutputSettings
     from textcat.tagging.summary import Summary
 
@@ -79,8 +79,8 @@ def tag(
     3. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
+    from textcat.runs.progress import progress_shown
     from textcat.tagging import run
-    from textcat.tagging.summary import progress_shown
 
     def warn(rejection: "Rejection") -> None:
         typer.echo(f"textcat: {rejection}", err=True)
@@ -141,19 +141,22 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
 
 @contextmanager
 def _log_to(path: Path) -> Iterator[None]:
-    """Append the library's log of tagging to a file."""
+    """Append the library's log of runs to a file."""
     import logging
 
-    log, handler = logging.getLogger("textcat.tagging"), logging.FileHandler(path, encoding="utf-8")
+    handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    before = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
+    levels = {logging.getLogger(f"textcat.{room}"): logging.NOTSET for room in ("runs", "tagging")}
+    for log in levels:
+        levels[log] = log.level
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
     try:
         yield
     finally:
-        log.setLevel(before)
-        log.removeHandler(handler)
+        for log, level in levels.items():
+            log.setLevel(level)
+            log.removeHandler(handler)
         handler.close()
 
 

@@ -17,7 +17,7 @@ from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
-    from textcat.reading.records import InputSettings
+    from textcat.reading import InputSettings
     from textcat.serving.keys import Keys
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session

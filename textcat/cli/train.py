@@ -1,7 +1,6 @@
 """Commands that train: `train`, `learn` and `tune`; and `recipes`, what they train by."""
 
 import json
-import pickle
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
     from textcat.model.tagger import Tagger
     from textcat.progress import Stages
+    from textcat.reading import ForkedCorpus
     from textcat.recipe import Recipe
     from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
@@ -98,32 +98,24 @@ def train(
         echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     storage.check_target(folder)
+    options: dict[str, Any] = {"bands": band, "n_jobs": jobs, "rows_dir": rows_dir, "stages": stages}
+    options |= {"keep_support": keep_support, "updatable": updatable, "keep_texts": False, "counted": counted}
     with on_cluster(scheduler):
-        tagger = train_and_evaluate(
-            documents,
-            recipe,
-            bands=band,
-            n_jobs=jobs,
-            rows_dir=rows_dir,
-            keep_support=keep_support,
-            updatable=updatable,
-            stages=stages,
-            keep_texts=False,
-            counted=counted,
-        )
+        tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 def _counted_while_read(
-    reading: "common._ForkedReading | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
+    reading: "ForkedCorpus | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
     """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
     if reading is None:
         return None
-    errors = EOFError, pickle.UnpicklingError, TypeError, ValueError
-    with stages.stage("read and count", shows="bytes") as bar, suppress(*errors):
+    from textcat.reading import STREAM_ERRORS
+
+    with stages.stage("read and count", shows="bytes") as bar, suppress(*STREAM_ERRORS):
         import textcat.training.train  # noqa: F401
         from textcat.training.examples import CountedCorpus
 
@@ -165,7 +157,7 @@ def learn(
         return
     stages = common.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
-    ids = [id_ for given in remove or [] for id_ in _ids(given)]
+    ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     result = learn(model, documents, ids, out=out, **options)
     show_update(common.console(), result, stages, per_topic=topics, as_json=as_json)
@@ -176,11 +168,11 @@ def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "lis
     return [*opened.train, *(replace(document, split="test") for document in opened.test)]
 
 
-def _ids(given: str) -> list[str]:
+def _ids(ids_or_file: str) -> list[str]:
     """Return the ids of a file, one a line, or those between commas."""
-    if Path(given).is_file():
-        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [id_.strip() for id_ in given.split(",") if id_.strip()]
+    path = Path(ids_or_file)
+    ids = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ids_or_file.split(",")
+    return [id_.strip() for id_ in ids if id_.strip()]
 
 
 @common.with_options(read=common.corpus_to_train_on)
@@ -234,7 +226,7 @@ def recipes(
     from textcat.recipe import recipes as shipped_recipes
 
     if name is None:
-        show_recipes(common.console(), [read_recipe(one) for one in shipped_recipes()], as_json=as_json)
+        show_recipes(common.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
     else:
         show_recipe(common.console(), read_recipe(name), as_json=as_json)
 

@@ -10,9 +10,7 @@ from typing import Any, get_type_hints
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError, did_you_mean
 from textcat.folders import shipped
-from textcat.reading.formats import rcv1
-from textcat.reading.records import LAST, InputSettings, LabelSettings
-from textcat.reading.sources import FOLDERS, named_format, plain_name
+from textcat.reading import FOLDERS, LAST, InputSettings, LabelSettings, is_wanted_story, named_format, plain_name
 from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
@@ -79,7 +77,7 @@ class Card:
         if self.describes(name) or self.names_topics(name):
             return True
         if self.reader == "rcv1":
-            return rcv1.is_wanted_story(name, self.settings().labels or LabelSettings())
+            return is_wanted_story(name, self.settings().labels or LabelSettings())
         return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
@@ -145,11 +143,11 @@ def card(name_or_path: str | Path) -> Card:
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
-    known = _shipped_cards()
-    if str(name_or_path) not in known:
-        hint = did_you_mean(str(name_or_path), known)
-        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(known)}.{hint}")
-    return read_card(known[str(name_or_path)])
+    shipped_cards = _shipped_cards()
+    if str(name_or_path) not in shipped_cards:
+        hint = did_you_mean(str(name_or_path), shipped_cards)
+        raise TextcatError(f"No corpus {str(name_or_path)!r}. Known corpora: {', '.join(shipped_cards)}.{hint}")
+    return read_card(shipped_cards[str(name_or_path)])
 
 
 def _shipped_cards() -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import math
 import os
 import shutil
 import tempfile
@@ -10,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +20,33 @@ from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
-from textcat.reading.batches import DamagedError, folders_of, read_documents, shared_depth
-from textcat.reading.containers import open_file
-from textcat.reading.formats.annif import SUBJECTS
-from textcat.reading.records import InputSettings, Record, UnreadableError
-from textcat.reading.sources import format_of, is_url, matches, plain_name
-from textcat.reading.streams import STEP, ByteStream, unpacked_stream
+from textcat.reading import (
+    STEP,
+    SUBJECTS,
+    ByteStream,
+    DamagedError,
+    InputSettings,
+    Record,
+    UnreadableError,
+    folders_of,
+    format_of,
+    is_url,
+    matches,
+    open_file,
+    plain_name,
+    read_documents,
+    shared_depth,
+    unpacked_stream,
+)
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
+    from textcat.reading import ForkedCorpus
 
 __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
 _log = logging.getLogger(__name__)
+_STREAMED_BYTES = 2**26  # most of a corpus, maybe compressed, that two processes hold at the same time
 _LOOKED_INTO = 9  # files that may list subjects; some may be empty
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
 _PARTIAL = ".partial-"  # start of the name of a download's temporary folder
@@ -62,6 +75,7 @@ def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pa
 
 @cache
 def warn_once(sentence: str) -> None:
+    """Log a warning, the first time that it is given."""
     _log.warning(sentence)
 
 
@@ -176,10 +190,17 @@ def open_corpus(
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
 
 
-def download_size(name_or_path: str, corpus_dir: str | Path | None = None) -> float:
-    """Return the bytes of the one file that a corpus is in, by name or path; infinite if there is no such file."""
+def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":
+    """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice.
+
+    The options are those of `open_corpus`. Nothing is downloaded.
+    """
     path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
-    return path.stat().st_size if path is not None and path.is_file() else math.inf
+    if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
+        return None
+    from textcat.reading import read_forked
+
+    return read_forked(partial(open_corpus, name_or_path, corpus_dir, download=False, **options))
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
@@ -414,8 +435,8 @@ def _reason(error: Exception) -> str:
         return f"HTTP {response.status_code}"
     if isinstance(error, DamagedError):
         return "the file it gives is cut off or not the one the card describes"
-    known = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
-    return next(known, str(error))
+    reasons = (_REASONS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _REASONS)
+    return next(reasons, str(error))
 
 
 def _by_hand(card: Card) -> str:

@@ -7,10 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from textcat.errors import TextcatError, install_hint, similar_files
-from textcat.reading.containers import open_file
-from textcat.reading.records import UnreadableError
-from textcat.reading.sources import plain_name
-from textcat.reading.streams import STEP, ByteStream, unpacked_stream
+from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:
     import rdflib
@@ -90,8 +87,8 @@ def read_vocabulary_stream(name: str, stream: ByteStream, language: str, place: 
             raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
         pairs = _from_tsv(place, lines) if suffix == ".tsv" else _from_csv(place, lines, language)
     else:
-        known = ", ".join((".tsv", ".csv", *_SKOS))
-        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {known}.")
+        endings = ", ".join((".tsv", ".csv", *_SKOS))
+        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {endings}.")
     names: dict[str, dict[str, None]] = {}
     for topic, label in pairs:
         names.setdefault(topic, {})[label] = None
@@ -120,8 +117,8 @@ def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str
     label = next((name for name in (f"label_{language}", "label") if name in columns), "")
     if "uri" not in columns or not label:
         raise TextcatError(
-            f"{place} has the columns {', '.join(columns)!r:.100}: a vocabulary needs 'uri' and 'label_{language}'; "
-            "another language is named with --vocabulary-language."
+            f"{place} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
+            "name another language with --vocabulary-language."
         )
     for number, cells in enumerate(rows[1:], start=2):
         row = dict(zip(columns, map(str.strip, cells), strict=False))

@@ -51,7 +51,7 @@ def _band(text: str, topics: Sequence[str], sizes: Sequence[int], by_size: Seque
         if low <= high:
             return Band(text, tuple(column for column in by_size if low <= sizes[column] <= high))
     raise TextcatError(
-        f"No band '{text}': a band is ALL, TOPn or LASTn with n from 1, a range of training sizes "
+        f"No band '{text}': give ALL, TOPn or LASTn with n from 1, a range of training sizes "
         "such as 10-50 or 50-, or name=topic,topic."
     )
 

@@ -141,7 +141,10 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     """
     first = evaluations[0]
     if any(_subject(other) != _subject(first) for other in evaluations[1:]):
-        raise TextcatError("Models can only be compared on the same documents, topics and bands, and at the same k.")
+        raise TextcatError(
+            "Models can only be compared on the same documents, topics and bands, and at the same k: "
+            "measure them on one corpus."
+        )
     samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in evaluations]
     measures = tuple(
         _compare_measure(evaluations, samples, band, name, seed)

@@ -226,7 +226,7 @@ def _checked(number: int, block: Any) -> csr_matrix:
         block = block.copy()
         block.sum_duplicates()
     if not np.isfinite(block.data).all():
-        raise StoreError(f"Block {number} of rows has a value that is not finite.")
+        raise StoreError(f"Block {number} of rows has a value that is not finite: give finite numbers only.")
     return block
 
 

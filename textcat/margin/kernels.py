@@ -166,7 +166,9 @@ def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any]
             try:
                 matrix = pairwise.PAIRWISE_KERNEL_FUNCTIONS[kernel](X, Y, **params)
             except (TypeError, ValueError) as error:
-                raise KernelError(f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}.") from error
+                raise KernelError(
+                    f"Kernel {kernel!r} cannot be computed: {str(error).rstrip('.')}. Check its parameters and rows."
+                ) from error
     if matrix.shape != (shape := (X.shape[0], Y.shape[0])):
         raise KernelError(
             f"The kernel returned an array of shape {matrix.shape} for {shape[0]} and {shape[1]} rows; "

@@ -190,7 +190,7 @@ def _reserve(file: IO[bytes], size: int, folder: str) -> None:
     except OSError as error:
         raise TextcatError(
             f"Cannot make a file of {size / 1e6:.0f} MB in {folder} ({error.strerror}): training on rows that are on "
-            "disk needs as much free space again as they take."
+            "disk needs as much free space again as they take: make room there."
         ) from error
 
 

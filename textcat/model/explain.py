@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import document_stream
 from textcat.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
+from textcat.reading import document_stream
+from textcat.surrogates import join_surrogates
 
 if TYPE_CHECKING:
     from textcat.model.counterfactual import Without
@@ -169,7 +170,7 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 
 def escape_html(text: str) -> str:
     """Return a text as HTML that can be written as UTF-8: no page can hold lone surrogates and NUL."""
-    return escape(text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return escape(join_surrogates(text.replace("\0", "\ufffd")))
 
 
 def explain_document(

@@ -32,7 +32,8 @@ def evaluate_tagger(
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
         raise TextcatError(
             f"No test document of corpus {corpus.name} has a topic of the model (such as {tagger.topics[0]!r}): "
-            + (f"they have other ones, such as {theirs[0]!r}." if theirs else "they have no topics at all.")
+            + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
+            + "name the corpus that the model was trained on, or one with its topics."
         )
     with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
         documents = advance_over(corpus.test, advance)

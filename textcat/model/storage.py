@@ -225,7 +225,7 @@ def _telling_damage(folder: Path) -> Iterator[None]:
     except ModelError:
         raise
     except OSError as error:
-        raise ModelError(f"Cannot read the model {folder}: {error.strerror or error}.") from error
+        raise ModelError(f"Cannot read the model {folder} ({error.strerror or error}): check the folder.") from error
     except (*_DAMAGES, TextcatError) as error:
         raise MODEL.damaged(folder, f"it cannot be read ({error})") from error
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, document_stream, html_table
+from textcat.documents import Corpus, html_table
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -21,6 +21,7 @@ from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
+from textcat.reading import document_stream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -11,6 +11,7 @@ from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.former_names import todays_counts
 from textcat.model.support import title_of
+from textcat.surrogates import surrogate_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +75,7 @@ class TrainingCounts:
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
-        "".join([*ids, *names, *counts.zones, *counts.counts.terms]).encode("utf-8", "surrogatepass")
+        surrogate_bytes("".join([*ids, *names, *counts.zones, *counts.counts.terms]))
         labelled_for = [tuple(names[i] for i in known) for known in sets]
         n_test = len(ids) - n_train
         zones_of = [*(entries["zones_of"] or [{}] * n_train), *([{}] * n_test)]

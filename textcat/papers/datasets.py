@@ -64,7 +64,8 @@ def load(name: str) -> Dataset:
         of_them = "" if positives is None else f", {positives} of them positive"
         raise TextcatError(
             f"{paths[0]} is not the papers' {name}: it has {shape[0]} rows of {shape[1]} features, "
-            f"{n_positives} of them positive, and should have {n_rows} of {n_features}{of_them}."
+            f"{n_positives} of them positive, and should have {n_rows} of {n_features}{of_them}: "
+            f"get it again from {source['url']}."
         )
     parts = [_sparse(part) if part.ndim == 2 else part.astype(np.int8) for part in (X, y, *test)]
     return Dataset(name, *parts)
@@ -110,7 +111,9 @@ def _find(file: str) -> Path | None:
 
 def _paths(name: str) -> list[Path]:
     if name not in DATASET_SOURCES:
-        raise TextcatError(f"There is no data set {name!r}; there are {', '.join(DATASET_SOURCES)}.")
+        raise TextcatError(
+            f"There is no data set {name!r}; there are {', '.join(DATASET_SOURCES)}: choose one of these."
+        )
     source, paths = DATASET_SOURCES[name], []
     for file in source["files"]:
         if name == "usps" and (packed := _find(_USPS_PACKED)):

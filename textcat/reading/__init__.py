@@ -1,31 +1,35 @@
 """Read documents of many formats from files, folders, archives, URLs and pipes: for training and for tagging.
 
-For tagging, `sources.find_sources` finds the inputs, `batches.read_batches` cuts them into batches, and
-`formats._batch_records` reads the records of a batch; for training, `batches.read_documents` reads them with labels.
+For tagging, `find_sources` finds the inputs, `read_batches` cuts them into batches, and `batch_records` reads the
+records of a batch; for training, `read_documents` reads them with labels.
 """
 
+from importlib import import_module
+from typing import Any
 
-def text_of_file(name: str, data: bytes) -> dict[str, str]:
-    """Return the texts of a document in bytes.
+# What other rooms use, and where it comes from: imported at its first use, so that whoever needs settings only loads no
+# more. Type checkers read the names in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
+_NAMES_IN = {
+    "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
+    "containers": "open_file",
+    "document": "PARTS Document",
+    "forked": "STREAM_ERRORS ForkedCorpus read_forked",
+    "formats": "DOCUMENTS FORMATS batch_records",
+    "formats.annif": "SUBJECTS",
+    "formats.parquet": "packed_column",
+    "formats.rcv1": "is_wanted_story",
+    "in_memory": "as_documents document_stream",
+    "records": (
+        "LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection UnreadableError"
+    ),
+    "sources": "ARCHIVES FOLDERS Source find_sources format_of is_url matches named_format plain_name",
+    "streams": "STEP ByteStream unpacked_stream",
+}
+HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
+__all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms
 
-    Nothing but these bytes is read: no file, and nothing that the document refers to.
 
-    Parameters
-    ----------
-    name : str
-        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; else the content does.
-    data : bytes
-
-    Returns
-    -------
-    dict
-        Its zones: ``title``, if it has one, and ``body``.
-
-    Raises
-    ------
-    TextcatError
-        If it has another format, is broken or encrypted, has no text, or is too large.
-    """
-    from textcat.reading.batches import read_zones  # here, as most that needs a part of this package reads nothing
-
-    return read_zones(name, data)
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module 'textcat.reading' has no attribute {name!r}; it has {', '.join(HOMES)}")
+    return getattr(import_module(f"textcat.{HOMES[name]}"), name)

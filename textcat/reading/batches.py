@@ -15,17 +15,29 @@ from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading.containers import ContainerEntry, tar_entries, zip_entries
-from textcat.reading.formats import BINARY, DOCUMENTS, FORMATS, WHOLE, annif, block_records, delimited, parquet
+from textcat.reading.document import Document
+from textcat.reading.formats import (
+    BINARY,
+    DOCUMENTS,
+    FORMATS,
+    WHOLE,
+    annif,
+    block_records,
+    block_zones,
+    delimited,
+    parquet,
+)
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
     LAST,
+    START_OVER,
     Batch,
     Block,
     Checkpoint,
+    FaultKind,
     InputSettings,
     LabelSettings,
     PipeState,
@@ -91,15 +103,19 @@ def read_batches(
     settings: InputSettings,
     start: Iterable[int] | None = None,
     pipes: Mapping[str, PipeState] | None = None,
+    start_over: str = START_OVER,
 ) -> Iterator[Batch]:
     """Cut sources into batches, with Rejections for what cannot be read.
 
     Memory is limited to a few blocks and the longest record, whatever the sources hold. A record from a pipe is
     returned as soon as it is complete. `start` is the end of a batch of the same sources and settings. `pipes` has, by
-    name, what an interrupted run had read of each pipe, which must give the same again; None compares nothing.
+    name, what an interrupted run had read of each pipe; None compares nothing. A pipe that does not give the same again
+    raises a TextcatError, in which `start_over` says how to begin the run again.
     """
     observed = [
-        _Pipe(source, pipes.get(source.name)) for source in sources if source.kind == "pipe" and pipes is not None
+        _Pipe(source, pipes.get(source.name), start_over)
+        for source in sources
+        if source.kind == "pipe" and pipes is not None
     ]
     opening = {pipe.name: pipe.open for pipe in observed}
     sources = [source._replace(open=opening.get(source.name, source.open)) for source in sources]
@@ -193,7 +209,7 @@ class _Walk:
                 else:
                     raise UnreadableError("is nested in too many archives: unpack the outer ones")
         except UnreadableError as error:
-            if self._settings.labels is not None and error.args[1] == "link":
+            if self._settings.labels is not None and error.kind is FaultKind.LINK:
                 log.warning("%s %s.", name, error)
             else:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
@@ -220,9 +236,8 @@ class _Walk:
             try:
                 entry = next(entries, None)
             except UnreadableError as fault:
-                yield _Step(
-                    reject_or_raise(self._settings, fault, name, "The archive, or the rest of it,"), None, consumed()
-                )
+                subject = "The archive, or the rest of it,"
+                yield _Step(reject_or_raise(self._settings, fault, name, subject=subject), None, consumed())
                 return
             if entry is None:
                 return
@@ -272,9 +287,9 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _P
         for block, *after, share in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
             yield _Step(block, _Place(*after), part.at(share))
     except UnreadableError as fault:
-        if not fault.args[1]:
+        if fault.kind in (FaultKind.CONTENT, FaultKind.ENCODING):
             raise  # it is not damaged, but has not the columns
-        yield _Step(reject_or_raise(settings, fault, name, "The file, or the rest of it,"), None, part.end)
+        yield _Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
@@ -300,7 +315,8 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Plac
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
     if ahead.error:
         subject = f"The file, from byte {ahead.offset} on,"
-        yield _Step(reject_or_raise(settings, ahead.error, name, subject, 0, ahead.offset), None, stream.consumed())
+        rejection = reject_or_raise(settings, ahead.error, name, offset=ahead.offset, subject=subject)
+        yield _Step(rejection, None, stream.consumed())
     elif is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
         rest = model._replace(offset=ahead.offset, position=whole.position, data=ahead.data)
@@ -308,13 +324,32 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Plac
             yield _Step(rest, None, stream.consumed())
         else:
             why = "ends without ], so objects may be missing: check whether the file is complete"
-            fault = UnreadableError(why, "damage", "its array ends without ]")
+            fault = UnreadableError(why, FaultKind.DAMAGE, "its array ends without ]")
             end = reject_or_raise(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
             yield _Step(end, None, stream.consumed())
 
 
-def read_zones(name: str, data: bytes) -> dict[str, str]:
-    """Implement `textcat.reading.text_of_file`."""
+def text_of_file(name: str, data: bytes) -> dict[str, str]:
+    """Return the texts of a document in bytes.
+
+    Nothing but these bytes is read: no file, and nothing that the document refers to.
+
+    Parameters
+    ----------
+    name : str
+        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; else the content does.
+    data : bytes
+
+    Returns
+    -------
+    dict
+        Its zones: ``title``, if it has one, and ``body``.
+
+    Raises
+    ------
+    TextcatError
+        If it has another format, is broken or encrypted, has no text, or is too large.
+    """
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
@@ -322,14 +357,12 @@ def read_zones(name: str, data: bytes) -> dict[str, str]:
         raise TextcatError(f"{called} is not a document: give HTML, .eml, Markdown, .docx, PDF or plain text.")
     try:
         ((block, *_),) = _documents(stream, Block(called, form, b""), settings, _Place(), called)
-    except UnreadableError as error:
-        raise TextcatError(f"{called} {error}.") from None
-    assert isinstance(block, Block)
-    (record,) = block_records(block, settings)
-    if isinstance(record, Rejection):
-        reason = record.reason.removeprefix("The file").replace("name its encoding with --encoding", "save it as UTF-8")
-        raise TextcatError(called + reason)
-    return record.zones
+        assert isinstance(block, Block)
+        return block_zones(block, settings)
+    except UnreadableError as fault:
+        if fault.kind is FaultKind.ENCODING:
+            raise TextcatError(f"{called} {fault.detail}: save it as UTF-8.") from None
+        raise TextcatError(f"{called} {fault}.") from None
 
 
 def _document_in(stream: ByteStream, settings: InputSettings) -> str:
@@ -392,9 +425,9 @@ class _WholeRecords:
 class _Pipe:
     """One pipe, and the checksum of the bytes read from it."""
 
-    def __init__(self, source: Source, before: PipeState | None):
+    def __init__(self, source: Source, before: PipeState | None, start_over: str):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
-        self._n, self._sha256 = 0, hashlib.sha256()
+        self._n, self._sha256, self._start_over = 0, hashlib.sha256(), start_over
 
     @property
     def state(self) -> PipeState:
@@ -410,7 +443,7 @@ class _Pipe:
         if left and (not data or (left <= len(data) and self.state != self._before)):
             raise TextcatError(
                 f"{self.name} does not give the same bytes as when the run began: give the same input, or "
-                "start again with --restart."
+                f"{self._start_over}."
             )
         self._add(data[left:])
         return data
@@ -572,23 +605,22 @@ def read_labelled(
 
 def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
     """Return the error about a corpus that cannot be read, with the place and the remedy."""
-    fault, name, subject = refusal.fault, refusal.source, refusal.subject
-    _, kind, detail = fault.args
-    if kind == "damage":
+    fault, name, kind, detail = refusal.fault, refusal.source, refusal.fault.kind, refusal.fault.detail
+    if kind is FaultKind.DAMAGE:
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
         return DamagedError(walk.on_disk, f"{inner}: {detail}" if inner else detail)
-    if kind == "unsafe":
+    if kind is FaultKind.UNSAFE:
         return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it again from its source.")
     inside = walk.inside(name) if name.startswith(source.name) else name
     is_file = source.kind != "folder" and source.format not in ARCHIVES
     place = source.name if is_file else f"{inside} in {source.name}"
-    if kind == "access":
+    if kind is FaultKind.ACCESS:
         return TextcatError(f"{place} {fault}: check the file and your rights to it.")
-    if kind == "story":
+    if kind is FaultKind.STORY:
         return TextcatError(f"{place}: {detail}.")
-    if subject.startswith(("The file", "The archive")):
+    if not refusal.part:
         return TextcatError(f"{place} {fault}.")
-    return TextcatError(f"{place}: {subject[0].lower()}{subject[1:]} {fault}.")
+    return TextcatError(f"{place}: {refusal.part[0].lower()}{refusal.part[1:]} {fault}.")
 
 
 def shared_depth(names: Iterable[str]) -> int:

@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from textcat.reading import streams
-from textcat.reading.records import UnreadableError
+from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     READ_ERRORS,
     STEP,
     ByteStream,
     StoredBytes,
     check_ratio,
-    shown,
     sought_in,
     unreadable,
 )
+from textcat.surrogates import decode_surrogates
 
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
@@ -57,7 +57,7 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
         fault, what = "is encrypted: unpack the archive first", "an encrypted file"
     else:
         return None
-    return UnreadableError(fault, "unsafe", f"{what} ({name!r})")
+    return UnreadableError(fault, FaultKind.UNSAFE, f"{what} ({name!r})")
 
 
 class ContainerEntry(NamedTuple):
@@ -92,7 +92,7 @@ def walk(folder: str) -> Iterator[_Walked]:
             with os.scandir(path) as listing:
                 entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
         except OSError as error:
-            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", "access"))
+            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.ACCESS))
             continue
         # A folder is sorted with its slash, which makes the order that of the whole paths.
         entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
@@ -104,21 +104,21 @@ def _met(name: str, path: str) -> _Walked:
     try:
         status = os.stat(path)
     except OSError as error:
-        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", "link"))
+        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", FaultKind.LINK))
     if stat.S_ISREG(status.st_mode):
         return _Walked(name, path, status)
     if stat.S_ISDIR(status.st_mode):
         fault = "is a link to a folder, which is not followed: name the folder as an input, too"
     else:
         fault = "is a device, a pipe or a socket, so it is not read"
-    return _Walked(name, path, fault=UnreadableError(fault, "link"))
+    return _Walked(name, path, fault=UnreadableError(fault, FaultKind.LINK))
 
 
 def folder_entries(folder: str) -> Iterator[ContainerEntry]:
     """Yield the files of a folder."""
     for index, item in enumerate(walk(folder)):
         size = item.status.st_size if item.status else 0
-        yield ContainerEntry(index, shown(item.name), partial(open_file, item.path), item.fault, size)
+        yield ContainerEntry(index, decode_surrogates(item.name), partial(open_file, item.path), item.fault, size)
 
 
 def open_file(path: str) -> ByteStream:
@@ -142,9 +142,11 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 name = _safe_name(entry.filename)
                 is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG, stat.S_IFDIR)
                 if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
-                    yield ContainerEntry(index, shown(entry.filename), fault=fault, read=part.end)
+                    yield ContainerEntry(index, decode_surrogates(entry.filename), fault=fault, read=part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield ContainerEntry(index, shown(name), partial(_open_zipped, archive, entry, part), read=part.end)
+                    yield ContainerEntry(
+                        index, decode_surrogates(name), partial(_open_zipped, archive, entry, part), read=part.end
+                    )
             # Its own count, which zipfile does not look at, and some write without the higher bits.
             end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
             if (end[4] - len(archive.filelist)) % (1 << 16):
@@ -199,9 +201,9 @@ def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 if fault is None and info.issparse():
                     fault = UnreadableError("is a sparse file: pack it without --sparse")
                 if fault is not None:
-                    yield ContainerEntry(index, shown(info.name), fault=fault)
+                    yield ContainerEntry(index, decode_surrogates(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
-                    yield ContainerEntry(index, shown(name), partial(file.part, info.size, stream.consumed))
+                    yield ContainerEntry(index, decode_surrogates(name), partial(file.part, info.size, stream.consumed))
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
@@ -246,10 +248,10 @@ class _TarFile:
 
     def has_more(self) -> bool:
         """Read the rest, where the checksum of a compressed tar is compared; return whether it has data."""
-        more = False
+        has_data = False
         while data := self._some(STEP):
-            more = more or bool(data.strip(b"\0"))
-        return more
+            has_data = has_data or bool(data.strip(b"\0"))
+        return has_data
 
     def _some(self, n: int) -> bytes:
         """Return 1 to `n` bytes, none at the end."""

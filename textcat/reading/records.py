@@ -3,6 +3,7 @@
 import codecs
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
 from functools import lru_cache
 from sys import intern
 from typing import NamedTuple, Protocol, TypeAlias
@@ -11,6 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 #: gives it back, serves as well.
 Checkpoint: TypeAlias = tuple[int, ...]
 
+START_OVER = "start again with --restart"  # how `textcat tag` begins a run again, as error messages say
 LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
 #: What Annif calls the columns of topics and ids, where a table has the former and none of the usual name.
 ANNIFS = ("subject_uris", "document_id")
@@ -88,9 +90,18 @@ class InputSettings(NamedTuple):
         )
 
     def titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
-        """Return title and body, without an empty title; with labels even that, as all documents of a corpus have it.
+        """Return the zones of a title and texts.
 
-        Several texts are joined by line ends, without the empty ones.
+        Parameters
+        ----------
+        title : str
+            Left out if it is empty, unless labels are wanted: all documents of a corpus have a title.
+        texts : sequence of str
+            Joined by line ends, without the empty ones.
+
+        Returns
+        -------
+        dict
         """
         body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
         return {"title": title, "body": body} if title or self.labels is not None else {"body": body}
@@ -118,9 +129,9 @@ class InputSettings(NamedTuple):
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
         if "\0" in text:
-            place = span.offset + max(span.data.find(b"\0"), 0)
+            first_nul = span.offset + max(span.data.find(b"\0"), 0)
             raise UnreadableError(
-                f"has a NUL byte (byte {place}), so it is not text in {encoding}: leave it out or convert it"
+                f"has a NUL byte (byte {first_nul}), so it is not text in {encoding}: leave it out or convert it"
             )
         return text
 
@@ -271,49 +282,55 @@ class Batch(NamedTuple):
         return sum(len(block.data) for block in self.blocks if isinstance(block, Block))
 
 
+class FaultKind(Enum):
+    """What is wrong with input: it decides how an error about a corpus names the place and the remedy."""
+
+    CONTENT = auto()  # the fault has its own remedy
+    ENCODING = auto()
+    ACCESS = auto()
+    DAMAGE = auto()  # the detail is what is damaged
+    UNSAFE = auto()  # the detail is what in an archive must not be read
+    LINK = auto()
+    STORY = auto()  # the detail is a sentence that names the story
+
+
 class UnreadableError(Exception):
-    """Why a file or a record cannot be read, as the rest of a sentence that begins with its name.
+    """Why a file or a record cannot be read, as the rest of a sentence that begins with its name."""
 
-    Parameters
-    ----------
-    fault, kind, detail : str
-        The kind is "", "access", "damage", "unsafe", "link" or "story". It decides how an error about a corpus is
-        worded, which describes the place more fully than a Rejection. The detail is what is damaged, what is unsafe
-        in an archive, or a sentence that names the story.
-    """
-
-    def __init__(self, fault: str, kind: str = "", detail: str = "") -> None:
+    def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "") -> None:
         super().__init__(fault, kind, detail)
+        self.fault, self.kind, self.detail = fault, kind, detail
 
     def __str__(self) -> str:
         """Return the rest of the sentence."""
-        return str(self.args[0])
+        return self.fault
 
 
 class RefusedError(Exception):
-    """Input that cannot be read although labels are wanted: source, subject of the sentence, and the reason."""
+    """Input that cannot be read although labels are wanted: its source, the part meant ("": all), and the reason."""
 
-    def __init__(self, source: str, subject: str, fault: UnreadableError) -> None:
-        super().__init__(source, subject, fault)
-        self.source, self.subject, self.fault = source, subject, fault
+    def __init__(self, source: str, part: str, fault: UnreadableError) -> None:
+        super().__init__(source, part, fault)
+        self.source, self.part, self.fault = source, part, fault
 
 
 def reject_or_raise(
     settings: InputSettings,
     fault: UnreadableError,
     source: str,
-    subject: str = "The file",
+    part: str = "",
     position: int = 0,
     offset: int = -1,
     length: int = -1,
+    subject: str = "The file",
 ) -> Rejection:
     """Return the Rejection of unreadable input; raise if labels are wanted, as then no document may be missing.
 
-    The subject begins the sentence.
+    The sentence begins with the part of the source that is meant, such as "Line 3", or else with the subject.
     """
     if settings.labels is not None:
-        raise RefusedError(source, subject, fault) from None
-    return Rejection(source, position, f"{subject} {fault}.", offset, length)
+        raise RefusedError(source, part, fault) from None
+    return Rejection(source, position, f"{part or subject} {fault}.", offset, length)
 
 
 # --- what the formats have in common ----------------------------------------------------------------------------------
@@ -363,7 +380,7 @@ class RecordFormat(NamedTuple):
 
     spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # of the records in a block
     parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # of these spans
-    unit: str = "The file"  # what a span is called in a sentence; {} is its position
+    unit: str = ""  # what a span is called in a sentence; {} is its position; "": it is the whole file
     #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
     #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
@@ -380,6 +397,7 @@ class RecordFormat(NamedTuple):
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
+        """Yield the record of each span, or its Rejection."""
         for span in spans:
             length = len(span.data)
             try:
@@ -389,13 +407,14 @@ class RecordFormat(NamedTuple):
                 name = content.id or f"{block.source}:{span.position}"
                 yield Record(name, block.source, span.position, *content[1:])
             except UnreadableError as fault:
-                subject, known = self.unit.format(span.position), length if span.offset >= 0 else -1
-                yield reject_or_raise(settings, fault, block.source, subject, span.position, span.offset, known)
+                part, stored = self.unit.format(span.position), length if span.offset >= 0 else -1
+                yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
 def encoding_error(encoding: str, place: object) -> UnreadableError:
     """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
-    return UnreadableError(f"is not {encoding} (byte {place}): name its encoding with --encoding")
+    fault = f"is not {encoding} (byte {place})"
+    return UnreadableError(f"{fault}: name its encoding with --encoding", FaultKind.ENCODING, fault)
 
 
 def is_encoding(name: str) -> bool:

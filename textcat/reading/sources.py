@@ -26,7 +26,8 @@ from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import ByteStream, exact_encoding, of_file, pipe_stream, shown, unpacked_stream, unreadable
+from textcat.reading.streams import ByteStream, exact_encoding, of_file, pipe_stream, unpacked_stream, unreadable
+from textcat.surrogates import decode_surrogates
 
 log = logging.getLogger(__name__)
 
@@ -94,13 +95,13 @@ def named_format(name: str) -> str:
 
 def format_by_name(name: str, settings: InputSettings) -> _Guess:
     """Return the format by a name; for anything but an archive, that of the settings comes first."""
-    given = "" if is_archive(name) else settings.format
-    if given == "annif":
-        given = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else given
-    elif given == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
-        given = named if (named := named_format(name)) in DOCUMENTS else "text"
-    form = given or named_format(name)
-    by = "option" if given else "name" if form else ""
+    asked = "" if is_archive(name) else settings.format
+    if asked == "annif":
+        asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
+    elif asked == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
+        asked = named if (named := named_format(name)) in DOCUMENTS else "text"
+    form = asked or named_format(name)
+    by = "option" if asked else "name" if form else ""
     return _Guess("lines" if form == "text" and settings.lines else form, by)
 
 
@@ -224,14 +225,14 @@ def matches(text: str) -> list[str]:
 
 def _check(settings: InputSettings) -> None:
     labels = settings.labels or LabelSettings()
-    for what, name, known in (
+    for what, name, choices in (
         (f"format {settings.format!r}", "text" if settings.format in ("", FOLDERS) else settings.format, FORMATS),
         (f"Reuters split {labels.split!r}", labels.split, SPLITS),
         (f"version {labels.version!r} of RCV1", labels.version, VERSIONS),
         (f"way {labels.headers!r} to treat headers", labels.headers, HEADERS),
     ):
-        if name not in known:
-            raise TextcatError(f"There is no {what}: use one of {', '.join(known)}.")
+        if name not in choices:
+            raise TextcatError(f"There is no {what}: use one of {', '.join(choices)}.")
     if not is_encoding(settings.encoding or "utf-8"):
         raise TextcatError(f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'.")
     for text in filter(None, (labels.train, labels.test)):
@@ -257,7 +258,7 @@ def _local(path: str, settings: InputSettings) -> Source:
         status = os.stat(path)
     except OSError as error:
         raise TextcatError(f"{path} cannot be read ({error.strerror}): check the path.") from None
-    name, mode = shown(str(Path(path))), status.st_mode
+    name, mode = decode_surrogates(str(Path(path))), status.st_mode
     if stat.S_ISDIR(mode):
         return _folder(name, path)
     if stat.S_ISREG(mode):
@@ -278,7 +279,7 @@ def _folder(name: str, path: str) -> Source:
         if item.status:
             files, size = files + 1, size + item.status.st_size
             changes = (item.name, item.status.st_size, item.status.st_mtime_ns)
-            state.update(repr(changes).encode("utf-8", "replace"))
+            state.update(repr(changes).encode())
     guess = _Guess("folder", "content")
     return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
 
@@ -344,7 +345,7 @@ def _remote(url: str, settings: InputSettings) -> list[Source]:
     except FileNotFoundError:
         raise TextcatError(f"{url} does not exist: check the address.") from None
     except ImportError as error:
-        raise TextcatError(f"{url} needs another package: {str(error).rstrip('.')}.") from None
+        raise TextcatError(f"{url} needs another package ({str(error).rstrip('.')}): install it.") from None
     except Exception as error:  # every system has its own
         raise TextcatError(f"{url} cannot be read ({error}): check the address and your rights there.") from None
     if not urls:
@@ -357,9 +358,9 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     if info.get("type") != "directory":
         reading = partial(_open_remote, system, path)
         return Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
-    found = system.find(path, detail=True)
-    inside = {name[len(path) :].lstrip("/"): name for name in found}
-    files = [(name, inside[name], found[inside[name]]) for name in sorted(inside) if not hidden(name)]
+    listing = system.find(path, detail=True)
+    path_of = {name[len(path) :].lstrip("/"): name for name in listing}
+    files = [(name, path_of[name], listing[path_of[name]]) for name in sorted(path_of) if not hidden(name)]
     entries = [
         ContainerEntry(index, name, partial(_open_remote, system, file), size=_size(info) or 0)
         for index, (name, file, info) in enumerate(files)
@@ -380,7 +381,7 @@ def _state(info: dict[str, Any]) -> str:
 
 
 def _sum(known: list[Any]) -> str:
-    return hashlib.sha256(repr(known).encode("utf-8", "replace")).hexdigest()
+    return hashlib.sha256(repr(known).encode()).hexdigest()
 
 
 def _open_remote(system: Any, path: str) -> ByteStream:
@@ -424,8 +425,8 @@ class _RemoteFile(io.RawIOBase):
         return self._sought and bool(self._file.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        place: int = self._file.seek(offset, whence)
-        return place
+        position: int = self._file.seek(offset, whence)
+        return position
 
     def readinto(self, buffer: Any) -> int:
         try:

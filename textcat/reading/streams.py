@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.records import UnreadableError, encoding_error, is_like_ascii
+from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
@@ -24,7 +24,7 @@ _MARKS = (  # UTF-32's mark begins with UTF-16's
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
 _NEVER = re.compile(rb"(?!)")
-_IN_MEMORY = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
+IN_MEMORY_BYTES = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
 _LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to
 _LZMA_MEMORY = 256 << 20
@@ -41,9 +41,9 @@ def unreadable(error: BaseException) -> UnreadableError:
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
-        return UnreadableError(f"cannot be read ({error.strerror})", "access")
+        return UnreadableError(f"cannot be read ({error.strerror})", FaultKind.ACCESS)
     detail = str(error) or type(error).__name__
-    return UnreadableError(f"is damaged or incomplete ({detail})", "damage", detail)
+    return UnreadableError(f"is damaged or incomplete ({detail})", FaultKind.DAMAGE, detail)
 
 
 class ByteStream:
@@ -66,7 +66,7 @@ class ByteStream:
         self.prompt, self.close = prompt, close
         self._take, self._consumed, self._n_taken = take, consumed, 0
         self._kept = b""  # taken, but not read yet
-        self._fault: tuple[str, ...] = ()  # the error itself would hold on to all that was being read, in a circle
+        self._fault: tuple[Any, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     def consumed(self) -> int:
         """Return how many bytes of the stored file have been used."""
@@ -83,12 +83,12 @@ class ByteStream:
         """Return the next bytes without consuming them; fewer than `n` at the end, or once they match a pattern."""
         while len(self._kept) < n and not until.search(self._kept):
             try:
-                more = self._more()
+                part = self._more()
             except UnreadableError:
                 break  # it is raised again where it matters
-            if not more:
+            if not part:
                 break
-            self._kept += more
+            self._kept += part
         return self._kept[:n]
 
     def skip(self, n: int) -> None:
@@ -122,11 +122,11 @@ class _FileStream(ByteStream):
             raise unreadable(error) from None
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        place, data = self._file.tell(), b""
+        position, data = self._file.tell(), b""
         try:
-            while len(data) < n and (more := self._file.read(n - len(data))):
-                data += more
-            self._file.seek(place)
+            while len(data) < n and (part := self._file.read(n - len(data))):
+                data += part
+            self._file.seek(position)
         except READ_ERRORS:
             pass
         return data
@@ -178,7 +178,7 @@ class LookAhead:
         self._stream = stream
         self.data, self.offset = b"", 0
         self.ended = False
-        self._fault: tuple[str, ...] = ()
+        self._fault: tuple[Any, ...] = ()
 
     @property
     def error(self) -> UnreadableError | None:
@@ -210,14 +210,14 @@ class LookAhead:
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
-        place = file.tell()
+        position = file.tell()
         try:
-            file.seek(place + distance)
+            file.seek(position + distance)
             return file.read(size)
         except READ_ERRORS:
             return b""  # it is raised again where it matters
         finally:
-            file.seek(place)
+            file.seek(position)
 
     def drop(self, n: int) -> bytes:
         """Take `n` bytes from the start."""
@@ -297,16 +297,11 @@ def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, StoredBytes(start, file.seek(0, io.SEEK_END))
-    spool = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  # it goes when nothing refers to it
+    spool = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES)  # noqa: SIM115  # it goes when nothing refers to it
     while data := stream.read(STEP):
         spool.write(data)
     spool.seek(0)
     return spool, StoredBytes(start, stream.consumed())
-
-
-def shown(name: str) -> str:
-    """Return a file's name as text, though it may have bytes that are not text."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 # --- what is compressed by gzip, bzip2, xz or Zstandard ---------------------------------------------------------------
@@ -448,4 +443,4 @@ def check_ratio(unpacked: int, packed: int) -> None:
     """Raise UnreadableError if implausibly many bytes are unpacked, as of a decompression bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
-        raise UnreadableError(fault, "damage", f"it {fault}")
+        raise UnreadableError(fault, FaultKind.DAMAGE, f"it {fault}")

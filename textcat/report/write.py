@@ -115,7 +115,7 @@ def write_report(
     if folds == 1:
         raise TextcatError("One part leaves no document to train on: give folds=2 or more, or 0.")
     if before is not None and before.topics != tagger.topics:
-        raise TextcatError("The two models do not have the same topics: a report compares models of one corpus.")
+        raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
     title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
     sections: list[tuple[str, str, str]]
     data: dict[str, Any]
@@ -187,7 +187,7 @@ def _measured(
 
 def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> Measured:
     if measured.evaluation.measured_on is not MeasuredOn.TEST:
-        raise TextcatError("Two models are compared on test documents, and the corpus has none.")
+        raise TextcatError("Two models are compared on test documents, and the corpus has none: give one that has.")
     scores = before.scores(measured.documents)
     evaluation = measure_scores(before, scores, measured.scored.relevant, bands=bands)
     if resamples:

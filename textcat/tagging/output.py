@@ -1,17 +1,19 @@
-"""Tags of records → encoded rows → files of JSON Lines, CSV or Parquet, compressed or not."""
+"""Tags of records → encoded rows of JSON Lines, CSV or Parquet; and what is written of each document."""
 
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from textcat.errors import TextcatError, install_hint
+from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.reading.records import Record, Rejection
+from textcat.reading import Record, packed_column
+from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
+from textcat.surrogates import escape_undecodable
 
 DECIMALS = 4  # of scores and probabilities
 _CSV_COLUMNS = "id,source,position,topic,score,probability"  # and terms, if they are asked for
@@ -82,9 +84,6 @@ def library_versions(settings: OutputSettings) -> dict[str, str]:
     return {name: installed_version(name) for name in names}
 
 
-# --- records → encoded rows ------------------------------------------------------------------------------------------
-
-
 def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
     """Return an object per line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
@@ -118,7 +117,8 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
     return [
-        {escape_undecodable(term): round(value, DECIMALS) for term, value in each.items()} for each in contributions
+        {escape_undecodable(term): round(value, DECIMALS) for term, value in adds_of.items()}
+        for adds_of in contributions
     ]
 
 
@@ -132,7 +132,7 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
     write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
     for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
-        of_topics = [(orjson.dumps(each).decode(),) for each in _rounded_terms(record, tags_of_record, terms)]
+        of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), more in zip(tags_of_record, of_topics or repeat(()), strict=False):
             write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *more))
         if not tags_of_record:
@@ -143,8 +143,6 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
 def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
     """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
-
-    from textcat.reading.formats.parquet import packed_column
 
     topics = [_topic_objects(*pair, terms) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
@@ -162,104 +160,20 @@ def _arrow_schema(*, with_terms: bool) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
-    more = [("terms", pa.list_(term))] if with_terms else []
-    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *more])
+    extra_fields = [("terms", pa.list_(term))] if with_terms else []
+    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *extra_fields])
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
     return pa.schema(types.items())
-
-
-def encode_rejection(rejection: Rejection) -> bytes:
-    """Return the line of a rejection: source, position, reason, and the place of its bytes."""
-    texts = {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
-    return orjson.dumps(rejection._asdict() | texts, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def escape_undecodable(text: str) -> str:
-    """Return a text with escapes for undecodable bytes of a file's name, which no output format can hold."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 # From records and their tags, one for each, to rows.
 ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
 
 
-# --- encoded rows → files --------------------------------------------------------------------------------------------
-
-
-class _Plain:
-    """A file of a header and encoded rows; each method returns the bytes that can be written so far."""
-
-    def __init__(self, head: bytes = b""):
-        self._head = head
-
-    def begin(self) -> bytes:
-        return self._head
-
-    def add(self, rows: bytes) -> bytes:
-        return rows
-
-    def flush(self) -> bytes:
-        """Return bytes that were held back, so that a reader of the file sees all rows added so far."""
-        return b""
-
-    end = flush
-
-
-class _Zstandard(_Plain):
-    """A plain file as one Zstandard frame: many readers stop at the end of the first."""
-
-    def __init__(self, head: bytes = b""):
-        super().__init__(head)
-        self._library = _library("zstandard", "write .zst files", "zst")
-
-    def begin(self) -> bytes:
-        self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
-        return self._frame.compress(self._head)
-
-    def add(self, rows: bytes) -> bytes:
-        return self._frame.compress(rows)
-
-    def flush(self) -> bytes:
-        return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
-
-    def end(self) -> bytes:
-        return self._frame.flush()
-
-
-class _Parquet(_Plain):
-    """A Parquet file of one row group; its rows are held in memory until the file ends."""
-
-    def __init__(self, *, with_terms: bool) -> None:
-        self._library, self._with_terms = _library("pyarrow", "write Parquet", "parquet"), with_terms
-
-    def begin(self) -> bytes:
-        self._batches: list[Any] = []
-        return b""
-
-    def add(self, rows: bytes) -> bytes:
-        self._batches += self._library.ipc.open_stream(rows)
-        return b""
-
-    def end(self) -> bytes:
-        import pyarrow.parquet as pq
-
-        table = self._library.Table.from_batches(self._batches, _arrow_schema(with_terms=self._with_terms))
-        file = io.BytesIO()
-        pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
-        return file.getvalue()
-
-
-def file_format(settings: OutputSettings) -> _Plain:
+def file_format(settings: OutputSettings) -> PlainFile:
     """Return the encoder of rows as the bytes of files; raise a TextcatError if a library for it is missing."""
     if settings.to == "parquet":
-        return _Parquet(with_terms=settings.explain > 0)
+        return ParquetFile(settings.suffix, partial(_arrow_schema, with_terms=settings.explain > 0))
     columns = _CSV_COLUMNS + (",terms" if settings.explain else "")
     head = f"{columns}\n".encode() if settings.to == "csv" else b""
-    return _Zstandard(head) if settings.compress else _Plain(head)
-
-
-def _library(name: str, purpose: str, extra: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise TextcatError(f"To {purpose}, {name} is needed: run `{install_hint(extra)}`.") from None
+    return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -14,15 +14,15 @@ from textcat.errors import TextcatError, did_you_mean
 from textcat.folders import installed_version
 from textcat.model import CALIBRATION, SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading.batches import read_batches
-from textcat.reading.formats import DOCUMENTS
-from textcat.reading.records import Batch, Block, InputSettings, Rejection
-from textcat.reading.sources import ARCHIVES, Source, find_sources, is_url
-from textcat.tagging._folder import ShardWriter, open_folder
-from textcat.tagging._job import Job, TaggedBatch, load_tagger, process_name, tag_batch
-from textcat.tagging._workers import WorkerPool, open_workers, ordered_map
+from textcat.reading import Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
+from textcat.runs.folder import ShardWriter, open_folder
+from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
+from textcat.runs.progress import RunProgress, RunState, ShowProgress
+from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.tagging.job import Job, load_tagger, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
-from textcat.tagging.summary import Counts, RunProgress, RunState, ShowProgress, Summary
+from textcat.tagging.summary import Summary
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,6 @@ class _Plan(NamedTuple):
     jobs: int
     scheduler: str
     strict: bool
-
-    @property
-    def total(self) -> int | None:
-        """Bytes of all stored sources; None if the size of one is not known."""
-        sizes = [source.size for source in self.sources if source.size is not None]
-        return sum(sizes) if len(sizes) == len(self.sources) else None
 
 
 def tag_archive(
@@ -180,7 +174,7 @@ def tag_to_folder(
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         with (
-            closing(ShardWriter(out, state, plan.job.output, **limits)) as shards,
+            closing(ShardWriter(out, state, file_format(plan.job.output), **limits)) as shards,
             closing(_tagged(plan, batches, workers, tally)) as results,
         ):
             for batch, tagged in results:
@@ -191,23 +185,25 @@ def tag_to_folder(
 
 
 def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
-    return open_workers(plan.jobs, plan.total, plan.scheduler, partial(load_tagger, plan.job))
+    return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_tagger, plan.job))
 
 
 def _tagged(
     plan: _Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
-) -> Generator[tuple[Batch, TaggedBatch]]:
+) -> Generator[tuple[Batch, BatchResult]]:
     """Yield batches with their results, and count each batch after it has been written."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
             if plan.strict and tagged.rejections:
-                raise TextcatError(f"{tagged.rejections[0]} The run ends because of --strict.")
+                raise TextcatError(
+                    f"{tagged.rejections[0]} The run ends because of --strict: mend it, or leave --strict out."
+                )
             yield batch, tagged
             tally.add(batch, tagged)
 
 
-def _check_counts(job: Job, batch: Batch, tagged: TaggedBatch) -> None:
+def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
     """Check the counts of a batch by counting again: no single count must decide that nothing is lost."""
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
@@ -227,13 +223,14 @@ class _Tally:
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
 
-    def add(self, batch: Batch, tagged: TaggedBatch) -> None:
+    def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._progress is not None:
             records, n_bytes = self._counts.records - self._before.counts.records, batch.read - self._before.read
-            self._progress(RunProgress(self._counts, batch.read, self._plan.total, records, n_bytes, *self._cost()))
+            total = total_size(self._plan.sources)
+            self._progress(RunProgress(self._counts, batch.read, total, records, n_bytes, *self._cost()))
 
     def summary(self, shards: int) -> Summary:
         counts = self._counts
@@ -267,58 +264,9 @@ def _facts(plan: _Plan) -> dict[str, Any]:
     }
 
 
-def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return what the documents depend on apart from the inputs, by readable names."""
-    return {
-        **_reader_versions(sources),
-        "--format": settings.format,
-        "--text-field": ", ".join(settings.text_fields),
-        "--id-field": settings.id_field,
-        "--encoding": settings.encoding,
-        **({} if settings.quotes else {"--quote": "none"}),
-        "--lines": settings.lines,
-        "longest record": settings.max_bytes,
-        "length of pieces": settings.block_bytes,
-    }
-
-
-def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
-    """Return the versions, by name, of libraries that the documents may depend on; "none" for a missing one."""
-    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
-        return {}
-    versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
-    for name in versions:
-        with suppress(ModuleNotFoundError):  # as PackageNotFoundError is
-            versions[name] = installed_version(name)
-    return versions
-
-
-def check_output_apart(sources: Iterable[Source], out: Path) -> None:
-    """Raise an error if a run would read its own output."""
-    for source in sources:
-        if source.kind != "pipe" and not is_url(source.name):
-            place, target = Path(source.name).resolve(), out.resolve()
-            if place == target or place in target.parents or target in place.parents:
-                raise TextcatError(
-                    f"{out} and the input {source.name} overlap, as one contains the other: write to another folder."
-                )
-
-
 def _log_plan(plan: _Plan, where: str) -> None:
     n = len(plan.sources)
     log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:
         if source.format:
             log.info("%s is read as %s, recognised by %s", source.name, source.format, source.guess.by)
-
-
-def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
-    """Warn of inputs that have changed since the run began; additions may not have been read."""
-    for source in sources:
-        try:
-            (now,) = find_sources([source.name], settings)
-            changed = now.fingerprint() != source.fingerprint()
-        except (TextcatError, ValueError):
-            changed = True
-        if changed:
-            log.warning("%s changed while it was read: its new documents may be missing.", source.name)

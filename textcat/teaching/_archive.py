@@ -16,22 +16,19 @@ import orjson
 
 from textcat import __version__, folders
 from textcat.documents import Corpus, Document
-from textcat.errors import TextcatError
 from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version
 from textcat.journal import read_journal
 from textcat.progress import Stages
-from textcat.reading.batches import read_batches
-from textcat.reading.formats import batch_records
-from textcat.reading.records import Batch, InputSettings, Record, Rejection
-from textcat.reading.sources import Source, find_sources
+from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.recipe import Recipe
-from textcat.tagging._folder import JOURNAL, START_AGAIN, ShardWriter, open_folder
-from textcat.tagging._job import TaggedBatch, process_name
-from textcat.tagging._workers import open_workers, ordered_map
-from textcat.tagging.output import OutputSettings, escape_undecodable
-from textcat.tagging.run import check_output_apart, facts_of_reading, warn_of_changes
-from textcat.tagging.summary import Counts, RunState, kind_of_reason
+from textcat.runs.folder import JOURNAL, ShardWriter, open_folder
+from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
+from textcat.runs.output import PlainFile
+from textcat.runs.progress import RunState
+from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.surrogates import escape_undecodable
 from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
@@ -70,7 +67,7 @@ class Archive:
 
 
 @dataclass
-class _ReadBatch(TaggedBatch):
+class _ReadBatch(BatchResult):
     """The lines of a batch's documents, the rejections, and the piece of these documents, if one is kept."""
 
     piece: bytes = b""
@@ -89,8 +86,7 @@ class _Reading(NamedTuple):
     @property
     def n_bytes(self) -> int | None:
         """The stored size of all inputs; None if it is not known."""
-        sizes = [source.size for source in self.sources if source.size is not None]
-        return sum(sizes) if len(sizes) == len(self.sources) else None
+        return total_size(self.sources)
 
 
 @contextmanager
@@ -111,39 +107,35 @@ def read_archive(
     """
     reading = _reading_of(inputs, recipe, settings)
     check_output_apart(reading.sources, folder)
-    with _with_own_remedy(folder), ExitStack() as locked:
+    start_over = f"remove {folder}"
+    with ExitStack() as locked:
         # Workers first: if this process is killed, they would keep whatever they were forked with, such as the lock.
         with open_workers(jobs, reading.n_bytes) as workers:
-            state = locked.enter_context(open_folder(folder, reading.facts, reading.inputs, restart=restart))
+            state = locked.enter_context(
+                open_folder(folder, reading.facts, reading.inputs, restart=restart, start_over=start_over)
+            )
             for name in DERIVED if not state.finished else ():
                 shutil.rmtree(folder / name, ignore_errors=True)
             for stray in folder.glob(f".*{folders.UNFINISHED}"):  # left by a run that was killed
                 shutil.rmtree(stray, ignore_errors=True)
             _remove_pieces(folder / PIECES, state.counts.tagged)
             if not state.finished:
-                with closing(ShardWriter(folder, state, OutputSettings(), **limits)) as shards:
-                    _write_shards(folder, reading, state, workers, shards, stages)
+                with closing(ShardWriter(folder, state, PlainFile(".jsonl"), **limits)) as shards:
+                    _write_shards(folder, reading, state, workers, shards, stages, start_over)
         yield _archive_in(folder)
 
 
-@contextmanager
-def _with_own_remedy(folder: Path) -> Iterator[None]:
-    """Replace the remedy in errors of tagging runs, which have an option that is not available here."""
-    try:
-        yield
-    except TextcatError as error:
-        remedy = f"remove {folder}, or name another folder"
-        told = str(error).replace(START_AGAIN, remedy).replace("start again with --restart", remedy)
-        if told == str(error):
-            raise
-        raise TextcatError(told) from error
-
-
 def _write_shards(
-    folder: Path, reading: _Reading, state: RunState, workers: Any, shards: ShardWriter, stages: Stages
+    folder: Path,
+    reading: _Reading,
+    state: RunState,
+    workers: WorkerPool,
+    shards: ShardWriter,
+    stages: Stages,
+    start_over: str,
 ) -> None:
     position = state.counts.tagged
-    with stages.stage("read") as bar, closing(_read(reading, state, workers)) as results:
+    with stages.stage("read") as bar, closing(_read(reading, state, workers, start_over)) as results:
         bar.show(completed=state.counts.records)
         for batch, read in results:
             if read.piece:  # before the journal says that it is read
@@ -205,7 +197,9 @@ def _reading_of(
     return reading._replace(features=features if may_be_pieces(features) else None)
 
 
-def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[Batch, _ReadBatch]]:
+def _read(
+    reading: _Reading, state: RunState, workers: WorkerPool, start_over: str
+) -> Generator[tuple[Batch, _ReadBatch]]:
     """Yield the batches that are not yet read, each with the lines of its documents."""
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
@@ -218,8 +212,8 @@ def _read(reading: _Reading, state: RunState, workers: Any) -> Generator[tuple[B
             stop = start + len(some)
             yield Batch((), (start,), (stop,), stop), _lines_of(None, records)
         return
-    batches = read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes)
-    yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers)
+    batches = read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes, start_over)
+    yield from ordered_map(partial(_read_batch, reading.features, reading.settings), batches, workers, start_over)
 
 
 def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
@@ -243,8 +237,8 @@ def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _R
     rejections = [item for item in items if isinstance(item, Rejection)]
     records = [item for item in items if isinstance(item, Record)]
     lines = [*map(_line, records)]
-    counts = Counts(len(items), len(records), len(rejections))
-    counts.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
+    counts = Counts(len(items), len(records))
+    counts.add_rejections(rejections)
     piece = b""
     if features is not None and records:
         ids = [escape_undecodable(record.id).encode() for record in records]

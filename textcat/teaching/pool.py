@@ -23,9 +23,9 @@ from textcat.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
 from textcat.progress import Stages
-from textcat.reading.records import InputSettings
+from textcat.reading import InputSettings
 from textcat.recipe import Recipe, read_recipe
-from textcat.tagging._folder import REJECTED
+from textcat.runs.folder import REJECTED
 from textcat.teaching._archive import PIECES, Shard, read_archive
 from textcat.teaching._index import (
     ALL_UP_TO,
@@ -244,7 +244,7 @@ def build_pool(
         rejected = f"{archive.n_rejected:,} records could not be read: {folder / REJECTED} lists them"
         if not archive.n_documents:
             why = rejected if archive.n_rejected else "the inputs are empty"
-            raise PoolError(f"There is no document for the pool; {why}.")
+            raise PoolError(f"There is no document for the pool; {why}. Give inputs that can be read.")
         if new := not (folder / INDEX).is_dir():
             write_index(archive, recipe, stages)
         shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left

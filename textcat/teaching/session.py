@@ -764,7 +764,9 @@ class Session:
 
     def _checked_position(self, position: int) -> int:
         if not 0 <= position < len(self.pool):
-            raise TextcatError(f"There is no document {position}: the session has {len(self.pool):,}, counted from 0.")
+            raise TextcatError(
+                f"No document {position}: choose one of the session's {len(self.pool):,}, counted from 0."
+            )
         return int(position)
 
     def _position_of(self, id: str) -> int:

@@ -93,7 +93,7 @@ def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     bounds = numbers[len(sizes) :]
     if len(numbers) < len(sizes + limits) or parts[-1][1] or bounds != sorted(set(bounds)):
         raise TextcatError(
-            f"The steps {steps!r} are not of the form {STEPS!r}, which means 1 up to 100 answers, 5 up to 500, then 10."
+            f"The steps {steps!r} are not of the form {STEPS!r}: write this for 1 up to 100, 5 up to 500, then 10."
         )
     return lambda n: numbers[int(np.searchsorted(bounds, n, side="right"))]
 
@@ -143,9 +143,9 @@ def simulate(
     labels = np.asarray(labels, bool)
     n, size, generator = len(labels), batch_sizes(steps), np.random.default_rng(seed)
     if start not in STARTS:
-        raise TextcatError(f"A simulation starts from one of {', '.join(STARTS)}, not from {start!r}.")
+        raise TextcatError(f"A simulation cannot start from {start!r}: choose one of {', '.join(STARTS)}.")
     if not 0 < labels.sum() < n:
-        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: a simulation needs both kinds of documents.")
+        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: give documents of both kinds.")
     order, ranks = np.empty(n, np.int32), np.full(n, n, np.int32)  # the rank of each when it was asked at random
     at_random, asked_by, is_open = np.zeros(n, bool), np.full(n, np.nan, np.float32), np.ones(n, bool)
     if start == "example":

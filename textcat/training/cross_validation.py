@@ -248,7 +248,9 @@ def cross_validate(
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
-        raise TextcatError(f"No topic of corpus {corpus.name} has two training documents: there is nothing to compare.")
+        raise TextcatError(
+            f"No topic of corpus {corpus.name} has two training documents to compare by: give it more documents."
+        )
     parts = list(repeated_splits(labels, n_folds, n_repeats, seed))
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):

@@ -44,7 +44,7 @@ from textcat.training.thresholds import held_out_scores
 _N_FOLDS = 5
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
 # docs/learners.md.
-_SMALL_SHARE = 0.25
+SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
 MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
@@ -249,7 +249,7 @@ def _check_topics(corpus: Corpus) -> None:
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, so there is nothing to learn.")
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
 
 
 @dataclass(frozen=True)
@@ -485,7 +485,7 @@ def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
     n_bytes = n_entries * (itemsize + 4) + 8 * n_features
-    return len(solutions) >= MANY_TOPICS and n_bytes <= _SMALL_SHARE * n_features * len(solutions) * itemsize
+    return len(solutions) >= MANY_TOPICS and n_bytes <= SPARSE_SHARE * n_features * len(solutions) * itemsize
 
 
 def unevaluated_topics(corpus: Corpus) -> str:

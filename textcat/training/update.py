@@ -10,21 +10,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.documents import Corpus, Document, as_documents, topic_counts
+from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
-from textcat.model.training_counts import TrainingCounts
 from textcat.progress import Stages
+from textcat.reading import as_documents
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score
@@ -64,16 +65,16 @@ class UpdateResult(NamedTuple):
         """Return a row per topic of the old or new model: number of training documents, average precision and F1."""
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
-        of = [
-            {row.topic: row for row in each.topics} if isinstance(each, Evaluation) else {}
-            for each in (self.before, after)
+        rows_of = [
+            {row.topic: row for row in evaluation.topics} if isinstance(evaluation, Evaluation) else {}
+            for evaluation in (self.before, after)
         ]
         rows: list[dict[str, Any]] = []
         for topic in sorted({*sizes, *self.sizes_before}):
             row = {"topic": topic, "before": self.sizes_before.get(topic, 0), "after": sizes.get(topic, 0)}
             for name, measure in (("ap", "average_precision"), ("f1", "f1")):
-                for when, known in zip(("before", "after"), of, strict=True):
-                    row[f"{name}_{when}"] = getattr(known[topic], measure) if topic in known else None
+                for when, row_of in zip(("before", "after"), rows_of, strict=True):
+                    row[f"{name}_{when}"] = getattr(row_of[topic], measure) if topic in row_of else None
             rows.append(row)
         return rows
 
@@ -126,30 +127,27 @@ def learn(
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
         with stages.stage("read"):
-            known, manifest, before = storage.load_training_counts(folder)
+            stored, manifest, before = storage.load_training_counts(folder)
         storage.check_target(target)
-        change = _Change.of(known.corpus, _given(documents), [remove] if isinstance(remove, str) else [*remove])
+        change = _Change.of(
+            stored.corpus, _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
+        )
         recipe = Recipe(name=folder.name, **manifest["recipe"])
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
-            features, corpus = (
-                recipe.make_features(),
-                change.corpus(known.corpus, new_topics_negative=new_topics_negative),
-            )
-            counted = CountedCorpus.of_document_counts(corpus, recipe, change.counts(known, features), features)
-        new_topics = set(corpus.topics) - {*known.corpus.topics}
+            features = recipe.make_features()
+            corpus = change.corpus(stored.corpus, new_topics_negative=new_topics_negative)
+            counts = change.counts(stored.counts, features)
+            counted = CountedCorpus.of_document_counts(corpus, recipe, counts, features)
+        new_topics = set(corpus.topics) - {*stored.corpus.topics}
         _warn_of_topics_without_negatives(corpus, new_topics)
         _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
-        options: dict[str, Any] = {
-            "n_jobs": n_jobs,
-            "stages": stages,
-            "keep_support": known.keep_support,
-            "updatable": True,
-        }
-        if known.is_measured:
-            tagger = train_and_evaluate(corpus, recipe, bands=known.bands, counted=counted, **options)
+        options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "counted": counted, "updatable": True}
+        options["keep_support"] = stored.keep_support
+        if stored.is_measured:
+            tagger = train_and_evaluate(corpus, recipe, bands=stored.bands, **options)
         else:
-            tagger = train_and_score(corpus, recipe, counted=counted, **options).tagger
+            tagger = train_and_score(corpus, recipe, **options).tagger
         with stages.stage("save"):
             if target == folder:
                 _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
@@ -184,7 +182,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
         if not (before / MANIFEST).exists():
             raise TextcatError(
                 f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
-                "restored, or has removed documents, which cannot be undone."
+                "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
             )
         storage.load(before, prepare=False)  # which looks at the checksums,
         storage.load_training_counts(before)  # and at those of the rest
@@ -207,21 +205,20 @@ class _Change(NamedTuple):
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> _Change:
         """Return the change that documents and ids make; raise TextcatError if it is not possible."""
         old = [*corpus.train, *corpus.test]
-        place = {document.id: i for i, document in enumerate(old)}
+        position_of = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
         ids = [document.id for document in new]
         if not new and not remove:
             raise TextcatError("There is nothing to learn: give documents, or ids to remove.")
         for id_ in remove:
-            if id_ not in place:
-                raise TextcatError(
-                    f"The model has no document {id_!r}, so it cannot be removed.{did_you_mean(id_, place)}"
-                )
+            if id_ not in position_of:
+                hint = did_you_mean(id_, position_of)
+                raise TextcatError(f"The model has no document {id_!r}, so it cannot be removed.{hint}")
         if twice := [id_ for id_, n in Counter([*ids, *dict.fromkeys(remove)]).items() if n > 1]:
             what = "both to be learnt and removed" if twice[0] in remove else "given twice"
             raise TextcatError(f"Document {twice[0]!r} is {what}: give each document once.")
         n_train = len(corpus.train)
-        corrected = {place[document.id]: document for document in new if document.id in place}
+        corrected = {position_of[document.id]: document for document in new if document.id in position_of}
         for position, document in corrected.items():
             part = "train" if position < n_train else "test"
             if document.split not in ("", part):
@@ -229,9 +226,9 @@ class _Change(NamedTuple):
                     f"Document {document.id!r} is in the {part} part of the model, and cannot be moved to the "
                     f"{document.split} part: remove it, then learn it again."
                 )
-        added = [document for document in new if document.id not in place]
-        parts = tuple(tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
-        return cls(tuple(place[id_] for id_ in dict.fromkeys(remove)), corrected, parts, old, n_train)  # type: ignore[arg-type]
+        added = [document for document in new if document.id not in position_of]
+        train, test = (tuple(d for d in added if (d.split == "test") == is_test) for is_test in (False, True))
+        return cls(tuple(position_of[id_] for id_ in dict.fromkeys(remove)), corrected, (train, test), old, n_train)
 
     @property
     def counted(self) -> list[Document]:
@@ -249,14 +246,13 @@ class _Change(NamedTuple):
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
-    def counts(self, known: TrainingCounts, features: TfIdf) -> StoredCounts:
+    def counts(self, counts: StoredCounts, features: TfIdf) -> StoredCounts:
         """Return the counts of all documents as they are now."""
-        new, counts = self.counted, known.counts
-        if new:
+        if new := self.counted:
             counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
-        place = {document.id: len(self.old) + i for i, document in enumerate(new)}
+        position_of = {document.id: len(self.old) + i for i, document in enumerate(new)}
         order = [
-            place.get(id_, i)
+            position_of.get(id_, i)
             for stay, added in zip(self._staying(), self.added, strict=True)
             for id_, i in (*((self.old[i].id, i) for i in stay), *((document.id, -1) for document in added))
         ]
@@ -264,27 +260,19 @@ class _Change(NamedTuple):
 
     def corpus(self, before: Corpus, *, new_topics_negative: bool) -> Corpus:
         """Return the corpus of the documents as they are now, with their texts only if these were kept or are new."""
-        known = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
-        taught = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
-        brought = {topic for document in taught for topic in document.topics}
-        new_topics, judged_before = brought - known, tuple(sorted(known))
+        former = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
+        learnt = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
+        brought = {topic for document in learnt for topic in document.topics}
+        relabelled = partial(_labelled, former, brought - former, new_topics_negative)
 
-        def now(i: int) -> Document:
+        def current(i: int) -> Document:
             old, new = self.old[i], self.corrected.get(i)
-            if new is not None:
-                return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
-            if not new_topics:
-                return old
-            if new_topics_negative:
-                return (
-                    old
-                    if old.labelled_for is None
-                    else replace(old, labelled_for=(*old.labelled_for, *sorted(new_topics)))
-                )
-            return replace(old, labelled_for=judged_before) if old.labelled_for is None else old
+            if new is None:
+                return relabelled(old)
+            return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
 
         staying = [
-            [replace(d, date="", split="") if d.date or d.split else d for d in (*map(now, stay), *added)]
+            [replace(d, date="", split="") if d.date or d.split else d for d in (*map(current, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
         # Topics that only removed documents had: without these, no document would have been judged for them.
@@ -298,9 +286,16 @@ class _Change(NamedTuple):
         stay = {topic for topic in before.topics if has[topic] or not had[topic] or topic in described}
         topics = tuple(sorted(stay | brought))
         about = {topic: text for topic, text in before.descriptions.items() if topic in topics}
-        names = {topic: of for topic, of in before.names.items() if topic in topics}
+        names = {topic: called for topic, called in before.names.items() if topic in topics}
         changed = {"train": train, "test": test, "topics": topics, "descriptions": about, "names": names}
         return replace(before, **changed)  # type: ignore[arg-type]
+
+
+def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
+    """Return an earlier document labelled for the former topics only, or if new ones are negative for these, too."""
+    if not new or (document.labelled_for is None) == are_negative:
+        return document
+    return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
 
 
 def _without(document: Document, topics: set[str]) -> Document:
@@ -310,23 +305,23 @@ def _without(document: Document, topics: set[str]) -> Document:
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
 
 
-def _given(documents: Any) -> list[Document]:
-    """Return the documents given by the caller."""
+def _checked_documents(documents: Any) -> list[Document]:
+    """Return documents or records as a list of documents; raise TextcatError for anything else."""
     if isinstance(documents, Corpus):
         return [*documents.train, *(replace(document, split="test") for document in documents.test)]
     if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
         raise TextcatError(
             f"A {type(documents).__name__} is not a list of documents: give a list of documents or records."
         )
-    given = [*documents]
-    if not any(isinstance(each, Mapping) for each in given):
-        if wrong := [each for each in given if not isinstance(each, Document)]:
+    records = [*documents]
+    if not any(isinstance(record, Mapping) for record in records):
+        if wrong := [record for record in records if not isinstance(record, Document)]:
             raise TextcatError(f"{wrong[0]!r:.60} is not a document: give a Document, or a dict with an id and a text.")
-        return given
-    for number, record in enumerate(given, start=1):
+        return records
+    for number, record in enumerate(records, start=1):
         if isinstance(record, Mapping) and record.get("id") is None:
             raise TextcatError(f"Record {number} has no id: give each record one, to tell it from others.")
-    return as_documents(given)
+    return as_documents(records)
 
 
 def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -341,10 +336,8 @@ def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
     for topic in sorted(topics):
-        judged = (
-            d for d in corpus.train if topic not in d.topics and (d.labelled_for is None or topic in d.labelled_for)
-        )
-        if next(judged, None) is None:
+        without = (document for document in corpus.train if topic not in document.topics)
+        if not any(document.labelled_for is None or topic in document.labelled_for for document in without):
             log.warning(
                 "The new topic %r has no negative examples, so it is learnt from its own documents alone: "
                 "give documents without it, or use all earlier ones as negatives (--new-topics-negative).",
@@ -352,10 +345,10 @@ def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
             )
 
 
-def _warn_of_similar_topics(new: set[str], known: set[str]) -> None:
+def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
     from difflib import get_close_matches
 
-    names = sorted(known)
+    names = sorted(former)
     for topic in sorted(new):
         if re.search(r"\d", topic):  # c21 is no misspelling of c22
             continue

@@ -58,6 +58,15 @@ def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Re
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Return what reads the records of a block."""
-    if block.decoded:
-        settings = settings._replace(encoding="utf-8")
-    return FORMATS[block.format].records(block, settings)
+    return FORMATS[block.format].records(block, _settings_of(block, settings))
+
+
+def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
+    """Return the texts of a block that is one document; raise UnreadableError if it cannot be read."""
+    form, settings = FORMATS[block.format], _settings_of(block, settings)
+    (span,) = form.spans(block, settings)
+    return form.parser(block, settings)(span).zones
+
+
+def _settings_of(block: Block, settings: InputSettings) -> InputSettings:
+    return settings._replace(encoding="utf-8") if block.decoded else settings

@@ -24,6 +24,7 @@ def annif_kind(line: bytes) -> str:
 
 
 def stem_of_name(name: str) -> str:
+    """Return a name without its ending."""
     return name.rpartition(".")[0]
 
 
@@ -54,6 +55,7 @@ def has_subjects(fields: Mapping[str, Any]) -> bool:
 
 
 def is_subject(value: Any) -> bool:
+    """Return whether a value of JSON is a subject of Annif: an object with a URI or a label."""
     return type(value) is dict and type(value.get("uri", value.get("label"))) is str
 
 
@@ -63,7 +65,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
         if settings.labels is None:
             return RecordContent("", {"body": text.strip()})
         if not tab:
-            raise UnreadableError("has no tab followed by the URIs of its subjects")
+            raise UnreadableError("has no tab followed by the URIs of its subjects: add them, or leave it out")
         return RecordContent(
             "", settings.titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
         )

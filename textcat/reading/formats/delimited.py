@@ -70,21 +70,22 @@ class _Row(NamedTuple):
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
     """Read the names of columns; the separator is the format's first one that yields the columns of texts."""
-    line, seen = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), ""
+    line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
     for separator in SEPARATORS[form]:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
         except UnreadableError as error:
             field = settings.text_fields[0]
-            seen = seen or f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
+            fault = f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
+            faults.append(UnreadableError(fault))
             continue
         try:
             settings.texts_among(names)
-        except UnreadableError as fault:
-            seen = seen or str(fault)  # of the first separator, which names the whole line where it does not occur
+        except UnreadableError as error:
+            faults.append(error)
         else:
             return _Row(separator, names, settings.columns_among(names))
-    raise UnreadableError(seen)
+    raise faults[0]  # of the first separator, which names the whole line where it does not occur
 
 
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
@@ -217,11 +218,13 @@ class RowCutter(LineCutter):
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole rows at the start of the data."""
         if not self._quotes or b'"' not in data:
             return super().cut(data)
         return max(row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         # Of a row with a quote that seems to be a slip, only the first line is passed over.
         if not self._quotes:
             return super().skip(data)

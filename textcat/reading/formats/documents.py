@@ -14,6 +14,7 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
 )
+from textcat.surrogates import mark_surrogates
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4
@@ -36,15 +37,19 @@ class FileFormat(RecordFormat):
     """Files that may have more bytes than other records, as they hold more than text."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
+        """Yield the record of a block, or its Rejection."""
         return super().records(block, settings._replace(max_bytes=LARGER * settings.max_bytes))
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
+    """Return a file as its one record."""
     data, offset = settings.without_mark(block)
     return [RecordSpan(block.position, offset, data)]
 
 
 def content_parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    """Return a function from a file to its content, by a reader of its text."""
+
     def parse(span: RecordSpan) -> RecordContent:
         said = read(span, settings)
         title, body = " ".join(_clean(said.title).split()), _clean(said.body)
@@ -55,7 +60,7 @@ def content_parser(read: _Reader, block: Block, settings: InputSettings) -> Call
 
 def _clean(text: str) -> str:
     """Return a text without NUL, halves of surrogate pairs, and soft hyphens."""
-    return text.replace("\xad", "").replace("\0", " ").encode("utf-8", "replace").decode()
+    return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
 
 
 def tidy_lines(text: str) -> str:
@@ -64,5 +69,6 @@ def tidy_lines(text: str) -> str:
 
 
 def broken_file(what: str, error: BaseException) -> UnreadableError:
+    """Return the error for a file of some kind that its library cannot read."""
     detail = " ".join(str(error).split()) or type(error).__name__
     return UnreadableError(f"is not a readable {what} ({detail:.120}): repair it or leave it out")

@@ -13,6 +13,7 @@ from textcat.reading.formats.documents import (
     whole_file,
 )
 from textcat.reading.records import InputSettings, RecordFormat, RecordSpan, UnreadableError
+from textcat.surrogates import mark_surrogates
 
 # Elements that begin and end a line; a cell only ends a word.
 _LINES = frozenset(
@@ -126,7 +127,7 @@ def extract_page(text: str) -> ExtractedText:
     try:
         # Without a tree there is no limit to the depth, and a page takes time in proportion to its length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)
-        page = etree.fromstring(text.encode("utf-8", "replace"), parser)
+        page = etree.fromstring(mark_surrogates(text).encode(), parser)
     except (etree.LxmlError, ValueError) as error:
         raise broken_file("HTML", error) from None
     return ExtractedText(page.title, page.body())

@@ -20,6 +20,7 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
 )
+from textcat.surrogates import join_surrogates
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
@@ -190,7 +191,9 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
     if zones is not None:
         if not isinstance(zones, dict):
             raise UnreadableError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
-        texts = {_valid(name): _string(f"zones.{_valid(name)}", value) for name, value in zones.items()}
+        texts = {
+            join_surrogates(name): _string(f"zones.{join_surrogates(name)}", value) for name, value in zones.items()
+        }
         return {"body": texts["body"]} if settings.text_fields == ("title",) and "body" in texts else texts
     if settings.text_fields == ("text",):
         # Other than for a table, a title alone will do, and null is as good as nothing.
@@ -210,13 +213,13 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
     field = settings.topics_field
     value = fields.get(field)
     if isinstance(value, str) and settings.topics_separator:
-        return settings.topics_in(_valid(value))
+        return settings.topics_in(join_surrogates(value))
     names = [] if value is None else value if isinstance(value, list) else [value]
     names = [one.get("uri", one.get("label")) if is_subject(one) else one for one in names]
     for name in names:
         if type(name) is not int and (not isinstance(name, str) or not name.strip()):
             raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
-    return tuple(dict.fromkeys(_valid(str(name)) for name in names))
+    return tuple(dict.fromkeys(join_surrogates(str(name)) for name in names))
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:
@@ -228,12 +231,7 @@ def _text(fields: Mapping[str, Any], field: str) -> str:
 def _string(field: str, value: Any) -> str:
     if not isinstance(value, str):
         raise UnreadableError(f"has the {field} {_shown(value)}: it must be a string")
-    return _valid(value)
-
-
-def _valid(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON's escapes can write and no text can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return join_surrogates(value)
 
 
 def _shown(value: Any) -> str:

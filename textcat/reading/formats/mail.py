@@ -19,6 +19,7 @@ from textcat.reading.records import (
     UnreadableError,
     is_encoding,
 )
+from textcat.surrogates import decode_surrogates, mark_surrogates
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -42,6 +43,7 @@ class MessageCutter:
     """Cut before the separator lines of messages."""
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole messages at the start of the data."""
         # The last message ends only where the file does.
         place = len(data)
         while (place := data.rfind(_START, 0, place)) > 0:
@@ -50,9 +52,11 @@ class MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
+        """Return how many messages start in the data."""
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True
@@ -139,10 +143,10 @@ def _header(message: "Message", name: str) -> str:
     from email.header import decode_header, make_header
 
     text = next((text for key, text in message.raw_items() if key.lower() == name.lower()), "")
-    value = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")  # what is not encoded is UTF-8
+    value = decode_surrogates(text)  # what is not encoded is UTF-8
     with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
         value = str(make_header(decode_header(value)))
-    return " ".join(value.encode("utf-8", "replace").decode().split())
+    return " ".join(mark_surrogates(value).split())
 
 
 def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str]) -> str:

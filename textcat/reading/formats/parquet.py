@@ -17,6 +17,7 @@ from textcat.reading.records import (
     encoding_error,
 )
 from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
+from textcat.surrogates import mark_surrogates
 
 _MOST_ROWS = 8192  # of a batch
 _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when values that occur often are written out
@@ -110,6 +111,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
+    """Return a batch of Arrow as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -138,7 +140,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         i = span.position - block.position
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
-            raise UnreadableError("has no text")
+            raise UnreadableError("has no text: give it one, or leave it out")
         zones = settings.titled(title or "", [text or "" for text in texts])
         length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
@@ -148,8 +150,8 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             return RecordContent(name, zones)
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
-        known = values[which.labelled_for][i]
-        labelled_for = None if known is None else _topics(known, settings)
+        names = values[which.labelled_for][i]
+        labelled_for = None if names is None else _topics(names, settings)
         return RecordContent(
             name, zones, topics, "" if date is None else str(date), settings.part_in(part), labelled_for
         )
@@ -207,7 +209,7 @@ def _text(value: Any, settings: InputSettings) -> str | None:
 
 def _length(text: str, settings: InputSettings) -> int:
     # No character has more than four bytes.
-    return len(text) if len(text) <= settings.max_bytes // 4 else len(text.encode("utf-8", "replace"))
+    return len(text) if len(text) <= settings.max_bytes // 4 else len(mark_surrogates(text).encode())
 
 
 FORMAT = RecordFormat(_spans, _parser, "Row {}")

@@ -16,8 +16,8 @@ from textcat.reading.formats.documents import (
 )
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 
-_PAGES = 10_000
-_OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each
+MOST_PAGES = 10_000
+MOST_OPERATIONS = 2_000_000  # of all pages: drawing some letters, a line, and so on; some 20 microseconds each
 _STREAM = 32 << 20  # bytes that one stream in it may unpack to
 _LIGATURES = {0xFB00 + i: letters for i, letters in enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"))}
 _NO_TITLE = ("", "untitled")
@@ -37,19 +37,21 @@ class _Work:
     """Counts drawing operations and text of the pages, and raises UnreadableError if there are implausibly many."""
 
     def __init__(self, most: int) -> None:
-        self._left, self._most, self._n_pages = _OPERATIONS, most, 0
+        self._left, self._most, self._n_pages = MOST_OPERATIONS, most, 0
 
     def __call__(self, *_: object) -> None:
         self._left -= 1
         if self._left < 0:
-            raise UnreadableError(f"has more than {_OPERATIONS:,} drawing operations, the most that are read: split it")
+            raise UnreadableError(
+                f"has more than {MOST_OPERATIONS:,} drawing operations, the most that are read: split it"
+            )
 
     def page(self, text: str) -> str:
         """Return the text of a page."""
         self._most -= len(text)
         self._n_pages += 1
-        if self._most < 0 or self._n_pages > _PAGES:
-            raise UnreadableError(f"has more than {_PAGES:,} pages, or more text than a document may: split it")
+        if self._most < 0 or self._n_pages > MOST_PAGES:
+            raise UnreadableError(f"has more than {MOST_PAGES:,} pages, or more text than a document may: split it")
         return text
 
 

@@ -7,7 +7,15 @@ from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.records import (
+    Block,
+    FaultKind,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+)
 
 _OPENING, _CLOSING = b"<REUTERS", b"</REUTERS>"
 _PROLOGUE = re.compile(rb"\s*(?:<!DOCTYPE[^>]*>\s*)?")
@@ -47,13 +55,16 @@ class StoryCutter:
         self._inside = False  # of a story that is passed over
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole stories at the start of the data."""
         end = data.rfind(_CLOSING)
         return end + len(_CLOSING) if end >= 0 else 0
 
     def count(self, data: bytes) -> int:
+        """Return how many stories start in the data."""
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         # Where the next story opens, this one ends, too.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
@@ -89,7 +100,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
         return _story(story, settings)
     except UnreadableError as fault:
         sentence = f"{_named(story)} {fault}: correct the file or fetch it again"
-        raise UnreadableError(f"cannot be read ({sentence})", "story", sentence) from None
+        raise UnreadableError(f"cannot be read ({sentence})", FaultKind.STORY, sentence) from None
 
 
 def _named(story: str) -> str:

@@ -17,13 +17,16 @@ class LineCutter:
     """Cut after line ends."""
 
     def cut(self, data: bytes) -> int:
+        """Return the length of the whole lines at the start of the data."""
         return data.rfind(b"\n") + 1
 
     def count(self, data: bytes) -> int:
+        """Return how many lines end in the data."""
         # Some five times faster than data.count.
         return int(np.count_nonzero(np.equal(np.frombuffer(data, np.uint8), _LINE_END)))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how much of the data a record to skip takes, and whether it ends there."""
         end = data.find(b"\n") + 1
         return end or len(data), end > 0
 

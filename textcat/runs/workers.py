@@ -18,9 +18,9 @@ from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
 from textcat.errors import TextcatError
+from textcat.lean_imports import keep_imports_lean
 from textcat.progress import is_single_threaded
-from textcat.reading.records import Batch
-from textcat.tagging._lean_imports import keep_imports_lean
+from textcat.reading import START_OVER, Batch
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +44,19 @@ class WorkerPool(NamedTuple):
     started: Executor | None = None  # the first one, if it has been started
 
 
-def ordered_map(function: Work, batches: Iterable[Batch], workers: WorkerPool) -> Generator[tuple[Batch, Any]]:
+def ordered_map(
+    function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str = START_OVER
+) -> Generator[tuple[Batch, Any]]:
     """Call a function of batches, which are read in a thread, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one, so that a batch that kills its workers is found and named by a TextcatError. An exception from
-    reading or from the function is raised after all earlier batches. A bounded number of batches is read ahead.
+    time one by one, so that a batch that kills its workers is found and named by a TextcatError; `start_over` says in
+    it how to begin the run again. An exception from reading or from the function is raised after all earlier batches. A
+    bounded number of batches is read ahead.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
-    tasks = _Tasks(function, workers, lambda _: events.put(None))
+    tasks = _Tasks(function, workers, lambda _: events.put(None), start_over)
     end: BaseException | None = None
     try:
         while end is None or tasks.batches:
@@ -105,10 +108,10 @@ class _ReadAhead:
 class _Tasks:
     """Batches that have been read but not yielded; the first of them, or all, have futures."""
 
-    def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None]):
+    def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
         self.batches: deque[Batch] = deque()
         self._futures: deque[Future[Any]] = deque()
-        self._function, self._workers, self._wake = function, workers, wake
+        self._function, self._workers, self._wake, self._start_over = function, workers, wake, start_over
         self._executor = workers.started
         self._n_bytes = 0
         self._losses = 0  # in a row
@@ -146,10 +149,10 @@ class _Tasks:
             raise TextcatError(
                 f"A worker was lost {_LOSSES} times at the documents from {first.source}:{first.position} on: one of "
                 "them may take more memory than there is. Free memory or use fewer --jobs, and give the same command "
-                "again; or remove the document and start again with --restart."
+                f"again; or remove the document and {self._start_over}."
             )
         if self._losses == 1:
-            log.warning("A worker was lost; its batches are tagged again.")
+            log.warning("A worker was lost; its batches are done again.")
         self._n_suspects = len(self._futures)
         self._futures.clear()
         self._submit()

@@ -19,10 +19,10 @@ from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
 from textcat.former_names import todays_fact
 from textcat.journal import Journal, journal_line, read_journal
-from textcat.reading.records import Batch, PipeState
-from textcat.tagging._job import TaggedBatch
-from textcat.tagging.output import OutputSettings, encode_rejection, file_format
-from textcat.tagging.summary import Counts, RunState
+from textcat.reading import START_OVER, Batch, PipeState
+from textcat.runs.output import PlainFile
+from textcat.runs.progress import RunState
+from textcat.runs.results import BatchResult, Counts, encode_rejection
 
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
@@ -34,18 +34,19 @@ _OWN_NAMES = re.compile(
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
-START_AGAIN = "start again with --restart, or name another folder"
 
 Line = dict[str, Any]
 
 
 @contextmanager
-def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False) -> Iterator[RunState]:
+def open_folder(
+    path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False, start_over: str = START_OVER
+) -> Iterator[RunState]:
     """Open and lock a folder for the run in a ``with`` block, and remove unfinished files of an interrupted run.
 
     `facts` are what the output depends on apart from the inputs, by readable names; `inputs` are facts that change
     when a source does, with its "name". A TextcatError is raised if the folder is damaged, or holds another run or
-    other files.
+    other files; `start_over` says in its message how to begin the run again.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -53,7 +54,7 @@ def open_folder(path: Path, facts: Line, inputs: Iterable[Line], *, restart: boo
         lock = folders.acquire_lock(path / LOCK, refusal)
     try:
         with _errors_as_sentences(path):
-            state = _begin_or_resume(path, facts, inputs, restart)
+            state = _begin_or_resume(path, facts, inputs, restart, f"{start_over}, or name another folder")
         yield state
     finally:
         lock.release()
@@ -63,7 +64,7 @@ def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
     return folders.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
-def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool) -> RunState:
+def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool, remedy: str) -> RunState:
     journal = _own_journal(path)
     if journal is None:
         left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
@@ -80,11 +81,11 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
         folders.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
-    _compare(path, header, facts, inputs)
+    _compare(path, header, facts, inputs, remedy)
     if journal.damaged:
-        raise TextcatError(f"{path / JOURNAL} is damaged: {START_AGAIN}.")
-    state = _last_state(path, entries)
-    _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries})
+        raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
+    state = _last_state(path, entries, remedy)
+    _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries}, remedy)
     return state
 
 
@@ -101,12 +102,12 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 def _own_journal(path: Path) -> Journal | None:
     """Return the journal, if there is one; rename files of earlier versions."""
     former = not (path / JOURNAL).exists()
-    place = path / ("journal.jsonl" if former else JOURNAL)
-    journal = read_journal(place)
+    journal_path = path / ("journal.jsonl" if former else JOURNAL)
+    journal = read_journal(journal_path)
     if journal is None:
         return None
     if not journal.lines or _MARK not in journal.lines[0]:
-        raise TextcatError(f"{place} is not a journal of textcat: name another folder.")
+        raise TextcatError(f"{journal_path} is not a journal of textcat: name another folder.")
     if former:
         for old, new in _FORMER_NAMES.items():
             if (path / old).exists():
@@ -123,20 +124,20 @@ def _line_of_input(fields: Line) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
-def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line]) -> None:
+def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line], remedy: str) -> None:
     if header[_MARK] != FORMAT:
-        raise TextcatError(f"The run in {path} was begun by another version of textcat: {START_AGAIN}.")
+        raise TextcatError(f"The run in {path} was begun by another version of textcat: {remedy}.")
     former = {name: todays_fact(fact) if name == "recipe" else fact for name, fact in header["facts"].items()}
     for name in [*facts, *former]:
         before, now = (_in_words(name, of_run.get(name)) for of_run in (former, facts))
         if before != now:
-            raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {START_AGAIN}.")
+            raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
-                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {START_AGAIN}.")
+                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {remedy}.")
     if folders.sha256_of_file(path / INPUTS) != header["inputs"]:
-        raise TextcatError(f"{path / INPUTS} is damaged: {START_AGAIN}.")
+        raise TextcatError(f"{path / INPUTS} is damaged: {remedy}.")
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -148,14 +149,14 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
     return f"{old} has changed" if old == new else f"The inputs have changed, from {old} to {new},"
 
 
-def _last_state(path: Path, entries: list[Line]) -> RunState:
+def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
     """Return the state at the end of the journal, if all shards are unchanged."""
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
     with ThreadPoolExecutor() as threads:  # sums are computed without the interpreter's lock
         for shard, found in zip(sums, threads.map(_sum_if_there, sums), strict=True):
             if found != sums[shard]:
-                raise _missing(shard)
+                raise _missing(shard, remedy)
     for entry in entries:
         if "cursor" in entry:
             shards += bool(entry["shard"])
@@ -169,11 +170,11 @@ def _sum_if_there(path: Path) -> str:
     return folders.sha256_of_file(path) if path.is_file() else ""
 
 
-def _missing(file: Path) -> TextcatError:
-    return TextcatError(f"{file} is missing or changed: restore it, or {START_AGAIN}.")
+def _missing(file: Path, remedy: str) -> TextcatError:
+    return TextcatError(f"{file} is missing or changed: restore it, or {remedy}.")
 
 
-def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None]) -> None:
+def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
     """Remove what was written after the journal's last line."""
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
@@ -181,7 +182,7 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     rejected = path / REJECTED
     if state.rejected_bytes:
         if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
-            raise _missing(rejected)
+            raise _missing(rejected, remedy)
         folders.truncate_file(rejected, state.rejected_bytes)
     else:
         folders.remove(rejected)
@@ -197,9 +198,9 @@ class ShardWriter:
     """
 
     def __init__(
-        self, folder: Path, state: RunState, output: OutputSettings, max_records: int = 16384, max_bytes: int = 1 << 26
+        self, folder: Path, state: RunState, form: PlainFile, max_records: int = 16384, max_bytes: int = 1 << 26
     ):
-        self._folder, self._format, self._suffix = folder, file_format(output), output.suffix
+        self._folder, self._format = folder, form
         self._max_records, self._max_bytes = max_records, max_bytes
         self.number = state.shards
         with _errors_as_sentences(folder):
@@ -207,32 +208,34 @@ class ShardWriter:
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
         self._begin()
 
-    def add(self, batch: Batch, tagged: TaggedBatch) -> None:
+    def add(self, batch: Batch, result: BatchResult) -> None:
         """Write the results of a batch; raise a TextcatError if the disk fails."""
         with _errors_as_sentences(self._folder):
-            for some in tagged.rows:
+            for rows in result.rows:
                 if not self._n_bytes:
                     self._shard.write(self._format.begin())
-                self._shard.write(self._format.add(some))
-                self._n_bytes += len(some)
-            self._rejected.write(b"".join(map(encode_rejection, tagged.rejections)))
-            self._counts.add(tagged.counts)
+                self._shard.write(self._format.add(rows))
+                self._n_bytes += len(rows)
+            self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
+            self._counts.add(result.counts)
             self._position: Line = {"cursor": batch.end, "read": batch.read, "pipes": batch.pipes}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
 
     def finish(self) -> None:
+        """End the last shard, and say in the journal that the run is finished."""
         with _errors_as_sentences(self._folder):
             if self._position:
                 self._end()
             self._log({"finished": True})
 
     def close(self) -> None:
+        """Close all files, without finishing the shard that is being written."""
         for file in (self.journal, self._rejected, self._shard):
             file.close()
 
     def _begin(self) -> None:
-        self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._suffix}{UNFINISHED}")
+        self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
         self._counts, self._n_bytes = Counts(), 0
         self._position = {}
 

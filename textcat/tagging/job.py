@@ -3,9 +3,8 @@
 import gc
 import logging
 import multiprocessing
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from platform import node
@@ -15,10 +14,9 @@ from textcat.errors import TextcatError
 from textcat.folders import installed_version
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading import formats
-from textcat.reading.records import Batch, InputSettings, Record, Rejection
+from textcat.reading import Batch, InputSettings, Record, Rejection, batch_records
+from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.tagging.output import ENCODERS, OutputSettings
-from textcat.tagging.summary import Counts, kind_of_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,41 +39,24 @@ class Job(NamedTuple):
     output: OutputSettings = OutputSettings()
 
 
-@dataclass
-class TaggedBatch:
-    """The results of a batch."""
-
-    rows: list[bytes]  # as an encoder returns them, in the order of the input
-    rejections: list[Rejection]
-    counts: Counts
-    process: str  # that did it, see `process_name`
-    memory: int = 0  # the most that process has held so far, in bytes; 0 where the system does not tell
-
-
-def tag_batch(job: Job, batch: Batch) -> TaggedBatch:
+def tag_batch(job: Job, batch: Batch) -> BatchResult:
     """Read the records of a batch, tag them, and encode their rows.
 
     A TextcatError is raised if the model is missing, or if it or spaCy is not the one of the job.
     """
     tagger, counts = load_tagger(job), Counts()
-    tagged = TaggedBatch([], [], counts, process_name())
-    items = formats.batch_records(batch, job.input)
+    tagged = BatchResult([], [], counts, process_name())
+    items = batch_records(batch, job.input)
     while held := list(islice(items, tagger.n_held)):
         counts.records += len(held)
         tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
-    counts.rejected = len(tagged.rejections)
-    counts.reasons.update(kind_of_reason(rejection.reason) for rejection in tagged.rejections)
+    counts.add_rejections(tagged.rejections)
     tagged.memory = peak_memory() or 0
     return tagged
 
 
-def process_name() -> str:
-    """Return a name of this process that is unique among all machines."""
-    return f"{node()}:{os.getpid()}"
-
-
-def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: TaggedBatch) -> None:
+def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
     """Tag and encode records; if one cannot be tagged, tag each by itself, and reject that one."""
     if not records:
         return

@@ -1,0 +1,187 @@
+"""Every error of the package says in its sentence what is wrong, and how to mend it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("textcat/**/*.py"))}
+# What a remedy starts with: an imperative, a command, or what is allowed instead.
+VERBS = frozenset(
+    """
+    add append ask begin check choose close compare correct draw evaluate fetch free get give install leave list
+    look lower make measure mend merge move name open pack pass pip put read remove rename repair restore resume run
+    save search set shorten show split start take train try uninstall unpack update upgrade use wait write
+    """.split()  # noqa: SIM905
+)
+ALLOWED = re.compile(r"`|known|did you mean|only \w+|one of\b|every \w+ must", re.IGNORECASE)
+DEMAND = re.compile(r"\bmust (be|have|end)\b")
+# Expressions in a message that end in a remedy of their own.
+REMEDIES = re.compile(
+    r"remedy|hint|by_hand|start_over|did_you_mean|similar_files|\bnear\b|\{fault\}|\{detail\}", re.IGNORECASE
+)
+SEPARATORS = re.compile(r"[:;.?]\s+|, (?:or|and|so|but)\b\s*|\bor\b|\band\b|\bthen\b")
+# What is passed on: the sentence is written, and looked at, where it comes from.
+PASSED_ON = frozenset({"refusal", "sentence", "str(record)", "str(error)"})
+EXCEPTIONS = frozenset(
+    {
+        # scikit-learn's sentence for all vectorizers, by which its users know it.
+        "Iterable over raw text documents expected, string object received.",
+        # Behind these stands what scikit-learn or `parse_value` says that a parameter must be.
+        "Recipe {self.name}: {error}",
+        "The recipe's field {path} cannot be {text}; {error}.",
+    }
+)
+
+
+def error_classes():
+    """Return the names of `TextcatError` and all that derive from it, and of those with a constructor of their own."""
+    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    names = {"TextcatError"}
+    while more := {node.name for node in classes if names & {ast.unparse(base) for base in node.bases}} - names:
+        names |= more
+    own = {
+        node.name
+        for node in classes
+        if node.name in names and any(getattr(part, "name", "") == "__init__" for part in node.body)
+    }
+    return names, own
+
+
+NAMES, OWN_TEXT = error_classes()
+CONSTANTS = {
+    target.id: node.value
+    for tree in TREES.values()
+    for node in tree.body
+    if isinstance(node, ast.Assign)
+    for target in node.targets
+    if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant | ast.JoinedStr)
+}
+
+
+# Functions that only write a sentence.
+SENTENCES = {
+    node.name: node.body[-1].value
+    for tree in TREES.values()
+    for node in tree.body
+    if isinstance(node, ast.FunctionDef)
+    and isinstance(node.body[-1], ast.Return)
+    and isinstance(node.body[-1].value, ast.JoinedStr)
+}
+
+
+def messages():
+    """Yield each place where an error gets its text, the expression of the text, and the function around it."""
+    for path, tree in TREES.items():
+        for scope in ast.walk(tree):
+            for child in ast.iter_child_nodes(scope):
+                child.scope = scope
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and node.args):
+                continue
+            called = ast.unparse(node.func).rpartition(".")[2]
+            scope = scopes_of(node)
+            in_class = next((part for part in scope if isinstance(part, ast.ClassDef)), None)
+            raised = called in NAMES - OWN_TEXT or is_fault_of_content(path, node, called)
+            initialised = called == "__init__" and in_class is not None and in_class.name in OWN_TEXT
+            if raised or initialised:
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0], scope
+
+
+def is_fault_of_content(path, node, called):
+    """Return whether a call makes an UnreadableError with a remedy of its own: those of stories get it further up."""
+    if called != "UnreadableError" or len(node.args) > 1 or path.name == "reuters.py":
+        return False
+    return not isinstance(node.args[0], ast.Starred)
+
+
+def scopes_of(node):
+    """Return the nodes around a node, innermost first."""
+    scopes = []
+    while (node := getattr(node, "scope", None)) is not None:
+        scopes.append(node)
+    return scopes
+
+
+def templates(node, scopes, seen=frozenset()):
+    """Return the texts that an expression may have; a value in them is its expression in braces."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.FormattedValue):
+        name = ast.unparse(node.value)
+        assigned = [] if name in seen else templates(node.value, scopes, seen)
+        return (
+            assigned if assigned and all(" " in re.sub(r"\{.*\}", "", text) for text in assigned) else [f"{{{name}}}"]
+        )
+    if isinstance(node, ast.JoinedStr):
+        texts = [""]
+        for part in node.values:
+            texts = [text + more for text in texts for more in templates(part, scopes, seen)]
+        return texts
+    if isinstance(node, ast.BinOp):
+        return [a + b for a in templates(node.left, scopes, seen) for b in templates(node.right, scopes, seen)]
+    if isinstance(node, ast.IfExp):
+        return [*templates(node.body, scopes, seen), *templates(node.orelse, scopes, seen)]
+    name = ast.unparse(node)
+    if isinstance(node, ast.Call) and name not in seen and ast.unparse(node.func) in SENTENCES:
+        return templates(SENTENCES[ast.unparse(node.func)], (), seen | {name})
+    if name not in seen and (values := assignments(name, scopes)):
+        return [text for value in values for text in templates(value, scopes, seen | {name})]
+    return [f"{{{ast.unparse(node)}}}"]
+
+
+def assignments(name, scopes):
+    """Return what is assigned to a name in the functions around, or to a constant of the package."""
+    found = []
+    function = next((scope for scope in scopes if isinstance(scope, ast.FunctionDef)), None)
+    for node in ast.walk(function) if function is not None else ():
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and target.id == name:
+                    found.append(node.value)
+                elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                    found += [v for t, v in zip(target.elts, node.value.elts, strict=False) if ast.unparse(t) == name]
+    return found or ([CONSTANTS[name]] if name in CONSTANTS else [])
+
+
+def has_remedy(text):
+    """Return whether a text has a clause behind its first that says what to do."""
+    clauses = [clause.strip(" ,{'\"") for clause in SEPARATORS.split(text)[1:]]
+    return bool(REMEDIES.search(text) or DEMAND.search(text)) or any(
+        clause.partition(" ")[0].lower().rstrip(".,") in VERBS or ALLOWED.match(clause) for clause in clauses if clause
+    )
+
+
+MESSAGES = [(place, text) for place, node, scopes in messages() for text in templates(node, scopes)]
+LOOKED_AT = [pair for pair in MESSAGES if pair[1].strip("{}") not in PASSED_ON and pair[1] not in EXCEPTIONS]
+
+
+def test_no_exception_is_listed_in_vain():
+    assert {text for _, text in MESSAGES} >= EXCEPTIONS
+
+
+def test_the_errors_of_the_package_are_seen():
+    assert {"TextcatError", "ModelError", "PoolError", "StoreError", "DamagedError"} <= NAMES
+    assert len(LOOKED_AT) > 250
+
+
+@pytest.mark.parametrize(("place", "text"), LOOKED_AT, ids=[place for place, _ in LOOKED_AT])
+def test_an_error_names_what_is_wrong_and_a_remedy(place, text):
+    statement = SEPARATORS.split(text)[0]
+    assert "{" in text or len(statement.split()) > 1, f"{place} names no value: {text}"
+    assert has_remedy(text), f"{place} has no remedy: {text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_complete"),
+    [
+        ("No corpus {name}. Known corpora: {names}", True),
+        ("{path} is missing: restore it", True),
+        ("{jobs} jobs do nothing", False),
+        ("{path} is damaged: its checksum differs", False),
+    ],
+)
+def test_a_sentence_without_a_remedy_is_told_from_one_that_has_it(text, is_complete):
+    assert has_remedy(text) == is_complete

@@ -1,0 +1,37 @@
+"""A document: its texts, and what is known about them."""
+
+from dataclasses import dataclass
+
+PARTS = ("train", "test", "unused")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Keep one text with what is known about it.
+
+    Parameters
+    ----------
+    id : str
+        Unique in its corpus.
+    zones : dict of str to str
+        Its texts by zone, such as title and body, in this order.
+    topics : tuple of str
+        Names of the topics it belongs to, each once; often none.
+    date : str
+        As the source writes it, "" if it has none.
+    split : {"", "train", "test", "unused"}
+        The part of the corpus it belongs to; "": the source makes no parts.
+    labelled_for : tuple of str, optional
+        Topics it was judged for, besides its own: it is not known whether it belongs to any other. None: all topics.
+    """
+
+    id: str
+    zones: dict[str, str]
+    topics: tuple[str, ...] = ()
+    date: str = ""
+    split: str = ""
+    labelled_for: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        text = " ".join(" ".join(self.zones.values()).split())
+        return f"Document({self.id!r}, {text if len(text) <= 60 else text[:59] + '…'!r}, topics={self.topics!r})"

@@ -1,0 +1,123 @@
+"""Read a corpus in a process of its own, while this one imports what it needs and counts the texts that come."""
+
+import gc
+import logging
+import os
+import pickle
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from queue import SimpleQueue
+from threading import Thread
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from textcat.progress import is_single_threaded
+
+if TYPE_CHECKING:
+    from textcat.reading.records import Record
+
+_SENT_AT_ONCE = 256  # documents
+#: What reading a `ForkedCorpus` raises if its process failed.
+STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
+
+
+class ForkedCorpus:
+    """A corpus that another process reads: iterating yields texts, and raises one of `STREAM_ERRORS` if reading failed.
+
+    A warning counts as a failure. `corpus` is set once all texts have gone by; its documents have them as `zones`.
+    """
+
+    corpus: Any  # the `textcat.documents.Corpus`
+
+    def __init__(self, receiving: int, child: int):
+        self._receiving, self._child = receiving, child
+        self.show: Callable[..., object] = lambda **changes: None  # what draws how much has been read
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        try:
+            with open(self._receiving, "rb") as pipe:
+                unpickler = pickle.Unpickler(pipe)  # the documents of the corpus refer to the zones that came before
+                while isinstance(received := unpickler.load(), list | dict):
+                    if isinstance(received, list):
+                        yield from received
+                    else:
+                        self.show(**received)
+                self.corpus = received
+        finally:
+            os.waitpid(self._child, 0)
+
+
+def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
+    """Open a corpus in a process of its own; None where this cannot be done safely, or would be no sooner.
+
+    Whoever cannot read it to the end opens the corpus itself, and is then the one to meet what went wrong.
+    """
+    if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
+        return None
+    try:
+        receiving, sending = os.pipe()
+        child = os.fork()
+    except OSError:  # there may be no more processes
+        return None
+    if child:
+        os.close(sending)
+        return ForkedCorpus(receiving, child)
+    try:
+        os.close(receiving)  # so that writing fails when nobody reads any more
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        warnings.simplefilter("error")
+        refusing = logging.Handler(logging.WARNING)
+        refusing.emit = _refuse  # type: ignore[method-assign]
+        logging.getLogger("textcat").handlers = [refusing]
+        gc.disable()
+        with closing(_Outbox(sending)) as outbox:
+            _send(open_corpus, pickle.Pickler(outbox, pickle.HIGHEST_PROTOCOL))
+    finally:
+        os._exit(0)  # whatever was raised; what was to be told is told in the pipe
+
+
+class _Outbox(Thread):
+    """A file whose bytes this thread writes to a pipe, so that nobody waits until they are read."""
+
+    def __init__(self, pipe: int):
+        super().__init__(daemon=True)
+        self._pipe, self._parts = pipe, SimpleQueue[bytes]()
+        self.start()
+
+    def write(self, part: "bytes | memoryview") -> None:
+        self._parts.put(bytes(part))
+
+    def close(self) -> None:
+        self._parts.put(b"")
+        self.join()
+
+    def run(self) -> None:
+        try:
+            with open(self._pipe, "wb") as file:
+                while part := self._parts.get():
+                    file.write(part)
+        except OSError:
+            os._exit(0)  # nobody reads any more
+
+
+def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
+    """Send lists of documents' zones as they are read, and what is to be shown of it, and then the corpus."""
+    texts: list[dict[str, str]] = []
+
+    def as_read(record: "Record") -> None:
+        nonlocal texts
+        if record.split != "unused":
+            texts.append(record.zones)
+        if len(texts) == _SENT_AT_ONCE:
+            pickler.dump(texts)
+            texts = []
+
+    corpus = open_corpus(as_read=as_read, progress=SimpleNamespace(show=lambda **changes: pickler.dump(changes)))
+    pickler.dump(texts)
+    pickler.dump(corpus)
+
+
+def _refuse(record: logging.LogRecord) -> None:
+    raise RuntimeError(record.getMessage())

@@ -1,0 +1,118 @@
+"""Records in memory, such as dicts and rows of tables → documents."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from textcat.errors import TextcatError
+from textcat.reading.document import PARTS, Document
+
+_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
+
+
+def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
+    """Return a stream of documents, in which those that are dicts have been read by fields as `from_records` does.
+
+    A single text, a record or a table is a TextcatError.
+    """
+    if isinstance(documents, str):
+        raise TextcatError("A single text is no stream of documents: give a list of texts.")
+    if isinstance(documents, Mapping) or hasattr(documents, "zones"):
+        raise TextcatError("A single record is no stream of documents: give a list of records.")
+    if hasattr(documents, "columns"):
+        raise TextcatError(
+            "A table is no stream of documents, as it yields the names of its columns: "
+            "give one column of texts, or records, as `frame.to_dict('records')` returns."
+        )
+    return (
+        Document("", _Fields(document, number).zones(text))
+        if isinstance(document, Mapping) and not hasattr(document, "zones")
+        else document
+        for number, document in enumerate(documents, start=1)
+    )
+
+
+def as_documents(
+    records: Iterable[Mapping[str, Any]],
+    text: str | Sequence[str] = "text",
+    id: str = "id",
+    topics: str = "topics",
+    topics_separator: str = "",
+    split: str = "split",
+) -> list[Document]:
+    """Return the documents of records in memory: see `Corpus.from_records`."""
+    fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
+    named = [field for field, default in fields_of if field not in ("", default)]
+    documents: list[Document] = []
+    number_of: dict[str, int] = {}
+    for number, fields in enumerate(records, start=1):
+        if not isinstance(fields, Mapping):
+            raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
+        record = _Fields(fields, number)
+        record.check(named)
+        identifier, date, part = record.value(id), record.value("date"), record.text(split)
+        identifier = str(number if identifier is None else identifier)
+        if number_of.setdefault(identifier, number) != number:
+            numbers = f"{number_of[identifier]} and {number}"
+            raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
+        if part not in ("", *PARTS):
+            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+        names = record.topics(topics, topics_separator)
+        labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
+        date = "" if date is None else str(date)
+        documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
+    return documents
+
+
+class _Fields(NamedTuple):
+    """A record in memory, and its number for messages."""
+
+    fields: Mapping[str, Any]
+    number: int
+
+    def zones(self, names: str | Sequence[str]) -> dict[str, str]:
+        zones = self.fields.get("zones")
+        if isinstance(zones, Mapping):
+            return {str(zone): _Fields(zones, self.number).text(zone) for zone in zones}
+        names = (names,) if isinstance(names, str) else tuple(names)
+        if names == ("text",):
+            names = ("text",) if self.value("text") is not None else ("body",)
+        else:
+            self.check(names)
+        if all(self.value(name) is None for name in (*names, "title")):
+            raise self._fault(f"no text in {' or '.join(map(repr, names))}", self._name_fields())
+        body = [self.text(name) for name in names if name != "title"]
+        return {"title": self.text("title"), "body": "\n".join(filter(None, body))}
+
+    def topics(self, field: str, separator: str) -> tuple[str, ...]:
+        value = self.value(field)
+        if isinstance(value, str):
+            names = [name.strip() for name in (value.split(separator) if separator else [value])]
+            return tuple(dict.fromkeys(filter(None, names)))
+        values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
+        for name in values:
+            if isinstance(name, bool) or not isinstance(name, str | Integral) or not str(name).strip():
+                raise self._fault(f"the {field} {value!r:.60}", "they must be a list of names, or one name")
+        return tuple(dict.fromkeys(map(str, values)))
+
+    def text(self, field: str) -> str:
+        value = self.value(field)
+        if value is not None and not isinstance(value, str):
+            raise self._fault(f"the {field} {value!r:.60}", "it must be a text")
+        return value or ""
+
+    def value(self, field: str) -> Any:
+        """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
+        value = self.fields.get(field)
+        return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
+
+    def check(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.fields:
+                raise self._fault(f"no field {name!r}", self._name_fields())
+
+    def _name_fields(self) -> str:
+        return f"name one of its fields: {', '.join(map(str, self.fields))}"
+
+    def _fault(self, what: str, remedy: str) -> TextcatError:
+        return TextcatError(f"Record {self.number} has {what}: {remedy}.")

@@ -1,0 +1,88 @@
+"""Encoded rows → files of JSON Lines, CSV or Parquet, compressed or not."""
+
+import io
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from textcat.errors import TextcatError, install_hint
+
+
+class PlainFile:
+    """A file of a header and encoded rows, whose name ends in `suffix`; methods return what can be written so far."""
+
+    def __init__(self, suffix: str, head: bytes = b""):
+        self.suffix, self._head = suffix, head
+
+    def begin(self) -> bytes:
+        """Return the start of a file."""
+        return self._head
+
+    def add(self, rows: bytes) -> bytes:
+        """Return the bytes of more rows, as far as they need not be held back."""
+        return rows
+
+    def flush(self) -> bytes:
+        """Return bytes that were held back, so that a reader of the file sees all rows added so far."""
+        return b""
+
+    end = flush
+
+
+class ZstandardFile(PlainFile):
+    """A plain file as one Zstandard frame: many readers stop at the end of the first."""
+
+    def __init__(self, suffix: str, head: bytes = b""):
+        super().__init__(suffix, head)
+        self._library = _library("zstandard", "write .zst files", "zst")
+
+    def begin(self) -> bytes:
+        """Return the start of the frame."""
+        self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
+        return self._frame.compress(self._head)
+
+    def add(self, rows: bytes) -> bytes:
+        """Return what is compressed so far."""
+        return self._frame.compress(rows)
+
+    def flush(self) -> bytes:
+        """Return all rows added so far, compressed."""
+        return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        """Return the rest of the frame."""
+        return self._frame.flush()
+
+
+class ParquetFile(PlainFile):
+    """A Parquet file of one row group; its rows are held in memory until the file ends."""
+
+    def __init__(self, suffix: str, schema: Callable[[], Any]):
+        super().__init__(suffix)
+        self._library, self._schema = _library("pyarrow", "write Parquet", "parquet"), schema
+
+    def begin(self) -> bytes:
+        """Return nothing: all is written at the end."""
+        self._batches: list[Any] = []
+        return b""
+
+    def add(self, rows: bytes) -> bytes:
+        """Keep rows until the file ends."""
+        self._batches += self._library.ipc.open_stream(rows)
+        return b""
+
+    def end(self) -> bytes:
+        """Return the whole file."""
+        import pyarrow.parquet as pq
+
+        table = self._library.Table.from_batches(self._batches, self._schema())
+        file = io.BytesIO()
+        pq.write_table(table, file, compression="zstd", row_group_size=max(len(table), 1))
+        return file.getvalue()
+
+
+def _library(name: str, purpose: str, extra: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise TextcatError(f"To {purpose}, {name} is needed: run `{install_hint(extra)}`.") from None
