@@ -93,7 +93,8 @@ def tried(corpus: Corpus, recipe: Recipe, asked: Any) -> Iterator[tuple[str, flo
                 figures_on(fold, learnt_from, corpus, recipe, rival, value, asked.jobs)
                 for fold, learnt_from in zip(folds, examples, strict=True)
             ]
-            yield name, value, {key: float(np.nanmean([each[key] for each in figures])) for key in FIGURES}
+            means = {key: float(np.nanmean([by_name[key] for by_name in figures])) for key in FIGURES}
+            yield name, value, means
 
 
 def figures_on(

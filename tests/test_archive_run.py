@@ -176,7 +176,7 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
 
 
 def test_parquet_is_not_written_to_a_stream(model, archive):
-    with pytest.raises(TextcatError, match="Parquet cannot be written to a stream: write it to a folder with --out"):
+    with pytest.raises(TextcatError, match=r"Parquet .* --out"):
         to_stream(model, archive, write=OutputSettings("parquet"))
 
 
@@ -225,7 +225,7 @@ def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
     assert repr(summary) == (
         f"<Summary: 450 records, {counts.tagged} tagged, {counts.rejected} rejected, {counts.untagged} untagged>"
     )
-    with pytest.raises(TextcatError, match="-7 jobs do nothing: ask for 1 or more, or for -1, one per core"):
+    with pytest.raises(TextcatError, match="-7 jobs"):
         textcat.tag_archive(model, archive, out.with_name("other"), jobs=-7)
     assert textcat.tag_archive(model, archive, out).before.finished
     with pytest.raises(TextcatError, match="began with no --top, but now has --top 1"):
@@ -309,9 +309,9 @@ def test_a_run_with_other_topics_or_another_least_probability_is_another_run(mod
         return run(model, [path], out, write=OutputSettings(**settings))
 
     tag()
-    with pytest.raises(TextcatError, match="began with no --topic, but now has --topic gold, wheat: start again"):
+    with pytest.raises(TextcatError, match=r"no --topic, .* --topic gold, wheat: "):
         tag(topics=("wheat", "gold"))
-    with pytest.raises(TextcatError, match=r"began with no --min-probability, but now has --min-probability 0\.0"):
+    with pytest.raises(TextcatError, match=r"no --min-probability, .* --min-probability 0\.0"):
         tag(min_probability=0.0)
 
 
@@ -354,7 +354,7 @@ def test_a_worker_that_sees_another_model_refuses(model, archive):
     made = make_plan(model, [str(archive[0])], READ)
     with pytest.raises(TextcatError, match="is not the model that this run began with"):
         job.tag_batch(made.job._replace(digest="other"), None)
-    with pytest.raises(TextcatError, match=r"This run needs spaCy 0\.1, but .* has .*: install 0\.1 there"):
+    with pytest.raises(TextcatError, match=r"spaCy 0\.1, "):
         job.tag_batch(made.job._replace(spacy="0.1"), None)
 
 
@@ -406,9 +406,7 @@ def test_standard_input_is_gone_on_with_if_it_is_the_same(model, archive, out, g
         run(model, ["-"], out, progress=break_off)
     for other in (content.replace(b"0-0", b"9-9"), content[:100], b""):
         give(pack(other))
-        with pytest.raises(
-            TextcatError, match="- does not give the same bytes as when the run began: give the same input"
-        ):
+        with pytest.raises(TextcatError, match=r"^- does not give the same bytes"):
             run(model, ["-"], out)
     give(pack(content))
     summary = run(model, ["-"], out)

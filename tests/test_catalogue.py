@@ -215,7 +215,7 @@ def test_documents_come_in_the_order_of_their_files_however_packed(tmp_path):
 
 def test_data_of_no_known_kind_is_told(tmp_path):
     (tmp_path / "note.txt").write_text("text")
-    with pytest.raises(TextcatError, match="holds no file of a known format and no folder per topic: name the format"):
+    with pytest.raises(TextcatError, match=r"no file of a known format .* --format"):
         open_corpus(tmp_path)
 
 
@@ -514,7 +514,7 @@ def test_what_a_card_leaves_open_is_read_by_the_settings(articles, tmp_path):
     "origin", [{}, {"path": "x"}, {"name_or_path": "newswire", "settings": {"speed": 1}}, {"settings": 3}]
 )
 def test_an_origin_that_makes_no_sense_is_told(origin):
-    with pytest.raises(TextcatError, match="does not say how to open the corpus it was trained on: name the corpus"):
+    with pytest.raises(TextcatError, match="does not say how to open the corpus"):
         reopen_corpus(origin)
 
 

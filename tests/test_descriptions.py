@@ -136,7 +136,7 @@ def test_it_is_found_beside_json_lines(tmp_path):
 def test_a_card_names_it_in_the_source_or_beside_the_card(mail, tmp_path):
     card = tmp_path / "mail.toml"
     card.write_text('reader = "folders"\nfiles = ["mail"]\ntopics = "described"\ndescriptions = "about.csv"\n')
-    with pytest.raises(TextcatError, match=r"Corpus mail has no file about\.csv, neither in its source nor beside"):
+    with pytest.raises(TextcatError, match=r"Corpus mail has no file about\.csv, "):
         open_corpus(card)
     (tmp_path / "about.csv").write_text("praise,Letters that praise\n")
     assert open_corpus(card).topics == ("complaints", "invoices", "praise")

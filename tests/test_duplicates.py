@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from textcat.teaching.duplicates import near_duplicates, size_class_bounds
+from textcat.teaching.pool.duplicates import near_duplicates, size_class_bounds
 
 N_WORDS, N_PAIRS = 60, 5
 

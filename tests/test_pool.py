@@ -22,10 +22,8 @@ from textcat.errors import TextcatError
 from textcat.progress import Stages
 from textcat.reading import InputSettings
 from textcat.recipe import read_recipe
-from textcat.teaching import _archive as archives
-from textcat.teaching import _index as index
-from textcat.teaching._archive import read_archive
-from textcat.teaching.pool import Pool, PoolError, build_pool, open_pool
+from textcat.teaching.pool import Pool, PoolError, build_pool, index, open_pool, texts
+from textcat.teaching.pool.texts import read_archive
 
 TEXTS = [
     ("Wheat up", "Wheat exports rose to twelve million tonnes in May, the ministry said."),
@@ -236,7 +234,7 @@ SMALL = InputSettings(block_bytes=3000)
 def in_pieces(monkeypatch):
     """All archives are as though they were large."""
     monkeypatch.setattr(index, "ALL_UP_TO", 0)
-    monkeypatch.setattr(archives, "_PIECES_FROM", 0)
+    monkeypatch.setattr(texts, "PIECES_FROM", 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
@@ -252,9 +250,9 @@ def test_rows_of_pieces_are_those_of_all_texts_in_memory(tmp_path, long_archive,
             ["features.max_features=50", "features.zones={title=2,body=1}"]
         )
     with monkeypatch.context() as patched:
-        patched.setattr(index, "_from_texts", None)  # nothing is counted anew
+        patched.setattr(index, "from_texts", None)  # nothing is counted anew
         build_pool(long_archive, tmp_path / "pool", recipe=recipe, settings=SMALL)
-    monkeypatch.setattr(archives, "_PIECES_FROM", 1 << 40)
+    monkeypatch.setattr(texts, "PIECES_FROM", 1 << 40)
     build_pool(long_archive, tmp_path / "other", recipe=recipe, settings=SMALL)
     assert content(tmp_path / "pool") == content(tmp_path / "other")
     assert {"index/manifest.json", "_rejected.jsonl", "part-00000.jsonl"} < content(tmp_path / "pool").keys()
@@ -282,6 +280,22 @@ def test_pieces_that_are_damaged_or_missing_are_counted_anew(tmp_path, long_arch
         caplog.clear()
         assert content(build_pool(long_archive, folder, settings=SMALL).folder) == expected
         assert "Terms are counted again" in caplog.text
+
+
+def test_pieces_under_their_former_names_are_read(tmp_path, long_archive, in_pieces, monkeypatch):
+    expected = content(build_pool(long_archive, tmp_path / "pool", settings=SMALL).folder)
+    read(long_archive, tmp_path / "other")
+    for path in pieces_in(tmp_path / "other"):
+        with np.load(path) as file:
+            arrays = dict(file)
+        del arrays["ngrams"], arrays["chars"]
+        names = "\n".join(json.loads(arrays.pop("terms").tobytes())).encode()
+        arrays |= {"names": np.frombuffer(names, np.uint8), "ends": np.cumsum(arrays["sizes"])}
+        arrays |= {"sizes": arrays.pop("n_terms"), "zone_names": arrays.pop("zones")}
+        arrays |= {"zones": arrays.pop("zone_of"), "texts": arrays.pop("n_texts")}
+        np.savez(path, **arrays)
+    monkeypatch.setattr(index, "from_texts", None)  # nothing is counted anew
+    assert content(build_pool(long_archive, tmp_path / "other", settings=SMALL).folder) == expected
 
 
 class Broken(BaseException):

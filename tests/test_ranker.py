@@ -239,7 +239,7 @@ def test_scores_are_to_the_bit_what_the_naive_twin_adds_up(place):
 
 
 def test_scores_are_the_same_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("textcat.teaching.ranker._ENTRIES_OF_A_THREAD", 100)
+    monkeypatch.setattr("textcat.teaching.ranker.ENTRIES_OF_A_THREAD", 100)
     rows = sp.vstack([rows_like_text(200), sp.csr_matrix((7, 300), dtype=np.float32)]).tocsr()
     weights = Ranker(rows).train(*judged(200, 50))
     rankers = [Ranker(rows, n_threads=n) for n in (1, 2, 5)]

@@ -403,7 +403,7 @@ def test_the_folder_that_all_files_of_an_archive_share_is_no_topic(tmp_path, arc
 def test_two_documents_of_one_id_are_told_with_their_lines(tmp_path):
     (tmp_path / "train.csv").write_text("id,text,topics\n1,Tin,tin\n2,Gold,gold\n")
     (tmp_path / "test.csv").write_text("id,text,topics\n2,Ore,tin\n")
-    with pytest.raises(TextcatError, match=r"two documents '2', in test\.csv:2 and in train\.csv:3: remove one"):
+    with pytest.raises(TextcatError, match=r"'2', in test\.csv:2 and in train\.csv:3"):
         open_corpus(tmp_path)
 
 
@@ -471,9 +471,7 @@ def test_the_last_documents_may_be_for_test(tmp_path, reader):
         [f"a.{reader}:1"],
         [f"a.{reader}:{line}" for line in ((3, 4) if reader == "tsv" else (2, 3))],
     ]
-    with pytest.raises(
-        TextcatError, match=r"a\.\w+ has 3 documents, so the last 3 cannot be its test part: name fewer"
-    ):
+    with pytest.raises(TextcatError, match=r"a\.\w+ has 3 documents, so the last 3 "):
         open_corpus(carded(tmp_path, reader, test="last 3", **how))
     with pytest.raises(TextcatError, match=r"'test' is 'first 3': it must be such as 'last 1000'"):
         open_corpus(carded(tmp_path, reader, test="first 3", **how))

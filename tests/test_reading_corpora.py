@@ -158,7 +158,7 @@ def test_no_bytes_break_the_reader(data):
 
 
 def test_an_unknown_split_or_encoding_is_told():
-    with pytest.raises(TextcatError, match="no Reuters split 'apte': use one of modapte, modlewis, modhayes"):
+    with pytest.raises(TextcatError, match=r"'apte': .*modapte, modlewis, modhayes"):
         parse(STORY, split="apte")
     with pytest.raises(TextcatError, match="no encoding 'latin-99'"):
         parse(STORY, encoding="latin-99")
@@ -277,13 +277,13 @@ def test_a_text_without_headers_loses_nothing(tmp_path):
 def test_a_text_in_another_encoding_is_told(tmp_path):
     (tmp_path / "tin").mkdir()
     (tmp_path / "tin" / "1").write_bytes(b"caf\xe9")
-    with pytest.raises(TextcatError, match=r"tin/1 in .* is not utf-8 \(byte 3\): name its encoding with --encoding"):
+    with pytest.raises(TextcatError, match=r"tin/1 in .* utf-8 \(byte 3\): .*--encoding"):
         list(read("folders", tmp_path))
     assert read("folders", tmp_path, encoding="latin-1")[0].zones["body"] == "café"
 
 
 def test_an_unknown_treatment_of_headers_is_told(newsgroups):
-    with pytest.raises(TextcatError, match="'strip' to treat headers: use one of keep, title, subject, drop"):
+    with pytest.raises(TextcatError, match=r"'strip' .*keep, title, subject, drop"):
         list(read("folders", newsgroups, headers="strip"))
 
 
@@ -374,7 +374,7 @@ def test_a_damaged_compressed_file_and_a_missing_path_are_told(tmp_path):
     (tmp_path / "a.sgm.gz").write_bytes(gzip.compress(STORY.encode("latin-1"))[:-9])
     with pytest.raises(DamagedError):
         read("reuters", tmp_path / "a.sgm.gz")
-    with pytest.raises(TextcatError, match=r"nowhere cannot be read \(No such file or directory\): check the path"):
+    with pytest.raises(TextcatError, match=r"nowhere .*\(No such file or directory\)"):
         read("reuters", tmp_path / "nowhere")
 
 

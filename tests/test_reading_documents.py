@@ -209,12 +209,10 @@ def test_what_cannot_be_read_is_refused_in_one_sentence(name, data, sentence):
 
 def test_a_pdf_that_draws_more_than_can_be_meant_is_refused(monkeypatch):
     monkeypatch.setattr("textcat.reading.formats.pdf.MOST_OPERATIONS", 1000)
-    with pytest.raises(
-        TextcatError, match=r"^a\.pdf has more than 1,000 drawing operations, the most that are read: split it"
-    ):
+    with pytest.raises(TextcatError, match=r"^a\.pdf .* 1,000 drawing operations"):
         text_of_file("a.pdf", drawn(b"0 0 m\n" * 100, 11))
     monkeypatch.setattr("textcat.reading.formats.pdf.MOST_PAGES", 5)
-    with pytest.raises(TextcatError, match=r"^a\.pdf has more than 5 pages, or more text than a document may"):
+    with pytest.raises(TextcatError, match=r"^a\.pdf .* 5 pages"):
         text_of_file("a.pdf", drawn(b"0 0 m\n", 6))
 
 

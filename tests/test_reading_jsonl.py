@@ -111,7 +111,7 @@ def test_an_array_that_is_cut_off_is_damaged(tmp_path):
     path = tmp_path / "a.json"
     for end in ("", ",", ",\n "):
         path.write_text('[{"text": "Tin", "topics": ["tin"]}' + end)
-        with pytest.raises(DamagedError, match=r"a\.json is damaged or incomplete \(its array ends without \]\)"):
+        with pytest.raises(DamagedError, match=r"a\.json .*\(its array ends without \]\)"):
             open_corpus(path)
 
 
@@ -166,5 +166,5 @@ def test_zstandard_is_asked_for_where_its_package_is_not(tmp_path, monkeypatch):
     zstandard = pytest.importorskip("zstandard")
     (tmp_path / "mail.jsonl.zst").write_bytes(zstandard.compress(LINES.encode()))
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(TextcatError, match=r"is compressed with Zstandard: run `pip install 'textcat-margin\[zst\]'`"):
+    with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[zst\]'"):
         list(read("jsonl", tmp_path / "mail.jsonl.zst"))

@@ -295,7 +295,7 @@ import sys
 from textcat import papers
 from textcat.papers import micra
 from textcat.papers.experiments import Experiment, Row, Task
-tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra._apart(open, "pipe"))
+tasks = Task("quick", lambda _: [Row("quick")]), Task("endless", lambda _: micra.in_own_process(open, "pipe"))
 papers.known_experiments = lambda: {"toy": Experiment("toy", "Toy", (), 1, tasks)}
 sys.argv = ["textcat", "reproduce", "toy", "--results", "results"]
 from textcat.__main__ import main

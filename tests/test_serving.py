@@ -14,10 +14,11 @@ pytest.importorskip("prometheus_client", reason="prometheus-client is not instal
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving._front import Limits, Log  # noqa: E402
-from textcat.serving.app import Service  # noqa: E402
-from textcat.serving.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.limits import Limits  # noqa: E402
+from textcat.serving.http.log import Log  # noqa: E402
 from textcat.serving.store import Store, named_folders  # noqa: E402
+from textcat.serving.tagging import Service  # noqa: E402
 
 STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 TAG = "/api/v1/models/news/tag"
@@ -145,6 +146,18 @@ def test_models_topics_and_the_description_can_be_asked_for(service, store):
     assert TAG.replace("news", "{model}") in schema["paths"]
     used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
     assert used == schema["components"]["schemas"].keys()
+
+
+def test_a_route_is_a_function_that_can_be_called_alone(service, store):
+    from types import SimpleNamespace
+
+    from textcat.serving import models, schemas, tagging
+
+    call = SimpleNamespace(app=service)
+    topic = asyncio.run(models.topic("news", schemas.TopicQuery(name="wheat", terms=1), call))
+    assert topic["version"] == call.version == store["news"].version
+    tagged = asyncio.run(tagging.tag("news", schemas.TagText(text=STORY), call))
+    assert json.loads(tagged) == post(service, TAG, json={"text": STORY}).json()
 
 
 def test_annifs_and_kserves_clients_find_what_they_ask_for(store):
@@ -411,6 +424,6 @@ def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatc
         answer = post(service, "/api/v1/text", params={"name": name}, content=b"a text")
         assert "root:" not in answer.text
     assert_problem(post(service, "/api/v1/text?name=a.pdf", content=b"no PDF"), 422, "a.pdf")
-    monkeypatch.setattr("textcat.serving._texts._MEMORY", 1)  # not that of the other process
+    monkeypatch.setattr("textcat.serving.files.MEMORY", 1)  # not that of the other process
     slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
     assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503

@@ -180,7 +180,7 @@ def test_a_port_that_is_taken_a_missing_model_and_wrong_options_are_told_in_a_se
 
 
 def test_an_address_that_others_reach_needs_keys_or_a_warning(monkeypatch):
-    from textcat.serving.run import is_loopback
+    from textcat.serving.http.processes import is_loopback
 
     assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.2")] == [True] * 4
     assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org"))

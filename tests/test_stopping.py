@@ -11,9 +11,17 @@ from scipy import stats
 
 from textcat.errors import TextcatError
 from textcat.teaching import stopping
-from textcat.teaching.stopping import RULES, History, estimate, hypergeometric_tail, may_stop
+from textcat.teaching.stopping import RULES, History, Stopper, hypergeometric_tail
 
 BOUNDS = sorted(stopping.SURE)
+
+
+def estimate(history, *settings):
+    return Stopper(*settings).estimate(history)
+
+
+def may_stop(history, *settings):
+    return Stopper(*settings).may_stop(history)
 
 
 @st.composite

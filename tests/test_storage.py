@@ -25,6 +25,7 @@ from textcat.former_names import todays_recipe
 from textcat.margin.learners import LEARNERS, PAUM
 from textcat.model import MODEL, ModelError, read_manifest
 from textcat.model.storage import check_target, load, save
+from textcat.teaching.pool import build_pool, open_pool
 from textcat.training.update import learn
 
 FILES = [f"{name}.npy" for name in ("bias", "calibration", "idf", "thresholds", "weights")]
@@ -200,6 +201,14 @@ def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(co
     first, second = (read_manifest(one.folder) for one in again)
     assert first == second
     assert first["recipe"] == read_manifest(folder)["recipe"]
+
+
+def test_a_pool_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, tmp_path, request):
+    texts = [document.zones["body"] for document in corpus.test]
+    pool = build_pool(corpus, tmp_path / "pool", recipe=textcat.Recipe("mine"))
+    before = pool.features.transform(texts)
+    request.getfixturevalue("other_defaults")
+    assert (open_pool(tmp_path / "pool").features.transform(texts) != before).nnz == 0
 
 
 @pytest.mark.parametrize("learner", LEARNERS)

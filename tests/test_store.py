@@ -266,7 +266,7 @@ def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, se
     assert sorted(os.listdir(tmp_path / "rows")) == ["data.npy", "indices.npy", "indptr.npy", "manifest.json"]
 
 
-@pytest.mark.parametrize("limits", [{}, {"_NARROW": 5}, {"N_WARM": 4, "_FEW_COLUMNS": 8}])
+@pytest.mark.parametrize("limits", [{}, {"NARROW_COLUMNS": 5}, {"N_WARM": 4, "FEW_COLUMNS": 8}])
 @pytest.mark.parametrize("seed", [None, 1])
 def test_however_rows_are_arranged_the_solution_is_the_same(monkeypatch, X, limits, seed):
     Y = some_labels().tocsc()
@@ -277,7 +277,7 @@ def test_however_rows_are_arranged_the_solution_is_the_same(monkeypatch, X, limi
     for name, value in limits.items():
         monkeypatch.setattr(primal, name, value)
     kinds = primal.arrange_rows(primal.read_rows(X)).arrays
-    assert ("cold" in kinds, "wide" in kinds) == ("N_WARM" in limits, "_NARROW" in limits)
+    assert ("cold" in kinds, "wide" in kinds) == ("N_WARM" in limits, "NARROW_COLUMNS" in limits)
     for lanes in (1, 16):
         found = solve(X, problems, seed=seed, margins=True, lanes=lanes)
         assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]

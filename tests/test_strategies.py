@@ -1,20 +1,26 @@
 """Which document is asked next, and why."""
 
+import json
+
 import numpy as np
 import pytest
 
 from textcat.errors import TextcatError
-from textcat.teaching.strategies import choose
+from textcat.teaching.query import QueryStrategy, Reason
 
 SCORES = np.array([0.5, -0.1, 2, 2, -3, 0.2], np.float32)
 OPEN = np.array([True, True, False, True, True, True])
 NONE = np.zeros(6, bool)
 
 
+def choose(scores, is_open, n_answers, strategy, key):
+    return QueryStrategy.parse(strategy).choose(scores, is_open, n_answers, key)
+
+
 def test_highest_and_uncertain():
-    assert choose(SCORES, OPEN, 0, "highest", (0, "t")) == (3, "highest score")
-    assert choose(SCORES, np.ones(6, bool), 0, "highest", (0, "t")) == (2, "highest score")  # the first of equals
-    assert choose(SCORES, OPEN, 0, "uncertain", (0, "t")) == (1, "uncertain")
+    assert choose(SCORES, OPEN, 0, "highest", (0, "t")) == (3, Reason.HIGHEST)
+    assert choose(SCORES, np.ones(6, bool), 0, "highest", (0, "t")) == (2, Reason.HIGHEST)  # the first of equals
+    assert choose(SCORES, OPEN, 0, "uncertain", (0, "t")) == (1, Reason.UNCERTAIN)
 
 
 @pytest.mark.parametrize("strategy", ["highest", "uncertain", "mixture", "highest:0.5", "mixture:1"])
@@ -38,8 +44,8 @@ def test_what_is_drawn_is_a_function_of_key_and_number_of_answers():
 
 def test_shares_are_what_was_asked_for_and_every_open_document_is_as_likely():
     why = [choose(SCORES, OPEN, n, "mixture:0.25", (0,)) for n in range(4000)]
-    at_random = [position for position, reason in why if reason == "at random"]
-    uncertain = sum(reason == "uncertain" for _, reason in why)
+    at_random = [position for position, reason in why if reason == Reason.AT_RANDOM]
+    uncertain = sum(reason == Reason.UNCERTAIN for _, reason in why)
     assert 0.22 < len(at_random) / 4000 < 0.28
     assert 0.17 < uncertain / (4000 - len(at_random)) < 0.23
     counts = np.bincount(at_random, minlength=6)
@@ -50,4 +56,9 @@ def test_shares_are_what_was_asked_for_and_every_open_document_is_as_likely():
 @pytest.mark.parametrize("strategy", ["best", "", "highest:", "highest:2", "highest:-0.1", "highest:nan", ":0.1"])
 def test_an_unknown_strategy_is_an_error(strategy):
     with pytest.raises(TextcatError, match=r"No strategy .*highest, mixture, uncertain"):
-        choose(SCORES, OPEN, 0, strategy, (0,))
+        QueryStrategy.parse(strategy)
+
+
+def test_reasons_are_shown_and_stored_as_their_texts():
+    assert [str(reason) for reason in Reason] == ["highest score", "uncertain", "at random", "taken back", ""]
+    assert f"{Reason('at random')}" == json.loads(json.dumps(Reason.AT_RANDOM)) == "at random"

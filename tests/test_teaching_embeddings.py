@@ -14,8 +14,7 @@ from scipy.sparse import csr_matrix, hstack
 
 from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
-from textcat.teaching import embeddings, pool
-from textcat.teaching.pool import Pool, build_pool, open_pool
+from textcat.teaching.pool import Pool, build_pool, embeddings, open_pool, pool
 from textcat.teaching.ranker import WITH_EMBEDDINGS, Ranker
 from textcat.teaching.session import Session
 from textcat.teaching.simulate import Setting, SimulatedTopic, experiment
@@ -211,7 +210,7 @@ def files(tmp_path, monkeypatch, weights):
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    monkeypatch.setattr(embeddings, "_SHA256", sums)
+    monkeypatch.setattr(embeddings, "CHECKSUMS", sums)
     tokenizers = SimpleNamespace(Tokenizer=SimpleNamespace(from_str=lambda text: Tokens()))
     monkeypatch.setitem(sys.modules, "tokenizers", tokenizers)
     return tmp_path

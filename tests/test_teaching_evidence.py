@@ -39,8 +39,7 @@ def test_what_characters_add_goes_to_the_word_in_which_they_stand(tmp_path):
     session.add_topic("strikes", description="strike")
     session.answer("strikes", 0, "yes")
     session.answer("strikes", 2, "no")
-    tagger = session._tagger("strikes")
-    own = dict(tagger.terms("strikes", 1000))
+    own = dict(session.terms("strikes", 1000))
     told = {reason.term: reason for reason in session.evidence("strikes", 3, n=1000).reasons}
     assert own["~strik~"] > 0  # "striking" was never seen, but its first characters were
     assert told["striking"].contribution > 0

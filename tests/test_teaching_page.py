@@ -13,7 +13,7 @@ pytest.importorskip("fastapi", reason="the extra `serve` is not installed")
 pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
 from textcat.documents import Document
-from textcat.serving.teach import serve
+from textcat.serving.teaching import serve
 from textcat.teaching.pool import Pool
 from textcat.teaching.queues import Queue
 from textcat.teaching.session import Session

@@ -16,9 +16,10 @@ httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 from textcat.documents import Document  # noqa: E402
 from textcat.errors import TextcatError  # noqa: E402
-from textcat.serving._front import Limits, Log  # noqa: E402
-from textcat.serving.keys import Keys, new_key  # noqa: E402
-from textcat.serving.teach import Teaching  # noqa: E402
+from textcat.serving.http.keys import Keys, new_key  # noqa: E402
+from textcat.serving.http.limits import Limits  # noqa: E402
+from textcat.serving.http.log import Log  # noqa: E402
+from textcat.serving.teaching import Teaching  # noqa: E402
 from textcat.teaching.pool import Pool  # noqa: E402
 from textcat.teaching.queues import Queue, read_queues  # noqa: E402
 from textcat.teaching.session import Session  # noqa: E402
@@ -137,12 +138,14 @@ def test_people_who_answer_at_the_same_moment_are_all_heard(service, session):
 def test_an_answer_does_not_wait_for_an_estimate(service, session, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
-    def slow(*_):
+    agreement = session.agreement
+
+    def slow(topic):
         begun.set()
         assert go_on.wait(20)
-        return session.agreement("wheat")
+        return agreement(topic)
 
-    monkeypatch.setattr("textcat.serving.teach._agreement", slow)
+    monkeypatch.setattr(session, "agreement", slow)
 
     async def both():
         transport = httpx.ASGITransport(service)
@@ -271,7 +274,7 @@ def test_the_command_opens_the_labels_that_a_report_doubts(tmp_path, monkeypatch
         served.append((session.topics(), session.about("wheat"), how))
         return 15
 
-    monkeypatch.setattr("textcat.serving.teach.serve", serve)
+    monkeypatch.setattr("textcat.serving.teaching.serve", serve)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "odd.jsonl").write_text('{"id": "3", "topic": "wheat", "labelled": true}\n')
     options = ["teach", "newswire", "--list", "odd.jsonl", "--model", str(newswire_model), "-j", "1", "--no-browser"]
@@ -440,8 +443,39 @@ def test_all_routes_are_described(service):
             assert {"401", "403", "421", "500"} <= operation["responses"].keys(), path
 
 
-def test_the_longest_name_of_a_topic_is_that_of_sessions():
-    from textcat.serving import _teach_schemas
-    from textcat.teaching import judgements
+def test_the_longest_name_of_a_topic_is_that_of_sessions(service):
+    from textcat.teaching.judgements import LONGEST_NAME
 
-    assert _teach_schemas.LONGEST_NAME == judgements.LONGEST_NAME
+    assert post(service, "/topics", topic="a" * LONGEST_NAME).status_code == 200
+    assert_problem(post(service, "/topics", topic="a" * (LONGEST_NAME + 1)), 422, "topic")
+
+
+def test_answers_are_as_their_routes_describe_them(service):
+    for person, answer in (("Ada", "yes"), ("Ben", "no")):
+        post(service, "/answer", topic="wheat", position=0, answer=answer, person=person)
+    models = {route.path: route.response_model for route in service.routes if getattr(route, "response_model", None)}
+    for path, params in (
+        ("", {}),
+        ("/question", {"topic": "wheat"}),
+        ("/document", {"position": 0, "topic": "wheat"}),
+        ("/evidence", {"topic": "wheat", "position": 5}),
+        ("/search", {"query": "gold", "topic": "wheat"}),
+        ("/judgements", {"topic": "wheat"}),
+        ("/progress", {"topic": "wheat"}),
+        ("/agreement", {"topic": "wheat"}),
+        ("/queue", {"name": "odd"}),
+    ):
+        answer = get(service, path, **params).json()
+        assert models[TEACH + path].model_validate(answer).model_dump(mode="json") == answer
+
+
+def test_a_route_is_a_function_that_can_be_called_alone(session):
+    from types import SimpleNamespace
+
+    from textcat.serving import teaching
+    from textcat.serving.teaching_schemas import OfTopic, QuestionQuery
+
+    call = SimpleNamespace(app=SimpleNamespace(session=session), key="")
+    asked = teaching.question(QuestionQuery(topic="wheat"), call)["question"]
+    assert asked["position"] == session.next("wheat").position
+    assert teaching.agreement(OfTopic(topic="wheat"), call)["documents"] == 0

@@ -223,7 +223,7 @@ def test_undo_takes_back_ones_own_answers_only(session):
 def test_what_is_no_answer_is_told(session):
     with pytest.raises(TextcatError, match="No answer 'maybe'"):
         session.answer("strike", 0, "maybe")
-    with pytest.raises(TextcatError, match="There is no document 120"):
+    with pytest.raises(TextcatError, match="No document 120"):
         session.answer("strike", 120, "yes")
     with pytest.raises(TextcatError, match="No source 'guess'"):
         session.answer("strike", 0, "yes", source="guess")
@@ -365,13 +365,13 @@ def test_a_disagreement_counts_as_yes_until_it_is_settled(session):
         ("anna", "yes", "pay talks"),
         ("bert", "no", ""),
     ]
-    assert (agreement.n, agreement.observed, agreement.kappa) == (2, 0.5, 0.0)
+    assert (agreement.documents, agreement.agreed, agreement.kappa) == (2, 0.5, 0.0)
     assert session.labels("strike") == {4: True, 6: False}
     assert session.progress("strike", None).disagreements == 1
     session.answer("strike", 4, "no", "carl", "adjudicated")
     assert session.labels("strike") == {4: False, 6: False}
     assert not session.agreement("strike").disagreements
-    assert session.agreement("strike").n == 2
+    assert session.agreement("strike").documents == 2
     with pytest.raises(TextcatError, match="skip adjudicates nothing"):
         session.answer("strike", 4, "skip", "carl", "adjudicated")
     session.undo("carl")

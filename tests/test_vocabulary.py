@@ -69,7 +69,7 @@ def test_skos_has_synonyms_languages_and_concepts_that_are_deprecated(tmp_path, 
 def test_skos_without_a_name_in_the_language_says_which_it_has(tmp_path):
     pytest.importorskip("rdflib")
     path = written(tmp_path, "v.ttl", SKOS.replace("t:4 a skos:Concept", "t:4 a skos:Collection"))
-    with pytest.raises(TextcatError, match=r"no name in 'sv', but in en, fi: name one of these with --vocabulary-lang"):
+    with pytest.raises(TextcatError, match=r"'sv', but in en, fi: .*--vocabulary-lang"):
         Vocabulary.read(path, "sv")
     with pytest.raises(TextcatError, match=r"v\.ttl is no turtle that rdflib reads \(.*\): mend it"):
         Vocabulary.read(written(tmp_path, "v.ttl", "@prefix"))
@@ -84,7 +84,7 @@ def test_without_rdflib_skos_is_refused_in_a_sentence(tmp_path, monkeypatch):
         return real(name, *rest, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(TextcatError, match=r"v\.ttl is SKOS, which rdflib reads: pip install 'textcat-margin\[skos\]'"):
+    with pytest.raises(TextcatError, match=r"v\.ttl .* pip install 'textcat-margin\[skos\]'"):
         Vocabulary.read(written(tmp_path, "v.ttl", SKOS))
 
 
@@ -158,7 +158,7 @@ def test_a_card_names_a_vocabulary(tmp_path, place):
         folder = folder / "news"
         folder.mkdir()
     written(folder if place == "in the source" else tmp_path / "data", "news.jsonl", NEWS)
-    with pytest.raises(TextcatError, match=r"no file v\.tsv\.gz, neither in its source nor beside it, nor beside its"):
+    with pytest.raises(TextcatError, match=r"no file v\.tsv\.gz, "):
         open_corpus(described, tmp_path / "data")
     written(folder, "v.tsv.gz", gzip.compress(b"p1\ttin\n"))
     assert open_corpus(described, tmp_path / "data").names == {"p1": ("tin",)}

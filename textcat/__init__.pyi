@@ -40,6 +40,9 @@ from textcat.report.displays import ScoreHistogram as ScoreHistogram
 from textcat.report.write import write_report as write_report
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
+from textcat.teaching.pool.pool import Pool as Pool
+from textcat.teaching.session import Session as Session
+from textcat.teaching.simulate import simulate as simulate
 from textcat.training.train import train as train
 from textcat.training.update import UpdateResult as UpdateResult
 from textcat.training.update import learn as learn

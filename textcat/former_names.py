@@ -136,3 +136,19 @@ def todays_line(line: dict[str, Any]) -> dict[str, Any]:
         if answer.get("source") == "settled":
             answer["source"] = "adjudicated"
     return line
+
+
+def todays_piece(arrays: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays of counted documents that an unfinished pool keeps, by today's names."""
+    if "texts" not in arrays:
+        return arrays
+    import json
+
+    import numpy as np
+
+    names = arrays.pop("names").tobytes().decode("utf-8", "surrogatepass").split("\n") if len(arrays["df"]) else []
+    arrays["terms"] = np.frombuffer(json.dumps(names).encode(), np.uint8)
+    arrays["n_terms"], arrays["sizes"] = arrays["sizes"], np.diff(arrays.pop("ends").astype(np.int64), prepend=0)
+    arrays["n_texts"], arrays["zone_of"] = arrays.pop("texts"), arrays.pop("zones")
+    arrays["zones"] = arrays.pop("zone_names")
+    return arrays | {"ngrams": np.zeros((0, 2), np.int32), "chars": np.zeros(0, np.int32)}

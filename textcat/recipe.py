@@ -235,13 +235,13 @@ class Recipe:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
             pairs.append((path.strip(), text.strip()))
         for path, text in sorted(pairs, key=lambda pair: pair[0] != "learner.name"):
-            known = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
-            if path not in known:
-                same_name = [field for field in known if field.endswith(f".{path}")]
-                hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, known)
+            types_of = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
+            if path not in types_of:
+                same_name = [field for field in types_of if field.endswith(f".{path}")]
+                hint = f" Did you mean {same_name[0]!r}?" if same_name else did_you_mean(path, types_of)
                 raise TextcatError(f"A recipe has no field {path!r}: write SECTION.FIELD=VALUE.{hint}")
             try:
-                value = parse_value(text, known[path])
+                value = parse_value(text, types_of[path])
             except ValueError as error:
                 raise TextcatError(f"The recipe's field {path} cannot be {text!r}; {error}.") from None
             section, name = path.split(".")
@@ -251,9 +251,9 @@ class Recipe:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
         if pairs:  # what cannot be followed is refused now
             recipe.make_features(), recipe.make_learner(), recipe.make_ranker(), recipe.make_tags(), recipe.descriptions
-        for place in ("many", "short"):
-            if (other := getattr(recipe, place)) is not None:
-                recipe = replace(recipe, **{place: other.with_settings(assignments)})
+        for alternative in ("many", "short"):
+            if (other := getattr(recipe, alternative)) is not None:
+                recipe = replace(recipe, **{alternative: other.with_settings(assignments)})
         return recipe
 
     def fields(self) -> list[_RecipeField]:
@@ -353,9 +353,9 @@ class Recipe:
             )
         return tags
 
-    def make_learner(self, **more: Any) -> "MarginClassifier":
+    def make_learner(self, **options: Any) -> "MarginClassifier":
         """Return the learner, with further keywords of it, such as `n_jobs`."""
-        learner = self._make("learner", **more)
+        learner = self._make("learner", **options)
         try:
             learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
         except ValueError as error:
@@ -367,21 +367,21 @@ class Recipe:
         ranker: RankerSettings = self._make("ranker")
         return ranker
 
-    def _make(self, section: str, cls: Callable[..., Any] | None = None, **more: Any) -> Any:
-        cls = cls or self._class_of(section)
-        known, keywords = _parameters_of(cls), {}
+    def _make(self, section: str, **options: Any) -> Any:
+        cls = self._class_of(section)
+        parameters, keywords = _parameters_of(cls), {}
         for key, value in getattr(self, section).items():
             if (section, key) == ("learner", "name"):
                 continue
-            if key not in known:
-                hint = _known("parameters", key, known)
+            if key not in parameters:
+                hint = _known("parameters", key, parameters)
                 raise TextcatError(f"Recipe {self.name}: [{section}] has no parameter {key!r}. {hint}")
-            keyword, kind = known[key]
+            keyword, kind = parameters[key]
             if not has_type(value, kind):
                 kinds = describe_type(kind)
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
             keywords[keyword] = value
-        return cls(**keywords, **more)
+        return cls(**keywords, **options)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a file of this recipe holds."""

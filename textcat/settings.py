@@ -43,7 +43,8 @@ def parse_value(text: str, annotation: Any) -> Any:
 
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
-_WORDS |= {dict: "a table", Mapping: "a table", list: "a list", Sequence: "a list", tuple: "a list"}
+_WORDS |= {dict: "a table", list: "a list"}
+_IN_TOML: dict[Any, type] = {Mapping: dict, Sequence: list, tuple: list}  # what a file has in place of a type
 _PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
@@ -61,10 +62,9 @@ def has_type(value: Any, annotation: Any) -> bool:
 
     A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
     """
-    for kind, words, entry_type in _kinds(annotation):
-        plain = {"a table": dict, "a list": list}.get(words, kind)
-        if kind is Any or type(value) is plain or (kind is float and type(value) is int):
-            entries = value.values() if plain is dict else value if plain is list else ()
+    for kind, entry_type in _kinds(annotation):
+        if kind is Any or type(value) is kind or (kind is float and type(value) is int):
+            entries = value.values() if kind is dict else value if kind is list else ()
             if all(has_type(entry, entry_type) for entry in entries):
                 return True
     return False
@@ -73,15 +73,15 @@ def has_type(value: Any, annotation: Any) -> bool:
 def describe_type(annotation: Any) -> str:
     """Return a type in words, such as "a number or a text" or "a list of strings"."""
     return " or ".join(
-        f"{words} of {_PLURALS[entry_type]}" if entry_type in _PLURALS else words
-        for kind, words, entry_type in _kinds(annotation)
+        f"{_WORDS.get(kind, 'a value')}{f' of {_PLURALS[entry_type]}' if entry_type in _PLURALS else ''}"
+        for kind, entry_type in _kinds(annotation)
         if kind is not type(None)
     )
 
 
-def _kinds(annotation: Any) -> Iterator[tuple[Any, str, Any]]:
-    """Yield the types that an annotation allows, in words too, and of lists and tables the type of their entries."""
+def _kinds(annotation: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the types of TOML that an annotation allows, and of lists and tables the type of their entries."""
     for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
         plain, arguments = get_origin(kind) or kind, get_args(kind)
-        words = _WORDS.get(plain, "a value")
-        yield plain, words, arguments[words == "a table"] if arguments else Any
+        in_toml = _IN_TOML.get(plain, plain)
+        yield in_toml, arguments[in_toml is dict] if arguments else Any

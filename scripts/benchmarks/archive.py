@@ -102,12 +102,12 @@ def speed(space: Workspace) -> str:
         {
             "what": name,
             "documents": f"{counts[name]:,}",
-            "seconds": median(each.seconds for each in of_it),
+            "seconds": median(taken.seconds for taken in of_it),
             "documents/s": f"{_rate(counts[name], of_it):,.0f}",
-            "µs of processor time per document": 1e6 * median(each.cpu_seconds for each in of_it) / counts[name],
+            "µs of processor time per document": 1e6 * median(taken.cpu_seconds for taken in of_it) / counts[name],
             "times slower than the first": _ratio(of_it, counts[name], runs[ours], counts[ours]),
-            "MB, added up": max(each.rss_bytes for each in of_it) / 1e6,
-            "MB, shared once": max(each.pss_bytes for each in of_it) / 1e6,
+            "MB, added up": max(taken.rss_bytes for taken in of_it) / 1e6,
+            "MB, shared once": max(taken.pss_bytes for taken in of_it) / 1e6,
         }
         for name, of_it in runs.items()
     ]
@@ -120,7 +120,7 @@ one would write oneself:{peers.DESCRIPTION}
 
 
 def _rate(documents: int, runs: list[Run]) -> float:
-    return median(documents / each.seconds for each in runs)
+    return median(documents / taken.seconds for taken in runs)
 
 
 def _ratio(runs: list[Run], documents: int, others: list[Run], their_documents: int) -> float:
@@ -171,7 +171,7 @@ def overhead(space: Workspace) -> str:
         "standard output": ["sh", "-c", f"{words} > {shlex.quote(str(stream))}"],
     }
     runs = interleaved(commands, space.runs)
-    rows = [{"what": name, "seconds": _short(median(each.seconds for each in of_it))} for name, of_it in runs.items()]
+    rows = [{"what": name, "seconds": _short(median(taken.seconds for taken in of_it))} for name, of_it in runs.items()]
     first, second = runs.values()
     ratio = _ratio(first, 1, second, 1)
     same = digest(sorted(shards.glob("part-*"))) == digest([stream])
@@ -245,12 +245,12 @@ def course(space: Workspace) -> str:
     points = _course(space)
     rows = [
         {
-            "documents": f"{each['documents']:,}",
-            "µs per document so far": _short(each["so_far"]),
-            "µs per document since the previous row": _short(each["since"]),
-            "MB": _short(each["rss_bytes"] / 1e6),
+            "documents": f"{point['documents']:,}",
+            "µs per document so far": _short(point["so_far"]),
+            "µs per document since the previous row": _short(point["since"]),
+            "MB": _short(point["rss_bytes"] / 1e6),
         }
-        for each in points
+        for point in points
     ]
     return f"""## Time per document
 
@@ -277,11 +277,11 @@ def _draw(space: Workspace, path: Path) -> None:
     from textcat.papers.experiments import draw_axes
 
     points = _course(space)
-    documents = [each["documents"] for each in points]
+    documents = [point["documents"] for point in points]
     try:
         with draw_axes(path) as drawn:
-            drawn.plot(documents, [each["so_far"] for each in points], marker="o", label="on average so far")
-            drawn.plot(documents, [each["since"] for each in points], marker="s", label="since the point before")
+            drawn.plot(documents, [point["so_far"] for point in points], marker="o", label="on average so far")
+            drawn.plot(documents, [point["since"] for point in points], marker="s", label="since the point before")
             drawn.set(xscale="log", ylim=(0, None), xlabel="documents", ylabel="µs a document, one process")
             drawn.legend()
     except TextcatError as error:

@@ -49,12 +49,12 @@ def tag_lines(lines: list[bytes]) -> bytes:
 
 def tag_json(lines: list[bytes]) -> bytes:
     documents = [orjson.loads(line) for line in lines]
-    texts = [f"{each['title']} {each['text']}".lower().replace("\n", " ") + "\n" for each in documents]
+    texts = [f"{document['title']} {document['text']}".lower().replace("\n", " ") + "\n" for document in documents]
     rows = []
-    for each, labels, likely in zip(documents, *predicted(texts), strict=True):
+    for document, labels, likely in zip(documents, *predicted(texts), strict=True):
         pairs = zip(labels, map(float, likely), strict=True)
         topics = [{"topic": label[9:], "probability": round(p, 4)} for label, p in pairs]
-        rows.append(orjson.dumps({"id": each["id"], "topics": topics}) + b"\n")
+        rows.append(orjson.dumps({"id": document["id"], "topics": topics}) + b"\n")
     return b"".join(rows)
 
 

@@ -91,11 +91,11 @@ def _ours(model: Path) -> dict[str, Any]:
 def _hashing(train: Path) -> dict[str, Any]:
     documents = _documents(train)
     topics = MultiLabelBinarizer(sparse_output=True)
-    labels = topics.fit_transform([each["topics"] for each in documents])
-    rows = HASHED.transform([f"{each['title']}\n{each['text']}" for each in documents])
+    labels = topics.fit_transform([document["topics"] for document in documents])
+    rows = HASHED.transform([f"{document['title']}\n{document['text']}" for document in documents])
     learner = OneVsRestClassifier(SGDClassifier(random_state=0), n_jobs=2).fit(rows, labels)
-    weights = np.hstack([each.coef_.T for each in learner.estimators_]).astype(np.float32)
-    bias = np.concatenate([each.intercept_ for each in learner.estimators_]).astype(np.float32)
+    weights = np.hstack([classifier.coef_.T for classifier in learner.estimators_]).astype(np.float32)
+    bias = np.concatenate([classifier.intercept_ for classifier in learner.estimators_]).astype(np.float32)
     thresholds = np.zeros(len(bias), np.float32)
     return {"vectorizer": HASHED, "weights": weights, "bias": bias, "thresholds": thresholds, "topics": topics.classes_}
 
@@ -108,9 +108,9 @@ def _fasttext(space: Workspace) -> Path:
     if not path.exists():
         lines = space.folder / "fasttext.txt"
         with lines.open("w", encoding="utf-8") as file:
-            for each in _documents(space.train):
-                text = f"{each['title']} {each['text']}".lower().replace("\n", " ")
-                print(*(f"__label__{topic}" for topic in each["topics"]), text, file=file)
+            for document in _documents(space.train):
+                text = f"{document['title']} {document['text']}".lower().replace("\n", " ")
+                print(*(f"__label__{topic}" for topic in document["topics"]), text, file=file)
         train_fasttext(lines).save_model(str(path))
     return path
 
@@ -122,6 +122,6 @@ def _lines(space: Workspace, archive: Path) -> Path:
         tokens = Tokens()
         with path.open("w", encoding="utf-8") as file, archive.open(encoding="utf-8") as lines:
             for line in lines:
-                each = json.loads(line)
-                print(*map(str.lower, tokens.tokenize(f"{each['title']} {each['text']}")), file=file)
+                document = json.loads(line)
+                print(*map(str.lower, tokens.tokenize(f"{document['title']} {document['text']}")), file=file)
     return path

@@ -39,13 +39,14 @@ def joblib_load(model: str) -> None:
 
 def tag(lines: list[bytes]) -> bytes:
     documents = [orjson.loads(line) for line in lines]
-    rows = _model["vectorizer"].transform([f"{each['title']}\n{each['text']}" for each in documents])
+    rows = _model["vectorizer"].transform([f"{document['title']}\n{document['text']}" for document in documents])
     scores = rows @ _model["weights"] + _model["bias"]
     topics: list[list[dict[str, Any]]] = [[] for _ in documents]
     for i, j in np.argwhere(scores > _model["thresholds"]).tolist():
         topics[i].append({"topic": _model["topics"][j], "score": round(float(scores[i, j]), 4)})
     return b"".join(
-        orjson.dumps({"id": each["id"], "topics": tags}) + b"\n" for each, tags in zip(documents, topics, strict=True)
+        orjson.dumps({"id": document["id"], "topics": tags}) + b"\n"
+        for document, tags in zip(documents, topics, strict=True)
     )
 
 

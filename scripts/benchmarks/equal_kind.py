@@ -79,6 +79,7 @@ class ZonedRows(TransformerMixin, BaseEstimator):
         return [counts[start : start + n] for start in range(0, counts.shape[0], n)]
 
     def rows_of_counts(self, zones: Sequence[sparse.csr_matrix]) -> sparse.csr_matrix:
+        """Return the rows of documents, from the counts of their zones."""
         k1, b = self.settings["k1"], self.settings["b"]
         weighted = []
         for counts, average, weight in zip(zones, self._average_lengths, self.settings["zones"].values(), strict=True):

@@ -115,7 +115,7 @@ class Space:
     def test(self) -> Path:
         """Return a file of the texts of test documents."""
         path = self.folder / "test.json"
-        write_atomically(path, json.dumps([{"zones": each.zones} for each in self.corpus.test]))
+        write_atomically(path, json.dumps([{"zones": document.zones} for document in self.corpus.test]))
         return path
 
     def path(self, name: str, suffix: str = "") -> Path:
@@ -304,7 +304,7 @@ def _figures(name: str, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
 def _differences(measures: Sequence[Any], place: int, band: str) -> dict[str, str | None]:
     cells: dict[str, str | None] = {}
     for title, of in MEASURES:
-        row = next(each for each in measures if (each.band, each.measure) == (band, of))
+        row = next(average for average in measures if (average.band, average.measure) == (band, of))
         found = row.differences[place]
         cells[title] = found and f"{found.difference:+.4f} ({found.interval[0]:+.4f} to {found.interval[1]:+.4f})"
     return cells

@@ -70,15 +70,15 @@ def write_files(corpus: Any, folder: Path) -> None:
         file.writelines(skos(corpus.topics, corpus.names))
     (folder / "topics.json").write_text(json.dumps(corpus.topics))
     settings = f"language={LANGUAGE}\nanalyzer={ANALYZER}\nvocab={VOCABULARY}\nlimit=100\n"
-    projects = (f"[{each}]\nname={each}\nbackend={each}\n{settings}" for each in PROJECTS.values())
+    projects = (f"[{project}]\nname={project}\nbackend={project}\n{settings}" for project in PROJECTS.values())
     (folder / "projects.cfg").write_text("\n".join(projects))
 
 
 def short_texts(documents: Sequence[Any]) -> Iterator[str]:
     """Yield the lines of a corpus of short texts; a title with a tab or a line's end in it has a space there."""
-    for each in documents:
-        text = " ".join(" ".join(each.zones.values()).split())
-        yield f"{text}\t{' '.join(f'<{BASE}{topic}>' for topic in each.topics)}\n"
+    for document in documents:
+        text = " ".join(" ".join(document.zones.values()).split())
+        yield f"{text}\t{' '.join(f'<{BASE}{topic}>' for topic in document.topics)}\n"
 
 
 def skos(topics: Sequence[str], names: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -115,7 +115,7 @@ def tops(folder: str, project: str, n: str, out: str) -> None:
     columns = {f"{BASE}{topic}": j for j, topic in enumerate(json.loads(Path(folder, "topics.json").read_text()))}
     loaded, best = _project(folder, project), np.full((int(n), RANKS), -1, np.int32)
     for i, suggested in enumerate(_suggested(loaded, _titles(folder, n), RANKS)):
-        best[i, : len(suggested)] = [columns[loaded.subjects[each.subject_id].uri] for each in suggested]
+        best[i, : len(suggested)] = [columns[loaded.subjects[suggestion.subject_id].uri] for suggestion in suggested]
     np.save(out, best)
 
 

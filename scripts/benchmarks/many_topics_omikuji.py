@@ -36,7 +36,7 @@ def make_rows(corpus_name: str, folder: str) -> None:
     from textcat.corpus.catalogue import open_corpus
 
     corpus = open_corpus(corpus_name, download=False)
-    train, test = ([" ".join(each.zones.values()) for each in part] for part in (corpus.train, corpus.test))
+    train, test = ([" ".join(document.zones.values()) for document in part] for part in (corpus.train, corpus.test))
     vectorizer = TfidfVectorizer(dtype=np.float32)
     X, Z = vectorizer.fit_transform(train), vectorizer.transform(test)
     Z.sort_indices()

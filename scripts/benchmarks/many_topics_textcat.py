@@ -83,10 +83,10 @@ def hidden_topics(corpus: Corpus, n: int, least: int) -> set[str]:
 def without(corpus: Corpus, hidden: set[str]) -> Corpus:
     """Take topics away from all training documents; they stay topics, as a vocabulary names them."""
     train = [
-        replace(each, topics=tuple(topic for topic in each.topics if topic not in hidden), split="train")
-        for each in corpus.train
+        replace(document, topics=tuple(topic for topic in document.topics if topic not in hidden), split="train")
+        for document in corpus.train
     ]
-    test = [replace(each, split="test") for each in corpus.test]
+    test = [replace(document, split="test") for document in corpus.test]
     return Corpus.from_documents(corpus.name, [*train, *test], "described", names=corpus.names)
 
 
@@ -163,7 +163,7 @@ class _Steps:
                     self.seconds["merge"] -= seconds
                 if step == "train_block":
                     block, lengths = arguments[-2], np.diff(arguments[-1].indptr)
-                    of_topics = [np.concatenate(each[:2]) for each in block]
+                    of_topics = [np.concatenate(columns[:2]) for columns in block]
                     self.counts["pairs"] += sum(map(len, of_topics))
                     self.counts["entries of pairs"] += sum(int(lengths[of_topic].sum()) for of_topic in of_topics)
                     self.counts["weights"] += sum(len(ranker.features) for ranker in result)

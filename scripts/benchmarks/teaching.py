@@ -242,12 +242,12 @@ def speed(space: Space) -> str:
     took = time.perf_counter() - began
     seconds = sum(one.seconds for one in results)
     whole = f", {took:.0f} s from files to results" if space.keep is None else ""
-    jobs, each = joblib.effective_n_jobs(space.jobs), 1000 * seconds / len(results)
+    jobs, milliseconds = joblib.effective_n_jobs(space.jobs), 1000 * seconds / len(results)
     return f"""## Speed of simulations
 
 {len(cases)} reviews, {space.seeds} seeds, one setting, {jobs} jobs{whole}.
 Processor time is {rows_made:.1f} s for reading and rows, and {seconds:.0f} s for {len(results)} simulations,
-{each:.0f} ms each.
+{milliseconds:.0f} ms each.
 """
 
 

@@ -86,13 +86,13 @@ class Peak:
 def before_all_else(process: int) -> Iterator[None]:
     """Let this process and another one go before all others, where it is asked for: on a machine that is busy."""
     both = [str(process), str(os.getpid())] if os.environ.get("REAL_TIME") else []
-    for each in both:
-        subprocess.run(["chrt", "-a", "--rr", "-p", "1", each], check=True)
+    for process in both:
+        subprocess.run(["chrt", "-a", "--rr", "-p", "1", process], check=True)
     try:
         yield
     finally:
-        for each in both:
-            subprocess.run(["chrt", "-a", "--other", "-p", "0", each], check=False)
+        for process in both:
+            subprocess.run(["chrt", "-a", "--other", "-p", "0", process], check=False)
 
 
 @contextmanager
@@ -211,8 +211,8 @@ once, and so does that of mapped files.
 
 def main(arguments: Sequence[str]) -> None:
     """Measure alone: sizes, or archives of JSON Lines."""
-    archives = [Path(each).resolve() for each in arguments if not each.isdigit()]
-    sizes = [int(each) for each in arguments if each.isdigit()]
+    archives = [Path(argument).resolve() for argument in arguments if not argument.isdigit()]
+    sizes = [int(argument) for argument in arguments if argument.isdigit()]
     for archive in archives:
         with archive.open("rb") as lines:
             sizes.insert(archives.index(archive), sum(1 for _ in lines))

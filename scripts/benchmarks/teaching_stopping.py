@@ -180,7 +180,7 @@ def stop(run: Run, rule: str) -> tuple[int, bool]:
     for k in looks(n):
         captures = None if run.captures is None else run.captures[:k]
         history = stopping.History(answers[:k], at_random[:k], n, captures=captures)
-        if stopping.may_stop(history, rule, TARGET, CONFIDENCE):
+        if stopping.Stopper(rule, TARGET, CONFIDENCE).may_stop(history):
             break
     return int(k), bool(answers[:k].sum() >= TARGET * answers.sum() - 1e-9)
 
@@ -213,7 +213,7 @@ def stop_by_drawing(run: Run, share: float = 0.2) -> tuple[int, bool]:
         is_open[place] = False
         answers.append(run.answers[place])
         history = stopping.History(answers, drawn[: k + 1], n)
-        if k + 1 in checks and stopping.may_stop(history, "sample", TARGET, CONFIDENCE):
+        if k + 1 in checks and stopping.Stopper("sample", TARGET, CONFIDENCE).may_stop(history):
             break
     return len(answers), bool(sum(answers) >= TARGET * run.answers.sum() - 1e-9)
 
@@ -251,8 +251,8 @@ class Looks:
         n_topics = Counter(of for of, _ in topics)
         self.weights = np.array([sets[of.set] / n_topics[of.set] / topics[of.set, of.topic] for of in runs])
         estimated = (r > 1) & (self.n <= 2 * self.needed[self.run])
-        each = np.bincount(self.run, estimated, minlength=len(runs))
-        self.estimated = estimated * (self.weights / np.maximum(each, 1))[self.run]
+        n_estimated = np.bincount(self.run, estimated, minlength=len(runs))
+        self.estimated = estimated * (self.weights / np.maximum(n_estimated, 1))[self.run]
         self._most = self.most_odds(CONFIDENCE)
 
     def most_odds(self, confidence: float) -> NDArray[np.float64]:
@@ -284,12 +284,12 @@ class Looks:
 
         def cost(power: float) -> tuple[float, float]:
             margins, costs = self.margins(power), []
-            for each in (goal - 0.015, goal - 0.0075, goal + 0.0075, goal + 0.015, goal):
+            for level in (goal - 0.015, goal - 0.0075, goal + 0.0075, goal + 0.015, goal):
                 low, high = -3.0, 12.0
                 for _ in range(11):
                     log_c = (low + high) / 2
                     n, reached = self.stops(log_c, margins)
-                    low, high = (low, log_c) if w @ reached >= each * w.sum() else (log_c, high)
+                    low, high = (low, log_c) if w @ reached >= level * w.sum() else (log_c, high)
                 n, _ = self.stops(high, margins)
                 missing = np.exp(np.minimum(high + power * self.rate + self.share, 30)) * SPREAD * self.recent
                 off = np.abs(self.found / np.maximum(self.found + missing, 1e-9) - self.recall)

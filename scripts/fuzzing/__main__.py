@@ -28,8 +28,8 @@ def main() -> None:
     print(f"Logs, inputs and findings are in {work}.\n\n{HEAD}", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         rows = pool.map(lambda name: _run(name, work, options.minutes), options.targets or TARGETS)
-        found = [_print(row) for row in rows]
-    sys.exit(any(found))
+        findings = [_print(row) for row in rows]
+    sys.exit(any(findings))
 
 
 def _options() -> argparse.Namespace:

@@ -129,17 +129,17 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
     if items and isinstance(items[0], Rejection) and items[0].offset < 0:
         assert len(items) == 1  # the file as a whole is refused
         return
-    place = next((len(item.header) for item in items if isinstance(item, Block)), -1)
+    position = next((len(item.header) for item in items if isinstance(item, Block)), -1)
     for item in items:
-        place = item.offset if place < 0 else place  # the header is in no block
-        assert item.offset == place, f"between {place} and {item.offset} bytes are lost or read twice"
+        position = item.offset if position < 0 else position  # the header is in no block
+        assert item.offset == position, f"between {position} and {item.offset} bytes are lost or read twice"
         if isinstance(item, Block):
-            assert item.data == data[place : place + len(item.data)]
+            assert item.data == data[position : position + len(item.data)]
             assert item.data
-            place += len(item.data)
+            position += len(item.data)
         else:
-            place += item.length
-    assert place == len(data) or (not items and (not data.strip() or b"\n" not in data.strip())) or not items
+            position += item.length
+    assert position == len(data) or (not items and (not data.strip() or b"\n" not in data.strip())) or not items
 
 
 def _check_block_size(name: str, items: Sequence[Item], data: bytes, settings: InputSettings) -> None:

@@ -226,19 +226,19 @@ _CMAP = (
 
 
 def pdf_of(drawn: bytes, form: bytes = _FORM, cmap: bytes = _CMAP, packed: bool = False) -> bytes:
-    def stream(data: bytes, more: bytes = b"") -> bytes:
+    def stream(data: bytes, entries: bytes = b"") -> bytes:
         data, coded = (zlib.compress(data), b"/Filter/FlateDecode") if packed else (data, b"")
-        return b"<</Length %d%s%s>>stream\n%s\nendstream" % (len(data), coded, more, data)
+        return b"<</Length %d%s%s>>stream\n%s\nendstream" % (len(data), coded, entries, data)
 
     objects = [*_OBJECTS, stream(form, b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]"), stream(cmap)]
     objects[3] = stream(drawn)
-    data, places = b"%PDF-1.4\n", []
+    data, offsets = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
-        places.append(len(data))
+        offsets.append(len(data))
         data += b"%d 0 obj%s endobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"trailer<</Size %d/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(places) + 1, len(data))
-    return data + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(places) + 1, table, end)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    end = b"trailer<</Size %d/Root 1 0 R/Info 6 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(offsets) + 1, len(data))
+    return data + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (len(offsets) + 1, table, end)
 
 
 _WORDS_OF_PDF = (

@@ -43,10 +43,10 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         if options.exchange:
-            found = _exchange(Path(folder), 60 * (options.minutes or 5), options.clients, options.every)
+            has_failed = _exchange(Path(folder), 60 * (options.minutes or 5), options.clients, options.every)
         else:
-            found = _schema(Path(folder), 60 * (options.minutes or 10), teach=options.teach)
-    sys.exit(1 if found else 0)
+            has_failed = _schema(Path(folder), 60 * (options.minutes or 10), teach=options.teach)
+    sys.exit(1 if has_failed else 0)
 
 
 def _model(tau: int) -> textcat.Tagger:
@@ -97,8 +97,8 @@ def memory(process: int) -> int:
     """Return the bytes of memory that are a process' and its children's own."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
-    own = sum(int(size) for size in re.findall(r"^Private_\w+: +(\d+) kB", rollup, re.MULTILINE))
-    return 1024 * own + sum(memory(int(child)) for child in children)
+    kilobytes = sum(int(size) for size in re.findall(r"^Private_\w+: +(\d+) kB", rollup, re.MULTILINE))
+    return 1024 * kilobytes + sum(memory(int(child)) for child in children)
 
 
 def _schema(folder: Path, seconds: float, *, teach: bool) -> bool:

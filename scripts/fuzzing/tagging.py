@@ -23,15 +23,15 @@ _BETWEEN = b"\n==\n"  # the files
 
 
 def check(data: bytes) -> None:
-    byte, other, how = data[:3].ljust(3, b"\0")
+    byte, other, choice = data[:3].ljust(3, b"\0")
     settings = settings_of(byte, other)
     parts = data[3:].split(_BETWEEN)[:4]
     sources = [
-        source(f"{i}/{_name(part)}", _content(part), settings, way=(how >> i) & 1) for i, part in enumerate(parts)
+        source(f"{i}/{_name(part)}", _content(part), settings, way=(choice >> i) & 1) for i, part in enumerate(parts)
     ]
     batches, items = check_sources(sources, settings)
-    model = str(models()[how % len(models())])
-    output = OutputSettings(top=1 if how & 32 else None, explain=2 if how & 64 else 0)
+    model = str(models()[choice % len(models())])
+    output = OutputSettings(top=1 if choice & 32 else None, explain=2 if choice & 64 else 0)
     job = Job(model, read_manifest(model)[SUM], input=settings, output=output)
     done = [tag_batch(job, batch) for batch in batches]
     _check_counts(done, len(items))

@@ -42,19 +42,19 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             console.print(_as_text(session, question), soft_wrap=True)
             shown = question.topic, question.position
         order = [question.topic, *(topic for topic in topics if topic != question.topic)]
-        pressed = keys.read(f"{', '.join(order)}? ({_KEYS}) ")
-        if pressed is None or pressed == "q":
+        keys_pressed = keys.read(f"{', '.join(order)}? ({_KEYS}) ")
+        if keys_pressed is None or keys_pressed == "q":
             break
-        if pressed.startswith("/"):
-            _search(session, question.topic, person, pressed[1:] or keys.line("search: "), keys)
+        if keys_pressed.startswith("/"):
+            _search(session, question.topic, person, keys_pressed[1:] or keys.line("search: "), keys)
             shown = None
-        elif pressed == "u":
+        elif keys_pressed == "u":
             undone = session.undo(person)
             console.print("There is nothing to undo." if undone is None else "Undone.")
-        elif pressed and len(pressed) <= len(order) and set(pressed) <= _ANSWERS.keys():
-            answer, *others = (_ANSWERS[key] for key in pressed)
-            also = dict(zip(order[1:], others, strict=False))
-            session.answer(question.topic, question.position, answer, person, others=also)
+        elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
+            answer, *others = (_ANSWERS[key] for key in keys_pressed)
+            other_answers = dict(zip(order[1:], others, strict=False))
+            session.answer(question.topic, question.position, answer, person, others=other_answers)
             if (question.n_answers + 1) % _EVERY == 0:
                 print_text(console, _how_far(session, question.topic))
         else:
@@ -67,29 +67,29 @@ def _as_text(session: "Session", question: "Question") -> "Text":
     from rich.text import Text
 
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
-    more = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
-    shown = Text.assemble("\n", (common.harmless(question.id), "bold"), f"  {why}{more}\n")
+    duplicates = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
+    shown = Text.assemble("\n", (common.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
     strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
-    strongest = max((abs(each.contribution) for each in reasons), default=0.0)
+    strongest = max((abs(reason.contribution) for reason in reasons), default=0.0)
     for zone, text in question.zones.items():
         part = Text(common.harmless(text[:_SHOWN]), "bold" if zone == "title" else "")
-        for each in reversed(reasons):
-            if strongest and abs(each.contribution) > strongest / 10:
-                for span in each.spans:
+        for reason in reversed(reasons):
+            if strongest and abs(reason.contribution) > strongest / 10:
+                for span in reason.spans:
                     if span.zone == zone:
-                        part.stylize("green" if each.contribution > 0 else "red", span.start, span.end)
+                        part.stylize("green" if reason.contribution > 0 else "red", span.start, span.end)
         shown.append_text(part).append(" …\n" if len(text) > _SHOWN else "\n")
     return shown
 
 
 def _how_far(session: "Session", topic: str) -> str:
     progress = session.progress(topic)
-    found = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
+    counts = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
     if progress.estimate is None or not progress.yes:  # nothing can be estimated yet
-        return f"{topic}: {found}."
+        return f"{topic}: {counts}."
     low, high = progress.estimate.low, progress.estimate.high
-    more = f", about {progress.estimate.more:,} more answers needed" if progress.estimate.more else ""
-    return f"{topic}: {found}; recall {low:.0%} to {high:.0%}{more}."
+    needed = f", about {progress.estimate.more:,} more answers needed" if progress.estimate.more else ""
+    return f"{topic}: {counts}; recall {low:.0%} to {high:.0%}{needed}."
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
@@ -99,14 +99,14 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
         return
     results = session.search(query.strip(), topic, limit=_FOUND, person=person)
     console.print(f"{results.n_found:,} found.")
-    for number, each in enumerate(results.documents, 1):
-        text = " ".join(" ".join(each.zones.values()).split())
-        print_text(console, f"{number:2} {each.answer or '-':4} {each.id}  {text[:100]}")
+    for number, document in enumerate(results.documents, 1):
+        text = " ".join(" ".join(document.zones.values()).split())
+        print_text(console, f"{number:2} {document.answer or '-':4} {document.id}  {text[:100]}")
     while line := keys.line("number and y, n or s, such as 2y; Enter returns to the question: "):
         which, key = line[:-1].strip(), line[-1:]
         if which.isdecimal() and 0 < int(which) <= len(results.documents) and key in _ANSWERS:
-            found = results.documents[int(which) - 1]
-            session.answer(topic, found.position, _ANSWERS[key], person, "search")
+            document = results.documents[int(which) - 1]
+            session.answer(topic, document.position, _ANSWERS[key], person, "search")
         else:
             console.print("Write a number and a letter, such as 2y.")
 

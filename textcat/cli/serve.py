@@ -2,13 +2,16 @@
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, BadParameter, Option
 
 from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError, install_hint
+
+if TYPE_CHECKING:
+    from textcat.serving.http.keys import Keys
 
 
 def serve(
@@ -45,10 +48,7 @@ def serve(
     requests end.
     """
     if new_key:
-        from textcat.serving.keys import new_key as make_key
-
-        key, line = make_key(new_key)
-        typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
+        _print_new_key(new_key)
         return
     if not models:
         raise BadParameter("name the folder of a model; `textcat train CORPUS --out FOLDER` makes one")
@@ -56,54 +56,54 @@ def serve(
         raise BadParameter(f"--workers is {workers}; give 1 or more, or -1 for one per core")
     if log not in ("requests", "events"):
         raise BadParameter(f"--log is {log!r}; give 'requests' or 'events'")
-    ended = _server(
-        models,
+    try:
+        import fastapi  # noqa: F401
+
+        from textcat.serving.server import Server
+    except ImportError as error:
+        raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
+    from textcat.serving.http.limits import Limits
+    from textcat.serving.http.processes import cores
+    from textcat.serving.store import named_folders
+
+    server = Server(
+        named_folders(models),
         host,
         port,
-        workers,
-        keys,
+        cores() if workers == -1 else workers,
+        Limits(max_bytes, max_documents, seconds, concurrent, rate),
+        read_keys(keys, host, "use the server without a key"),
         tuple(cors or ()),
-        vocabulary,
-        (max_bytes, max_documents, seconds, concurrent, rate),
-        log,
+        _labels_of(vocabulary),
+        log == "requests",
     )
-    if ended == signal.SIGINT:
+
+    def announce(url: str) -> None:
+        names, n = ", ".join(server.folders), server.workers
+        typer.echo(f"textcat: serving {names} at {url} by {n} processes; Ctrl-C stops.", err=True)
+
+    if server.run(announce) == signal.SIGINT:
         raise Interrupted("running requests were answered")
     typer.echo("textcat: stopped; running requests were answered.", err=True)
 
 
-def _server(
-    models: list[str],
-    host: str,
-    port: int,
-    workers: int,
-    keys: Path | None,
-    origins: tuple[str, ...],
-    vocabulary: Path | None,
-    limits: tuple[int, int, float, int, float],
-    log: str,
-) -> int:
-    try:
-        import fastapi  # noqa: F401
+def _print_new_key(name: str) -> None:
+    from textcat.serving.http.keys import new_key
 
-        from textcat.serving.run import Server
-    except ImportError as error:
-        raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
-    from textcat.serving._front import Limits, warn
-    from textcat.serving.keys import Keys
-    from textcat.serving.run import cores, is_loopback
-    from textcat.serving.store import named_folders
+    key, line = new_key(name)
+    typer.echo(f"Give to the client, it is not stored:  {key}\nAdd to the file of --keys:  {line}")
 
-    known, n = Keys(keys), cores() if workers == -1 else workers
-    if not known and not is_loopback(host):
-        warn(f"anyone who can reach {host} can use the server without a key: give --keys FILE, or --host 127.0.0.1")
-    server = Server(named_folders(models), host, port, n, Limits(*limits), known, origins, _labels_of(vocabulary))
-    server.log_requests = log == "requests"
 
-    def told(url: str, n: int) -> None:
-        typer.echo(f"textcat: serving {', '.join(server.folders)} at {url} by {n} processes; Ctrl-C stops.", err=True)
+def read_keys(path: Path | None, host: str, action: str) -> "Keys":
+    """Return the keys of a file; without any, warn if everybody who can reach the host could do the action."""
+    from textcat.serving.http.keys import Keys
+    from textcat.serving.http.processes import is_loopback
 
-    return server.run(told)
+    keys = Keys(path)
+    if not keys and not is_loopback(host):
+        remedy = "give --keys FILE, or --host 127.0.0.1"
+        typer.echo(f"textcat: warning: anyone who can reach {host} can {action}: {remedy}", err=True)
+    return keys
 
 
 def _labels_of(vocabulary: Path | None) -> dict[str, str]:

@@ -13,12 +13,13 @@ from typer import Argument, BadParameter, Option
 
 from textcat.cli import common
 from textcat.cli.app import Interrupted
+from textcat.cli.serve import read_keys
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.reading import InputSettings
-    from textcat.serving.keys import Keys
+    from textcat.serving.http.keys import Keys
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
@@ -89,7 +90,7 @@ def teach(
     once: after Ctrl-C or a crash the same command resumes.
     """
     from textcat.teaching.journal import is_session
-    from textcat.teaching.session import DEFAULT_STRATEGY, checked_choice
+    from textcat.teaching.session import QUERY
 
     if bool(export) != (out is not None):
         raise BadParameter("--export KIND and --out FILE go together")
@@ -108,11 +109,11 @@ def teach(
         _export(folder, export, out, topic, jobs)
         return
     # What would fail after the reading of a large archive fails before it.
-    known = None if terminal else _checked_keys(host, keys)
+    accepted = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
     chosen = {"strategy": strategy, "random": random}
-    checked_choice(strategy or DEFAULT_STRATEGY, random or 0)
+    QUERY.changed(strategy, random)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
             _begin_topic(opened, name, new, chosen, person or _user())
@@ -124,8 +125,8 @@ def teach(
             ask(opened, topic or opened.topics()[-1:], person or _user())
         else:
             queues = _queues(opened, list_, None if "model" in new or not model else model) if list_ else []
-            assert known is not None
-            _serve(known, opened, host, port, queues, browser=not no_browser)
+            assert accepted is not None
+            _serve(accepted, opened, host, port, queues, browser=not no_browser)
     typer.echo(f"textcat: every answer is saved; `textcat teach {folder}` resumes.", err=True)
 
 
@@ -191,11 +192,11 @@ def _opened(
     embeddings: bool = False,
 ) -> "Iterator[Session]":
     """Open the session, or start it: read the archive first, or resume reading it, also if the pool was removed."""
-    from textcat.teaching._index import INDEX, PoolError
     from textcat.teaching.journal import is_session
+    from textcat.teaching.pool.index import INDEX, PoolError
     from textcat.teaching.session import Session
 
-    begun, named = is_session(folder), [str(folder)] == [str(Path(each)) for each in inputs]
+    begun, named = is_session(folder), [str(folder)] == [str(Path(path)) for path in inputs]
     try:
         opened = Session.open(folder) if begun else None
     except PoolError:
@@ -250,10 +251,10 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dic
         return
     about = session.about(name)
     model = about.get("model", {})
-    began = about | {"examples": {*about["examples"]}, "model": (model.get("name"), model.get("topic"))}
+    before = about | {"examples": {*about["examples"]}, "model": (model.get("name"), model.get("topic"))}
     folder, topic = new.get("model", (None, None))
-    given = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
-    if any(value and value != began[key] for key, value in given.items()):
+    now = new | {"examples": {*new["examples"]}, "model": folder and (str(folder), topic)}
+    if any(value and value != before[key] for key, value in now.items()):
         raise TextcatError(
             f"The session has a topic {name!r} already, which was started with another --description, --query, "
             "--example or --model: leave them out to resume it, or name another topic."
@@ -276,28 +277,21 @@ def _checked_keys(host: str, keys: Path | None) -> "Keys":
     try:
         import fastapi  # noqa: F401
 
-        import textcat.serving.teach  # noqa: F401
+        import textcat.serving.teaching  # noqa: F401
     except ImportError as error:
         raise TextcatError(
             f"The page needs {error.name}: {install_hint('serve')}, or answer in the terminal with --terminal."
         ) from error
-    from textcat.serving._front import warn
-    from textcat.serving.keys import Keys
-    from textcat.serving.run import is_loopback
-
-    known = Keys(keys)
-    if not known and not is_loopback(host):
-        warn(f"anyone who can reach {host} can answer: give --keys FILE, or --host 127.0.0.1")
-    return known
+    return read_keys(keys, host, "answer")
 
 
-def _serve(known: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
-    from textcat.serving import teach as page
+def _serve(accepted: "Keys", session: "Session", host: str, port: int, queues: "list[Queue]", *, browser: bool) -> None:
+    from textcat.serving import teaching as page
 
-    def told(url: str) -> None:
+    def show(url: str) -> None:
         typer.echo(f"textcat: the page is at {url}; Ctrl-C stops it.", err=True)
 
     path = "#" + urlencode({"view": "judge", "topic": queues[0].topic, "list": queues[0].name}) if queues else ""
-    how: dict[str, Any] = {"queues": queues, "keys": known, "open_browser": browser, "path": path, "on_start": told}
-    if page.serve(session, host, port, **how) == signal.SIGINT:
+    options: dict[str, Any] = {"queues": queues, "keys": accepted, "open_browser": browser}
+    if page.serve(session, host, port, path=path, on_start=show, **options) == signal.SIGINT:
         raise Interrupted

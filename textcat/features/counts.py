@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from textcat.features.tokens import TermCounts
+from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
 
 if TYPE_CHECKING:
     from textcat.features.fitting import CountedDocuments
@@ -19,11 +19,11 @@ ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
 class StoredCounts(NamedTuple):
-    """The term counts of documents as a model stores them, with n-grams however rare.
+    """The term counts of documents as models store them, with n-grams however rare, and unfinished pools, without.
 
-    Zones, terms and n-grams are those that occur, in alphabetical order: so the counts of the same documents are the
-    same, whatever was counted before or beside them. The terms of a text stand in the order that they were counted in,
-    which decides on the last bits of its row where terms share a column.
+    In a model zones, terms and n-grams are those that occur, in alphabetical order: so the counts of the same documents
+    are the same, whatever was counted before or beside them. The terms of a text stand in the order that they were
+    counted in, which decides on the last bits of its row where terms share a column.
     """
 
     zones: list[str]
@@ -33,6 +33,22 @@ class StoredCounts(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.n_texts)
+
+    @classmethod
+    def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
+        """Return what was counted of all documents, without n-grams: at once, with terms in the counter's order.
+
+        Each text must be one part. The counts depend on these documents and on the order in which their terms came.
+        """
+        used = np.zeros(len(counts.terms), np.bool_)
+        used[counts.ids] = True
+        ids = (np.cumsum(used, dtype=np.int32) - 1)[counts.ids]
+        terms = [counts.terms[i] for i in np.flatnonzero(used).tolist()]
+        zones = list(dict.fromkeys(parts.zones))
+        position_of = dict(zip(zones, range(len(zones)), strict=True))
+        zone_of = np.array([position_of[zone] for zone in parts.zones], np.int64)
+        batch = TermCounts(counts.ends, ids, counts.counts, terms, NO_NGRAMS, NO_IDS)
+        return cls(zones, np.diff(parts.ends, prepend=0), zone_of, batch)
 
     @classmethod
     def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
@@ -103,7 +119,7 @@ class StoredCounts(NamedTuple):
         counts = self.counts
         arrays = dict(zip(ARRAYS, (self.n_texts, self.zone_of, np.diff(counts.ends, prepend=0)), strict=False))
         arrays |= {"ids": counts.ids, "counts": counts.counts, "ngrams": counts.ngrams, "chars": counts.chars}
-        return {name: _small(array) for name, array in arrays.items()}
+        return {name: smallest_type(array) for name, array in arrays.items()}
 
     @classmethod
     def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> StoredCounts:
@@ -199,8 +215,8 @@ def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return distinct, np.searchsorted(distinct, keys)
 
 
-def _small(array: np.ndarray) -> np.ndarray:
-    """Return whole numbers in the smallest type that holds them."""
+def smallest_type(array: np.ndarray) -> np.ndarray:
+    """Return whole numbers in the smallest type that holds them, for a file."""
     lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
     return array.astype(np.promote_types(np.min_scalar_type(lowest), np.min_scalar_type(highest)))
 

@@ -1,8 +1,9 @@
-"""Fit to counted documents: which terms have columns, and in how many documents each column occurs."""
+"""Counted documents → which terms have columns, and the weights that tf-idf and BM25 give them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -89,6 +90,25 @@ def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
     for text in np.unique(parts.sources).tolist():
         lengths_of_zone.setdefault(parts.zones[text], []).append(int(lengths[text]))
     return {zone: sum(lengths) / len(lengths) for zone, lengths in lengths_of_zone.items()}
+
+
+def half_saturation(
+    parts: TextParts, lengths: np.ndarray, averages: Mapping[str, float], k1: float, b: float
+) -> np.ndarray:
+    """Return, per part, the count that is worth half of what endlessly many are by BM25: shape (n_parts,)."""
+    average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
+    # A zone that no training document has, or none with a term, is as long as any.
+    relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
+    return (k1 * (1 - b + b * relative))[parts.sources]
+
+
+def term_weights(counts: TermCounts, char_weight: float | None) -> np.ndarray:
+    """Return what each term counts: shape (n_terms,); (0,), without n-grams of characters, if all count the same."""
+    if char_weight is None:
+        return np.zeros(0)
+    weights = np.ones(len(counts.terms))
+    weights[counts.chars] = char_weight
+    return weights
 
 
 def _inverse_frequency(df: int, m: int, kind: str) -> float:

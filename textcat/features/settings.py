@@ -14,7 +14,7 @@ import numpy as np
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
-    from textcat.features.tfidf import TfIdf
+    from textcat.features.steps import FeatureSteps
 
 _MAX_HASH_BITS = 28
 _MAX_INT = 2**31 - 1
@@ -98,7 +98,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check_settings(features: TfIdf) -> None:
+def check_settings(features: FeatureSteps) -> None:
     """Raise FeatureError for a setting that is out of range, or does not go with another one."""
     for zone, weight in (features.zones or {}).items():
         if not _is_positive(weight):

@@ -130,9 +130,19 @@ class Tokens(Parameters):
     ) -> TermCounts:
         """Count the terms of every text.
 
-        Counted are also the n-grams of up to so many terms (1 to 3) that follow each other, whatever else lies between
-        them, and those of so many characters in each term, in lower case with a space at either end. With known terms,
-        and then without `chars`, ids are those in there; all others count as the last ones.
+        Parameters
+        ----------
+        texts : iterable of str
+        ngrams : {1, 2, 3}
+            Count n-grams of up to so many terms, too, that follow each other, whatever else lies between them.
+        chars : int
+            Count n-grams of so many characters in each term, too, in lower case with a space at either end; 0: none.
+        known_terms : KnownTerms, optional
+            Count by the ids of these; any other term or n-gram counts as the last one. Not with `chars`.
+
+        Returns
+        -------
+        TermCounts
         """
         counter = self.term_counter()
         with counter.lock:

@@ -41,7 +41,7 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
 
 
 def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
-    """Return the size of the constant coordinate, adapted to the fraction c that a topic's positive rows are of all.
+    """Return the size of the constant coordinate, adapted to the fraction c of rows that are positive.
 
     Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. Updates of a
     common topic raise and lower the bias so often that with ρ = 1 it takes its size from their order
@@ -227,20 +227,20 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
-        """Return the problem of each topic, given what `fit` is given, X in a form that `solve` takes."""
+        """Return the problem of each topic, from the arguments of `fit`; X must be of a form that `solve` takes."""
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         both = zip(positives, not_used, strict=True)
         positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
         self.prevalence_ = np.array([len(rows) for rows in positives]) / np.maximum(n_used, 1)
-        again = self.warm_start and getattr(self, "_fitted_to", None) == (
+        starts_again = self.warm_start and getattr(self, "_fitted_to", None) == (
             *X.shape,
             X.dtype,
             len(positives),
             self.kernel,
         )
-        starts = self.solutions_ if again else [None] * len(positives)
+        starts = self.solutions_ if starts_again else [None] * len(positives)
         self._rules, settings = self.rules_for(self.prevalence_), self.settings_for(X, self.prevalence_)
         labelled = zip(positives, self._rules, not_used, starts, settings, strict=True)
         return [Problem(rows, rule, out, start=start, **of_topic) for rows, rule, out, start, of_topic in labelled]
@@ -254,7 +254,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
-        """Return what each topic's problem over the rows is set to, apart from its rule, given its prevalence."""
+        """Return the settings of each topic's problem, apart from its rule."""
         shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
         if self.rho == "prevalence":
             return [{**shared, "rho": float(rho)} for rho in _prevalence_rho(prevalence)]
@@ -497,7 +497,7 @@ def _are_label_lists(y: Any) -> bool:
 
 
 def _constraints(parameter: "rules.Parameter") -> list:
-    """Return what scikit-learn is to check of a rule's parameter; None stands for a default that the rule computes."""
+    """Return scikit-learn's constraints of a rule's parameter; None stands for a default that the rule computes."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
 
@@ -518,9 +518,9 @@ LEARNERS: dict[str, type[MarginClassifier]] = {
 
 
 def _describe(learner: type[MarginClassifier]) -> str:
-    """Return a learner's docstring, with the formula, the parameters and the source of its rule, and what all share.
+    """Return a learner's docstring, with the formula, parameters and source of its rule, and the shared parameters.
 
-    What the learner itself says of a parameter takes the place of what the rule says.
+    The learner's own description of a parameter replaces that of the rule.
     """
     of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
     summary, _, details = of_learner.partition("\n\n")

@@ -35,7 +35,7 @@ from textcat.margin.problems import (
 _BUDGET = 20_000_000
 _ROW_COST = 10
 NARROW_COLUMNS = 2**16  # columns that 16 bits can tell apart
-_FEW_COLUMNS = 4 * N_WARM  # so many at most, and their weights are as good as always in the cache
+FEW_COLUMNS = 4 * N_WARM  # so many at most, and their weights are as good as always in the cache
 LARGE_BYTES = 1 << 20  # bytes of an array from which on it is made in a file, where the rows are on disk
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
@@ -111,7 +111,7 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
         arrays["lone2"] = empty(n_rows, np.float32)
         arrays |= {"lone_feature": empty(n_lone, np.int32), "lone_data": empty(n_lone, np.float32)}
         arrays |= {"lone_ptr": empty(n_rows + 1, np.int64)}
-    if n_columns > _FEW_COLUMNS and not single:
+    if n_columns > FEW_COLUMNS and not single:
         n_cold = int(df[feature[N_WARM:]].sum(dtype=np.int64))
         arrays |= {"cold_ptr": empty(n_rows + 1, np.int64), "cold": empty(n_cold, np.int32)}
     for name in {"indptr", "lone_ptr", "cold_ptr"} & set(arrays):

@@ -362,8 +362,8 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
 def _are_documents(documents: Any) -> bool:
     """Return whether these are the ids, titles and maybe texts of documents."""
     ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
-    zones = [] if texts is None else [piece for each in texts for piece in (*each.keys(), *each.values())]
-    "".join([*ids, *titles, *zones]).encode()
+    pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
+    "".join([*ids, *titles, *pieces]).encode()
     lists = (ids, titles) if texts is None else (ids, titles, texts)
     return len(documents) == 3 and all(isinstance(values, list) and len(values) == len(ids) for values in lists)
 

@@ -125,7 +125,7 @@ def support_documents(
 
 
 def _given(texts: Sequence[Any]) -> list[dict[str, str]] | None:
-    return None if any(each is None for each in texts) else list(texts)
+    return None if None in texts else list(texts)
 
 
 def _stacked(blocks: Sequence[Rows]) -> Rows:

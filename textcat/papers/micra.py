@@ -265,11 +265,11 @@ def libsvm_margin(
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
     call = (libsvm_plane, X, y, tol, HARD, cache_mb)
-    plane, seconds = time_call(*call) if X.shape[0] <= LARGE else _in_own_process(time_call, *call)
+    plane, seconds = time_call(*call) if X.shape[0] <= LARGE else in_own_process(time_call, *call)
     return plane.margin, seconds
 
 
-def _in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
+def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
     from joblib import Parallel, delayed
 

@@ -1,6 +1,7 @@
-"""A server of models over HTTP: `app` has the routes, `_front` what all requests go through, `run` the processes.
+"""Serve models over HTTP (`tagging` and its kin), or a session (`teaching`).
 
-`store` loads the models and reloads those that are replaced, `_work` tags the documents of several requests at once,
-`_schemas` defines requests and responses. FastAPI only describes the routes: requests and responses bypass its own
-parsing and serialisation, which would take longer than tagging a document.
+`store` loads the models and reloads those that are replaced, `work` tags the documents of several requests at once,
+`schemas` defines requests and responses; `http` has what all requests go through, and the processes. FastAPI only
+describes the routes: requests and responses bypass its own parsing and serialisation, which would take longer than
+tagging a document.
 """

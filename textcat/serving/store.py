@@ -1,4 +1,4 @@
-"""The served models. If a folder is replaced, its model is exchanged between two requests, and none is lost."""
+"""The served models. If a folder is replaced, its new model takes over between two requests."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.model import manifest_status
-from textcat.serving._problems import Problem
-from textcat.serving._work import Work
+from textcat.serving.http.problems import Problem
+from textcat.serving.work import Work
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
+    from textcat.serving.http.front import Call
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CACHE_BYTES = 64 * 2**20  # of tokens: a server is up for long, and meets many words that do not come again
-_AGAIN = 10  # checks until a folder that could not be loaded is tried again
+_CACHE_BYTES = 64 * 2**20  # of tokens: a server that runs for long meets many words only once
+_AGAIN = 10  # checks until a failed folder is tried again
 Identity: TypeAlias = tuple[int, ...] | None
 
 
@@ -43,19 +44,7 @@ class Served:
         self.quality = {row.topic: row for row in rows}
 
     def answer(self, key: str, value: Any) -> bytes:
-        """Return the JSON of an answer with one entry besides the model's name and version.
-
-        Parameters
-        ----------
-        key : str
-            The entry's name.
-        value : object
-            The entry's value, which orjson can write.
-
-        Returns
-        -------
-        bytes
-        """
+        """Return the JSON of an answer that has one entry besides the model's name and version."""
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:
@@ -81,9 +70,9 @@ class Served:
 @dataclass
 class _Folder:
     path: Path
-    seen: Identity = None  # the manifest that is served, or could not be
+    seen: Identity = None  # the last manifest that was loaded, or failed
     checks: int = 0  # since then
-    error: str = ""  # why it could not be
+    error: str = ""  # why it failed
 
 
 @dataclass(eq=False)
@@ -104,6 +93,10 @@ class Store:
         except KeyError:
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
+    def versions(self) -> list[tuple[str, str]]:
+        """Return the name and version of each model."""
+        return [(served.name, served.version) for served in self.models.values()]
+
     def load(self) -> None:
         """Load all models; raise a TextcatError if one cannot be loaded."""
         for name, folder in self._folders.items():
@@ -120,14 +113,14 @@ class Store:
             folder.seen, folder.checks = identity, 0
             try:
                 served = await asyncio.get_running_loop().run_in_executor(None, self._loaded, name, folder.path)
-            except Exception as error:  # whatever is wrong with the new one, the old one works
+            except Exception as error:  # whatever is wrong with the new model, the old one works
                 if folder.error != str(error):
                     self.on_load(name, "failed", str(error))
                 folder.error = str(error) or repr(error)
                 continue
             folder.error = ""
             if served.version != self.models[name].version:
-                self.models[name] = served  # in one step: a request has either
+                self.models[name] = served  # in one step: a request sees one or the other
                 self.on_load(name, "loaded", served.version)
 
     def _loaded(self, name: str, path: Path) -> Served:
@@ -135,10 +128,17 @@ class Store:
 
         tagger, digest = load_versioned(path, prepare=False)
         tagger.features.tokens_.memo_bytes = _CACHE_BYTES
-        tagger.tag(["The first text is slow."])  # as tables of the vocabulary are made for it
+        tagger.tag(["The first text is slow."])  # it makes tables of the vocabulary
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
         return Served(name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n)), written)
+
+
+def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
+    """Return the model that answers a request, and note it for the log."""
+    served: Served = call.app.store[name]
+    call.model, call.version, call.documents = served.name, served.version, n_documents
+    return served
 
 
 def _identity(folder: Path) -> Identity:
@@ -147,7 +147,7 @@ def _identity(folder: Path) -> Identity:
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:
-    """Return the folders by the names of their models: those of `NAME=FOLDER`, or the folders' own."""
+    """Return the folder of each model by name: NAME of `NAME=FOLDER`, or the folder's own name."""
     folders: dict[str, Path] = {}
     for model in models:
         name, equals, folder = model.partition("=")

@@ -48,15 +48,16 @@ class Descriptions:
         row = self._features.transform([Document("", {"title": text, "body": text})])
         if not self._features.vocabulary_:
             return row
-        idf, more = self._features.idf_, np.zeros(row.shape[1])
+        idf, expansion = self._features.idf_, np.zeros(row.shape[1])
         for word in sorted(set(re.findall(r"[^\W\d_]+", text.lower()))):
-            known = self.words(self._features.transform([word]).indices)
-            if len(columns := self._related(word, known)):
-                more[columns] += (_WEIGHT if len(known) else 1) * idf[columns] / np.sqrt(len(columns))
-        if not more.any():
+            columns_of_word = self.words(self._features.transform([word]).indices)
+            if len(columns := self._related(word, columns_of_word)):
+                expansion[columns] += (_WEIGHT if len(columns_of_word) else 1) * idf[columns] / np.sqrt(len(columns))
+        if not expansion.any():
             return row
-        more[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())  # as it was before its length became 1
-        return csr_matrix((more / np.linalg.norm(more))[np.newaxis], dtype=np.float32)
+        # The row as it was before its length became 1.
+        expansion[row.indices] += row.data * np.sqrt((idf[row.indices] ** 2).sum())
+        return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
     def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return the columns of whole words; n-grams of characters occur in words that no document has, too."""
@@ -75,9 +76,9 @@ class Descriptions:
             return []
         if self._terms is None:
             # Words that zones share, in alphabetical order.
-            own = self._features.zone_prefixes()
+            prefixes = self._features.zone_prefixes()
             self._terms = [
-                term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(own)
+                term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(prefixes)
             ]
         first, last = (bisect_left(self._terms, end) for end in (word, word + chr(0x10FFFF)))
         longer = {vocabulary[term] for term in self._terms[first:last]}.difference(known.tolist())

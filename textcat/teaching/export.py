@@ -1,4 +1,8 @@
-"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps."""
+"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
+
+Each function writes the topics named, by default all, and returns the path. TextcatError is raised if there is no such
+topic, or if a corpus or model would have a topic that was never answered with yes, or a model one without any no.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +37,6 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
     judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
     adjudicated the label.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
     """
     ids, lines = session.pool.ids, {}
     with session.lock:
@@ -54,7 +47,7 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
             if disputed := [state.name for state in states if state.is_disagreement(group)]:
                 line["disputed"] = disputed
             lines[group] = line
-    members = ((i, line) for group, line in lines.items() for i in session.members(group))
+    members = ((i, line) for group, line in lines.items() for i in session.groups.members(group))
     return _written(out, (_as_line({"id": ids[i], **line}) for i, line in members))
 
 
@@ -63,27 +56,11 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 
     The field ``labelled_for`` has the topics that a document was judged for; for others it is neither a positive nor a
     negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    TextcatError
-        If a topic has no document judged by yes.
     """
     documents = _documents(session, _chosen(session, topics))
     lines = (
-        {"id": each.id, **_fields(each.zones), "topics": each.topics, "labelled_for": each.labelled_for}
-        for each in documents
+        {"id": document.id, **_fields(document.zones), "topics": document.topics, "labelled_for": document.labelled_for}
+        for document in documents
     )
     return _written(out, map(_as_line, lines))
 
@@ -91,34 +68,14 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-        Folder of the model.
-    topics : sequence of str, optional
-        By default all.
-    n_jobs : int, optional
-        As for `textcat.train`.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    TextcatError
-        As for `write_corpus`, or if nothing was judged by no.
-    """
+    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it."""
     from textcat.model.storage import save
     from textcat.training.train import train
 
     chosen = _chosen(session, topics)
     documents = _documents(session, chosen)
     for topic in chosen:
-        if all(topic in each.topics for each in documents if topic in (each.labelled_for or ())):
+        if all(topic in document.topics for document in documents if topic in (document.labelled_for or ())):
             raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
     described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
@@ -131,17 +88,6 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
     A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
     (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
     answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
-
-    Parameters
-    ----------
-    session : Session
-    out : path
-    topics : sequence of str, optional
-        By default all.
-
-    Returns
-    -------
-    Path
     """
     chosen = _chosen(session, topics)
     lines = [*session.journal.lines]
@@ -154,20 +100,20 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
 
 def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
     at = datetime.fromtimestamp(line["at"], timezone.utc).isoformat(timespec="milliseconds")
-    who = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
+    step = {"step": line["step"], "time": at.replace("+00:00", "Z"), "person": line["person"]}
     if "about" in line or "change" in line:
         what = "topic" if "about" in line else "strategy"
         detail = {key: value for key, value in (line.get("about") or line["change"]).items() if value not in ("", None)}
-        yield {**who, "what": what, "topic": line["topic"], "detail": detail}
+        yield {**step, "what": what, "topic": line["topic"], "detail": detail}
     if "undo" in line:
-        yield {**who, "what": "undo", "detail": {"step": line["undo"]}}
+        yield {**step, "what": "undo", "detail": {"step": line["undo"]}}
     taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}
     if "keyword" in line:
         detail = {"term": line["keyword"], "speaks_for": line["speaks_for"]}
-        yield {**who, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
-    for each in judgements_of(line):
-        known = {key: value for key, value in each._asdict().items() if key not in ("step", "at", "person")}
-        yield {**who, "what": "answer", **known, **taken_back}
+        yield {**step, "what": "keyword", "topic": line["topic"], "detail": detail, **taken_back}
+    for judgement in judgements_of(line):
+        facts = {key: value for key, value in judgement._asdict().items() if key not in ("step", "at", "person")}
+        yield {**step, "what": "answer", **facts, **taken_back}
 
 
 def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -209,8 +155,8 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
         judged = tuple(topic for topic in topics if group in of_topic[topic])
         name = pool.ids[group] if pool.ids[group] not in taken else f"{pool.ids[group]}#{group}"
         taken.add(name)
-        own = tuple(topic for topic in judged if of_topic[topic][group])
-        documents.append(Document(name, pool.document(group), own, labelled_for=judged))
+        relevant = tuple(topic for topic in judged if of_topic[topic][group])
+        documents.append(Document(name, pool.document(group), relevant, labelled_for=judged))
     return documents
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -49,17 +49,7 @@ class SessionJournal:
 
     @classmethod
     def create(cls, folder: Path | None, header: Mapping[str, Any]) -> SessionJournal:
-        """Start a journal in a folder that has none; a missing folder is created.
-
-        Parameters
-        ----------
-        folder : path or None
-        header : dict
-
-        Returns
-        -------
-        SessionJournal
-        """
+        """Start a journal in a folder that has none; a missing folder is created."""
         journal = cls(folder, dict(header), [])
         if folder is None:
             return journal
@@ -83,18 +73,7 @@ class SessionJournal:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool = False) -> SessionJournal:
-        """Open the journal of a folder, to resume or only to read; raise TextcatError if it is damaged.
-
-        Parameters
-        ----------
-        folder : path
-        read_only : bool, default=False
-            Read the lines, also while another process writes.
-
-        Returns
-        -------
-        SessionJournal
-        """
+        """Open the journal of a folder, to resume or only to read; raise TextcatError if it is damaged."""
         if not is_session(folder):
             raise TextcatError(
                 f"{folder} is no session, as it has no {JOURNAL}: `textcat teach ARCHIVE --topic NAME` starts one."
@@ -157,6 +136,15 @@ class SessionJournal:
             self._file = file
         if self._file is None:
             file.close()
+
+    @contextmanager
+    def closing_on_error(self) -> Iterator[None]:
+        """Close the journal if the `with` block raises."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Stop writing, and let other processes write."""

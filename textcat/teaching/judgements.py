@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.errors import TextcatError, did_you_mean
+from textcat.surrogates import mark_surrogates
+from textcat.teaching.journal import SessionJournal
+from textcat.teaching.query import QueryStrategy, Reason
 
 LONGEST_NAME = 300  # characters of a topic's: it stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
@@ -26,27 +35,40 @@ class Judgement(NamedTuple):
     answer: str  # one of ANSWERS
     source: str  # one of SOURCES
     note: str = ""
-    why: str = ""  # the reason why it was asked about; "" if it was not
+    why: Reason = Reason.NOT_ASKED  # it was asked about
     model: int = 0  # that gave the rank and score: the number of changes to the topic before it was trained
     rank: int = 0  # among the documents not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
 
 
 class Disagreement(NamedTuple):
-    """A document on which two persons disagree, and each one's last answer."""
+    """A document on which persons disagree, and each one's last answer."""
 
     position: int
     id: str
     judgements: list[Judgement]
 
+    @property
+    def answers(self) -> dict[str, str]:
+        """Each person's answer."""
+        return {judgement.person: judgement.answer for judgement in self.judgements}
+
+
+class Pair(NamedTuple):
+    """How far two persons agree."""
+
+    people: tuple[str, str]
+    documents: int  # that both have judged
+    kappa: float | None  # Cohen's; None if it is not defined
+
 
 class Agreement(NamedTuple):
     """How far persons agree on the documents that at least two of them have judged."""
 
-    kappa: float | None  # Cohen's; of several pairs the mean, weighted by their documents; None if it is not defined
-    observed: float | None  # the share on which they agree
-    n: int  # documents that a pair has judged, over all pairs
-    pairs: dict[tuple[str, str], tuple[float | None, int]]  # kappa, and number of documents
+    kappa: float | None  # of several pairs the mean, weighted by their documents; None if it is not defined
+    agreed: float | None  # the share on which they agree
+    documents: int  # that a pair has judged, over all pairs
+    pairs: list[Pair]
     disagreements: list[Disagreement]  # not adjudicated yet, the oldest first
 
 
@@ -64,9 +86,35 @@ class TopicState:
     sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)  # of keywords, with their steps
     n_changes: int = 0  # changes that affect the ranking; the model's number
 
+    def __post_init__(self) -> None:
+        self.change({})
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Change the strategy, or its share of random questions."""
+        self.about.update(changes)
+        names = {"strategy": "name", "random": "random"}
+        self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
+
+    def labelled(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+        """Return the groups that have a label, in order, and 1 or -1 for each."""
+        groups = sorted(self.labels)
+        return np.array(groups, np.int64), np.array([1 if self.labels[group] else -1 for group in groups], np.int8)
+
+    def examples(self) -> tuple[str, ...]:
+        """Return the ids of the documents that the topic was started with."""
+        histories = (of_person for of_group in self.answers.values() for of_person in of_group.values())
+        return tuple(
+            judgement.id for judgements in histories for judgement in judgements if judgement.source == "example"
+        )
+
+    def own_answer(self, group: int, person: str) -> str:
+        """Return a person's current answer on a group; "" if there is none."""
+        judgement = self.standing(group).get(person)
+        return judgement.answer if judgement else ""
+
     def standing(self, group: int) -> dict[str, Judgement]:
         """Return each person's current answer on a group of near-duplicates."""
-        return {person: given[-1] for person, given in self.answers.get(group, {}).items() if given}
+        return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
         """Return who has answered."""
@@ -74,19 +122,21 @@ class TopicState:
 
     def judged_by(self, person: str) -> Iterator[int]:
         """Yield the groups that a person need not be asked about any more: answered, skipped, or adjudicated."""
-        for group, given in self.answers.items():
-            if given.get(person):
+        for group, judgements in self.answers.items():
+            if judgements.get(person):
                 yield group
-        yield from (group for group, given in self.adjudications.items() if given)
+        yield from (group for group, judgements in self.adjudications.items() if judgements)
 
     def first_of(self, group: int) -> Judgement:
         """Return the first current judgement by yes or no on a group that has a label."""
-        given = [*self.standing(group).values(), *self.adjudications.get(group, ())]
-        return min((each for each in given if each.answer != "skip"), key=lambda each: each.step)
+        judgements = [*self.standing(group).values(), *self.adjudications.get(group, ())]
+        return min(
+            (judgement for judgement in judgements if judgement.answer != "skip"), key=lambda judgement: judgement.step
+        )
 
     def n_answers(self) -> int:
         """Count the current answers, including skips."""
-        return sum(bool(given) for persons in self.answers.values() for given in persons.values()) + sum(
+        return sum(bool(judgements) for persons in self.answers.values() for judgements in persons.values()) + sum(
             map(bool, self.adjudications.values())
         )
 
@@ -97,18 +147,20 @@ class TopicState:
 
     def judgements(self) -> list[Judgement]:
         """Return each person's current answer on each group, and the answers that adjudicated one, in order."""
-        given = [each for group in self.answers for each in self.standing(group).values()]
-        given += [each[-1] for each in self.adjudications.values() if each]
-        return sorted(given, key=lambda each: each.step)
+        current = [judgement for group in self.answers for judgement in self.standing(group).values()]
+        current += [judgements[-1] for judgements in self.adjudications.values() if judgements]
+        return sorted(current, key=lambda judgement: judgement.step)
 
     def keywords(self) -> dict[str, bool]:
         """Return the keywords, in alphabetical order, and whether they speak for the topic."""
-        sides = {term: given[-1][1] for term, given in sorted(self.sides.items()) if given}
+        sides = {
+            term: steps_and_sides[-1][1] for term, steps_and_sides in sorted(self.sides.items()) if steps_and_sides
+        }
         return {term: side for term, side in sides.items() if side is not None}
 
     def is_disagreement(self, group: int) -> bool:
         """Return whether persons disagree on a group, and nobody has adjudicated it."""
-        opinions = {each.answer for each in self.standing(group).values()} - {"skip"}
+        opinions = {judgement.answer for judgement in self.standing(group).values()} - {"skip"}
         return len(opinions) > 1 and not self.adjudications.get(group)
 
     def agreement(self) -> Agreement:
@@ -117,21 +169,26 @@ class TopicState:
         disagreements = []
         for group in self.answers:
             standing = self.standing(group)
-            opinions = {who: each.answer == "yes" for who, each in sorted(standing.items()) if each.answer != "skip"}
+            opinions = {
+                person: judgement.answer == "yes"
+                for person, judgement in sorted(standing.items())
+                if judgement.answer != "skip"
+            }
             for one, other in combinations(opinions, 2):
                 of_pairs.setdefault((one, other), []).append((opinions[one], opinions[other]))
             if self.is_disagreement(group):
-                last = max(standing.values(), key=lambda each: each.step)
+                last = max(standing.values(), key=lambda judgement: judgement.step)
                 disagreements.append(Disagreement(last.position, last.id, list(standing.values())))
-        pairs = {names: (cohens_kappa(both), len(both)) for names, both in sorted(of_pairs.items())}
-        known = [(kappa, n) for kappa, n in pairs.values() if kappa is not None]
-        n = sum(len(both) for both in of_pairs.values())
+        pairs = [Pair(names, len(both), cohens_kappa(both)) for names, both in sorted(of_pairs.items())]
+        kappas = [(pair.kappa, pair.documents) for pair in pairs if pair.kappa is not None]
+        n = sum(pair.documents for pair in pairs)
         agreed = sum(one == other for both in of_pairs.values() for one, other in both)
-        mean = sum(kappa * n for kappa, n in known) / sum(n for _, n in known) if known else None
-        disagreements.sort(key=lambda each: max(judgement.step for judgement in each.judgements))
+        mean = sum(kappa * n for kappa, n in kappas) / sum(n for _, n in kappas) if kappas else None
+        disagreements.sort(key=lambda disagreement: max(judgement.step for judgement in disagreement.judgements))
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
-    def _update(self, group: int) -> None:
+    def update_label(self, group: int) -> None:
+        """Derive the label of a group from the answers on it."""
         label = _label(self.standing(group).values(), self.adjudications.get(group, []))
         if label is None:
             self.labels.pop(group, None)
@@ -139,14 +196,14 @@ class TopicState:
             self.labels[group] = label
 
 
-def _label(given: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
+def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
     """Return a document's label: the answer that adjudicated it, or else the majority's, without skips; a tie is a yes.
 
     So a disagreement of two is a yes until it is adjudicated: one document too many is better than one missed.
     """
     if adjudicated:
         return adjudicated[-1].answer == "yes"
-    opinions = [each.answer == "yes" for each in given if each.answer != "skip"]
+    opinions = [judgement.answer == "yes" for judgement in judgements if judgement.answer != "skip"]
     return 2 * sum(opinions) >= len(opinions) if opinions else None
 
 
@@ -170,19 +227,39 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """All topics of a session: `apply` takes the lines of its journal, one after the other.
+    """All topics of a session, as its journal has them, by groups of near-duplicates."""
 
-    Parameters
-    ----------
-    group_of : function of int
-        Returns the group of near-duplicates of a document, as its lowest position.
-    """
+    def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
+        self._journal, self._group_of = journal, group_of
+        self._replay()
 
-    def __init__(self, group_of: Callable[[int], int]):
+    def _replay(self) -> None:
         self.topics: dict[str, TopicState] = {}
-        self._group_of = group_of
         self._done: dict[str, list[int]] = {}  # the steps of each person that can be undone
         self._lines: dict[int, Mapping[str, Any]] = {}
+        for line in self._journal.lines:
+            self.apply(line)
+
+    def topic(self, name: str) -> TopicState:
+        """Return the state of a topic; raise TextcatError if there is none of this name."""
+        if name not in self.topics:
+            names = f"it has {', '.join(map(repr, self.topics))}" if self.topics else "add one first"
+            raise TextcatError(f"The session has no topic {name!r}: {names}.{did_you_mean(name, self.topics)}")
+        return self.topics[name]
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Write an entry to the journal, and apply it."""
+        notes = (answer["note"] for answer in entry.get("answers", ()))
+        for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
+            if isinstance(text, str) and text != mark_surrogates(text):
+                raise TextcatError(
+                    f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
+                )
+        try:
+            self.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+        except BaseException:  # Ctrl-C may come between the two
+            self._replay()
+            raise
 
     def apply(self, line: Mapping[str, Any]) -> None:
         """Apply a line of the journal to the current state."""
@@ -194,7 +271,7 @@ class Judgements:
         if "about" in line:
             self.topics[line["topic"]] = TopicState(line["topic"], dict(line["about"]))
         elif "change" in line:
-            self.topics[line["topic"]].about.update(line["change"])
+            self.topics[line["topic"]].change(line["change"])
             return
         else:
             self._done.setdefault(line["person"], []).append(line["step"])
@@ -209,7 +286,7 @@ class Judgements:
                 topic.adjudications.setdefault(group, []).append(judgement)
             else:
                 topic.answers.setdefault(group, {}).setdefault(judgement.person, []).append(judgement)
-            topic._update(group)
+            topic.update_label(group)
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
@@ -220,18 +297,19 @@ class Judgements:
     def _take_back(self, line: Mapping[str, Any]) -> None:
         if "keyword" in line:
             topic = self.topics[line["topic"]]
-            topic.sides[line["keyword"]] = [each for each in topic.sides[line["keyword"]] if each[0] != line["step"]]
+            topic.sides[line["keyword"]] = [entry for entry in topic.sides[line["keyword"]] if entry[0] != line["step"]]
             topic.n_changes += 1
         for judgement in judgements_of(line):
             topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
             adjudicated = judgement.source == "adjudicated"
-            given = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
-            given.remove(judgement)
-            topic._update(group)
+            judgements_of_person = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
+            judgements_of_person.remove(judgement)
+            topic.update_label(group)
             topic.n_changes += 1
 
 
 def judgements_of(line: Mapping[str, Any]) -> Iterator[Judgement]:
     """Yield the judgements of a line of the journal: one on each topic that was answered."""
     for answer in line.get("answers", ()):
-        yield Judgement(step=line["step"], at=line["at"], person=line["person"], **answer)
+        facts = {**answer, "why": Reason(answer.get("why", ""))}
+        yield Judgement(step=line["step"], at=line["at"], person=line["person"], **facts)

@@ -26,15 +26,6 @@ def loss(found: ArrayLike, n_documents: int) -> float:
 
     ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
     in random order. It is the loss of ASReview (asreview.metrics.loss), which defines it in terms of recall.
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    n_documents : int
-
-    Returns
-    -------
-    float
     """
     found = np.asarray(found, np.int64)
     r = len(found)
@@ -43,88 +34,29 @@ def loss(found: ArrayLike, n_documents: int) -> float:
 
 
 def answers_to_reach(found: ArrayLike, recall: float) -> float:
-    """Return the number of answers until a recall is reached, that is, until ⌈recall · R⌉ documents are found.
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    recall : float
-        In (0, 1].
-
-    Returns
-    -------
-    float
-        A whole number, or nan.
-    """
+    """Return the number of answers until a recall is reached, that is, until ⌈recall · R⌉ documents are found."""
     found = np.asarray(found)
     return float(found[max(math.ceil(recall * len(found) - _EXACT), 1) - 1]) if len(found) else math.nan
 
 
 def wss(found: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
-    """Return the work saved over sampling: ``recall - answers_to_reach(recall) / N`` (Cohen et al., 2006).
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    n_documents : int
-    recall : float
-        In (0, 1].
-
-    Returns
-    -------
-    float
-    """
+    """Return the work saved over sampling: ``recall - answers_to_reach(recall) / N`` (Cohen et al., 2006)."""
     return recall - answers_to_reach(found, recall) / n_documents
 
 
 def recall_after(found: ArrayLike, n_answers: float) -> float:
-    """Return the recall after a number of answers.
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    n_answers : float
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
+    """Return the recall after a number of answers."""
     found = np.asarray(found)
     return float(np.searchsorted(found, n_answers, side="right")) / len(found) if len(found) else math.nan
 
 
 def rrf(found: ArrayLike, n_documents: int, share: float = 0.1) -> float:
-    """Return the share of relevant records found (RRF): the recall after ⌊share · N⌋ answers.
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    n_documents : int
-    share : float
-        Of the documents, in [0, 1].
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
+    """Return the share of relevant records found (RRF): the recall after ⌊share · N⌋ answers."""
     return recall_after(found, math.floor(share * n_documents + _EXACT))
 
 
 def recall_at(found: ArrayLike, a: float, b: float = 0) -> float:
-    """Return recall@aR+b: the recall after a · R + b answers (TREC's Total Recall track).
-
-    Parameters
-    ----------
-    found : array-like of shape (R,)
-    a, b : float
-
-    Returns
-    -------
-    float
-        In [0, 1].
-    """
+    """Return recall@aR+b: the recall after a · R + b answers (TREC's Total Recall track)."""
     return recall_after(found, math.floor(a * len(np.asarray(found)) + b + _EXACT))
 
 
@@ -141,23 +73,13 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
     ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``: how far the mean varies with the seeds, for the same documents
     and topics. For paired runs, give the differences of each seed's values.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_seeds,)
-    confidence : float
-        Of the interval, in (0, 1).
-
-    Returns
-    -------
-    Mean
     """
-    known = np.asarray(values, np.float64)
-    known = known[~np.isnan(known)]
-    n, mean = len(known), float(known.mean()) if len(known) else math.nan
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    n, mean = len(numbers), float(numbers.mean()) if len(numbers) else math.nan
     if n < 2:
         return Mean(mean, math.nan, math.nan)
-    half = float(stdtrit(n - 1, (1 + confidence) / 2) * known.std(ddof=1) / math.sqrt(n))
+    half = float(stdtrit(n - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / math.sqrt(n))
     return Mean(mean, mean - half, mean + half)
 
 

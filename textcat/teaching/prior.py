@@ -25,27 +25,8 @@ def keep(
     """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its entry.
 
     A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
-    the term counts as much as in the model. Terms that the pool does not have are left out.
-
-    Parameters
-    ----------
-    pool : Pool
-    folder : path or None
-        Of the session; None: the returned entry contains the weights.
-    model : Tagger or path
-    topic : str
-        Of the model.
-    number : int
-        Of the session's topic.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    TextcatError
-        If the model has no such topic, its terms have no names, or the pool knows none of them.
+    the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the entry
+    contains the weights. TextcatError is raised if model and pool share no named term.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage
@@ -58,13 +39,13 @@ def keep(
         raise TextcatError(
             f"The terms of {name} or of the archive have no names, only hashes: start without the model."
         )
-    names, known = tagger.features.listed_names(), pool.features.vocabulary_
+    names, columns_of_pool = tagger.features.listed_names(), pool.features.vocabulary_
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)
     n_shared = 0
     for j in theirs.tolist():
         # Terms of a single zone are matched to plain ones if the pool has no such zone.
-        column = known.get(names[j], known.get(names[j].partition(":")[2], -1))
+        column = columns_of_pool.get(names[j], columns_of_pool.get(names[j].partition(":")[2], -1))
         idf = 0.0 if column < 0 else pool.features.idf_[column]
         if idf > 0:
             mapped[column] += float(weights[j]) * tagger.features.idf_[j] / idf
@@ -87,23 +68,7 @@ def keep(
 
 
 def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
-    """Return the weights saved by `keep`.
-
-    Parameters
-    ----------
-    folder : path or None
-    entry : dict
-        What `keep` has returned.
-
-    Returns
-    -------
-    Weights
-
-    Raises
-    ------
-    TextcatError
-        If the file is missing or damaged.
-    """
+    """Return the weights saved by `keep`; raise TextcatError if their file is missing or damaged."""
     if folder is None:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]

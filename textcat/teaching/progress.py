@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate, pairwise
 from statistics import median
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from textcat.teaching.judgements import TopicState
+from textcat.teaching.pool.duplicates import Groups
+from textcat.teaching.query import Reason
 from textcat.teaching.stopping import Estimate, History
+
+if TYPE_CHECKING:
+    from textcat.teaching.session import Session
 
 _PAUSE = 600.0  # seconds between answers that count as a break, not as thinking
 _PACED = 20  # last answers from which the pace is computed
+
+
+class Counts(NamedTuple):
+    """The number of documents with each answer; near-duplicates count once."""
+
+    yes: int
+    no: int
+    skip: int
 
 
 class Progress(NamedTuple):
@@ -34,69 +46,108 @@ class Progress(NamedTuple):
     pace: float | None  # answers a minute, by the median time between the last answers
     estimate: Estimate | None  # of recall, by the rule asked for
 
+    @property
+    def counts(self) -> Counts:
+        """The numbers of answers."""
+        return Counts(self.yes, self.no, self.skipped)
 
-def progress_of(
-    state: TopicState, n_documents: int, n_groups: int, size_of: Callable[[int], int], estimate: Estimate | None
-) -> Progress:
-    """Return the progress of a topic.
+    @property
+    def open(self) -> int:
+        """The number of documents without an answer; near-duplicates count once."""
+        return self.n_groups - self.yes - self.no
+
+    def points(self, most: int) -> list[tuple[int, int]]:
+        """Return the number of answers, and of documents found by them, at up to so many points of the curve."""
+        n = len(self.curve)
+        places = sorted({round(k * (n - 1) / (most - 1)) for k in range(most)}) if n else []
+        return [(0, 0), *((place + 1, self.curve[place]) for place in places)]
+
+
+def history(session: Session, topic: str) -> History:
+    """Return the answers on a topic for stopping rules: one for each group of near-duplicates."""
+    with session.lock:
+        order = session.topic_state(topic).in_order()
+    n = len(session.groups)
+    at_random = np.array([judgement.why == Reason.AT_RANDOM for judgement, _ in order], bool)
+    ranks = np.array([judgement.rank or n for judgement, _ in order], np.int64)
+    return History.of(np.array([label for _, label in order], bool), at_random, ranks, n)
+
+
+def estimate(
+    session: Session, topic: str, rule: str = "", target: float | None = None, confidence: float | None = None
+) -> Estimate:
+    """Estimate the recall of a topic; by default as the session's `Stopper` does.
 
     Parameters
     ----------
-    state : TopicState
-    n_documents, n_groups : int
-        Of the pool.
-    size_of : function of int
-        Returns the size of the group of near-duplicates of the document at a position.
-    estimate : Estimate or None
+    session : Session
+    topic : str
+    rule : str, optional
+        One of `textcat.teaching.stopping.RULES`.
+    target, confidence : float, optional
+        The recall that is wanted, and the confidence in it.
+
+    Returns
+    -------
+    Estimate
+    """
+    stopper = session.stopper.changed(rule, target, confidence)
+    with session.lock:
+        key = topic, session.topic_state(topic).n_changes, stopper
+        if key in session.estimates:
+            return session.estimates[key]
+        answers = history(session, topic)
+    made = stopper.estimate(answers)  # which may take long, while others answer
+    with session.lock:
+        session.estimates = {name: kept for name, kept in session.estimates.items() if name[:2] == key[:2]}
+        session.estimates[key] = made
+    return made
+
+
+def progress(
+    session: Session,
+    topic: str,
+    rule: str | None = "",
+    target: float | None = None,
+    confidence: float | None = None,
+) -> Progress:
+    """Return the progress of a topic: counts, the gain curve, the pace, and an estimate of recall.
+
+    Parameters
+    ----------
+    session : Session
+    topic : str
+    rule, target, confidence
+        As for `estimate`; None instead of a rule: recall is not estimated.
 
     Returns
     -------
     Progress
     """
+    estimated = None if rule is None else estimate(session, topic, rule, target, confidence)
+    with session.lock:
+        return _progress_of(session.topic_state(topic), len(session.pool), session.groups, estimated)
+
+
+def _progress_of(state: TopicState, n_documents: int, groups: Groups, estimated: Estimate | None) -> Progress:
     order = state.in_order()
-    curve = list(accumulate(size_of(each.position) if label else 0 for each, label in order))
+    curve = list(accumulate(groups.size_of(judgement.position) if label else 0 for judgement, label in order))
     yes = sum(state.labels.values())
     return Progress(
         state.name,
         n_documents,
-        n_groups,
+        len(groups),
         yes,
         len(order) - yes,
         sum(bool(state.standing(group)) and group not in state.labels for group in state.answers),
         curve[-1] if curve else 0,
-        sum(each.why == "at random" for each, _ in order),
+        sum(judgement.why == Reason.AT_RANDOM for judgement, _ in order),
         sum(map(state.is_disagreement, state.answers)),
         state.persons(),
         state.n_changes,
         curve,
-        _pace([each.at for each in state.judgements()]),
-        estimate,
-    )
-
-
-def history_of(state: TopicState, n_groups: int) -> History:
-    """Return the answers on a topic for stopping rules: one for each group of near-duplicates.
-
-    Parameters
-    ----------
-    state : TopicState
-    n_groups : int
-        Of the pool.
-
-    Returns
-    -------
-    History
-    """
-    order = state.in_order()
-    at_random = np.array([each.why == "at random" for each, _ in order], bool)
-    # With an unchanged ranking, a document of rank r would have been asked about as the r-th from then on.
-    ranks = np.array([each.rank or n_groups for each, _ in order], np.int64)
-    asked_since = (~at_random)[::-1].cumsum()[::-1] - ~at_random
-    return History(
-        np.array([label for _, label in order], bool),
-        at_random,
-        n_groups,
-        reached=asked_since >= ranks,
+        _pace([judgement.at for judgement in state.judgements()]),
+        estimated,
     )
 
 

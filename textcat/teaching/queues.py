@@ -22,23 +22,10 @@ class Queue(NamedTuple):
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
-    Parameters
-    ----------
-    path : path
-    pool : Pool
-        Listed documents that it does not have are left out.
-
-    Returns
-    -------
-    list of Queue
-        One for each topic, in the order of their first lines.
-
-    Raises
-    ------
-    TextcatError
-        If the file cannot be read, is no such list, or the pool has none of its documents.
+    There is a queue for each topic, without documents that the pool does not have; TextcatError is raised if it has
+    none of them, or the file is no such list.
     """
-    found: dict[str, list[tuple[int, bool | None]]] = {}
+    documents_of: dict[str, list[tuple[int, bool | None]]] = {}
     n = 0
     for entry in _entries(Path(path).expanduser()):
         n += 1
@@ -46,14 +33,14 @@ def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
             position = pool.position_of(entry["id"])
         except PoolError:
             continue
-        found.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
-    if not found:
+        documents_of.setdefault(entry["topic"], []).append((position, entry.get("labelled")))
+    if not documents_of:
         if not n:
             raise TextcatError(f"The list {path} is empty: `textcat report --label-issues FILE` writes such lists.")
         raise TextcatError(
             f"The archive has none of the {n:,} documents of the list {path}: give the archive that it was made from."
         )
-    return [Queue(f"{topic} in {Path(path).name}", topic, documents) for topic, documents in found.items()]
+    return [Queue(f"{topic} in {Path(path).name}", topic, documents) for topic, documents in documents_of.items()]
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
@@ -68,8 +55,8 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
             entry = orjson.loads(line)
         except ValueError:
             entry = None
-        known = isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("id", "topic"))
-        if not known or not isinstance(entry.get("labelled"), bool | None):
+        is_entry = isinstance(entry, dict) and all(isinstance(entry.get(name), str) for name in ("id", "topic"))
+        if not is_entry or not isinstance(entry.get("labelled"), bool | None):
             raise TextcatError(
                 f"Line {number} of the list {path} is not a JSON object with `id`, `topic` and `labelled`: "
                 "`textcat report --label-issues FILE` writes such lists."

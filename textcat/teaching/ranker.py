@@ -17,7 +17,7 @@ from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
-_ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer than the multiplication
+ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer than the multiplication
 
 
 class Examples(NamedTuple):
@@ -44,8 +44,8 @@ class Weights(NamedTuple):
     def dense(self, n_columns: int) -> NDArray[np.float32]:
         """Return w of the first columns, such as those of terms, without the background: shape (n_columns,)."""
         w = np.zeros(n_columns, np.float32)
-        known = self.columns < n_columns
-        w[self.columns[known]] = self.values[known]
+        is_first = self.columns < n_columns
+        w[self.columns[is_first]] = self.values[is_first]
         return w
 
 
@@ -107,7 +107,7 @@ class Ranker:
             rows = hstack([rows, csr_matrix(embeddings * np.float32(np.sqrt(settings.embeddings)))], "csr", np.float32)
         self.settings, self.seed, self.shape = settings, seed, rows.shape
         self.rows_of_counts = _arrays(rows)
-        self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // _ENTRIES_OF_A_THREAD))
+        self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // ENTRIES_OF_A_THREAD))
         self._threads = ThreadPoolExecutor(self.n_parts - 1) if self.n_parts > 1 else None
         self.lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
         self._number_of = np.full(self.shape[1], -1, np.int32)
@@ -180,17 +180,7 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return w for the terms and a bias, so that ``x·w + bias`` is the score of a row as it is, without background.
 
-        The contribution of embeddings is left out.
-
-        Parameters
-        ----------
-        weights : Weights
-        factor : float
-            Of the row, from `factors`; w is multiplied by it.
-
-        Returns
-        -------
-        (ndarray of shape (n_terms,), float)
+        The contribution of embeddings is left out. The row's factor, from `factors`, multiplies w.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -208,8 +198,8 @@ class Ranker:
 
     def _along(self, weights: Weights) -> float:
         """Return the product of the background and all of w."""
-        own = _dot(self._background.row[weights.columns], weights.values)
-        return own - weights.background * self._background.square
+        product = _dot(self._background.row[weights.columns], weights.values)
+        return product - weights.background * self._background.square
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the products of all rows and w."""
@@ -223,12 +213,12 @@ class Ranker:
                 arguments = [
                     (*self.rows_of_counts, first, last, self._w, 0.0, scores) for first, last in pairwise(bounds)
                 ]
-                others: list[Future[None]] = []
+                futures: list[Future[None]] = []
                 if self._threads:
-                    others = [self._threads.submit(rows_times, *each) for each in arguments[1:]]
+                    futures = [self._threads.submit(rows_times, *part) for part in arguments[1:]]
                 rows_times(*arguments[0])
-                for other in others:
-                    other.result()
+                for future in futures:
+                    future.result()
             finally:
                 self._w[columns] = 0
         return scores
@@ -254,29 +244,12 @@ class Ranker:
         prior: Weights | None,
     ) -> Weights:
         costs = self.settings.C * (len(y) / 100) ** self.settings.growth * _balanced(y, c, self.settings.ratio)
-        sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
-        n_prior = len(prior.columns) if prior else 0
-        ends, numbers, values = (
-            np.empty(len(y), np.int64),
-            np.empty(sum(sizes), np.int32),
-            np.empty(sum(sizes), np.float32),
-        )
-        columns = np.empty(min(sum(sizes) + n_prior, self.shape[1]), np.int32)
-        n_columns, n_rows = n_prior, 0
-        with self.lock:
-            if prior:
-                columns[:n_prior] = prior.columns
-                self._number_of[prior.columns] = np.arange(n_prior, dtype=np.int32)
-            for arrays, rows in blocks:
-                n_columns = gather(*arrays, rows, self._number_of, columns, n_columns, ends, numbers, values, n_rows)
-                n_rows += len(rows)
-            columns = columns[:n_columns]
-            self._number_of[columns] = -1
-        w = np.zeros(n_columns)
+        columns, ends, numbers, values = self._gathered(blocks, len(y), prior)
+        w = np.zeros(len(columns))
         bias, along, times, square = 0.0, 0.0, 0.0, 0.0
         constant = self.settings.described_bias if n_judged < len(y) else self.settings.bias
         if prior:
-            w[:n_prior] = prior.values
+            w[: len(prior.columns)] = prior.values
             bias = prior.bias
         if n_judged < len(y):
             square = self._background.square
@@ -286,8 +259,8 @@ class Ranker:
             if self.settings.anchor:
                 first = ends[n_judged - 1] if n_judged else 0
                 sides = self.settings.anchor * y[n_judged:] * c[n_judged:]
-                each = np.repeat(sides, np.diff(ends[n_judged:], prepend=first))
-                np.add.at(w, numbers[first:], each * values[first:])
+                side_of_entries = np.repeat(sides, np.diff(ends[n_judged:], prepend=first))
+                np.add.at(w, numbers[first:], side_of_entries * values[first:])
                 along, times = along + float(sides @ means[n_judged:]), float(sides.sum())
         bias, _, n_epochs, times = solve(
             ends,
@@ -306,8 +279,25 @@ class Ranker:
             along,
             times,
         )
-        learnt = w.astype(np.float32)
-        return Weights(columns.copy(), learnt, bias * constant, n_epochs, times if square else 0.0)
+        return Weights(columns.copy(), w.astype(np.float32), bias * constant, n_epochs, times if square else 0.0)
+
+    def _gathered(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
+        """Return the columns that n rows or the prior have, and the rows with these columns numbered from 0."""
+        sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
+        n_columns = n_prior = len(prior.columns) if prior else 0
+        n_rows, n_entries = 0, sum(sizes)
+        ends, numbers = np.empty(n, np.int64), np.empty(n_entries, np.int32)
+        values, columns = np.empty(n_entries, np.float32), np.empty(min(n_entries + n_prior, self.shape[1]), np.int32)
+        with self.lock:
+            if prior:
+                columns[:n_prior] = prior.columns
+                self._number_of[prior.columns] = np.arange(n_prior, dtype=np.int32)
+            for arrays, rows in blocks:
+                n_columns = gather(*arrays, rows, self._number_of, columns, n_columns, ends, numbers, values, n_rows)
+                n_rows += len(rows)
+            columns = columns[:n_columns]
+            self._number_of[columns] = -1
+        return columns, ends, numbers, values
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
@@ -27,39 +27,17 @@ from textcat.progress import Advance
 from textcat.recipe import RankerSettings, Recipe
 from textcat.teaching import measures, stopping
 from textcat.teaching.descriptions import Descriptions
+from textcat.teaching.loop import Choice, Loop, Ranking, RanksDocuments
 from textcat.teaching.pool import Pool
+from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Examples, Ranker
-from textcat.teaching.session import name_in_words
-from textcat.teaching.strategies import choose
+from textcat.teaching.rankings import name_in_words
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"
 _FOLDS, _GROWTH = 5, 1.2  # of `supervised`: folds, and the ratio of the numbers of answers at which it measures
 _SUPERVISED = 0.95  # of the average precision with all labels
 _RULES_LOOK = 1.02  # the least ratio of the numbers of answers at which stopping rules are evaluated
-
-
-class _Ranks(Protocol):
-    """What `simulate` needs of a ranker."""
-
-    def train(self, positions: Any, labels: Any, examples: Examples | None = None) -> Any:
-        """Train on judged documents.
-
-        Parameters
-        ----------
-        positions, labels : array-like of shape (n_judged,)
-            The position of each in the pool, and 1 if it is relevant, -1 if not.
-        examples : Examples, optional
-            Training examples that are not documents of the pool.
-
-        Returns
-        -------
-        object
-            The argument of `scores`.
-        """
-
-    def scores(self, weights: Any) -> NDArray[Any]:
-        """Score all documents by what `train` has returned."""
 
 
 class Run(NamedTuple):
@@ -99,7 +77,7 @@ def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
 
 
 def simulate(
-    ranker: _Ranks,
+    ranker: RanksDocuments,
     labels: ArrayLike,
     *,
     strategy: str = "highest",
@@ -119,7 +97,7 @@ def simulate(
     labels : array-like of shape (n_documents,), bool
         Which documents belong to the topic.
     strategy : str
-        As in `strategies.choose`.
+        As for `QueryStrategy.parse`.
     start : {"example", "description", "random"}
         Start with one relevant and one irrelevant document, drawn by the seed; with `examples`, such as a description's
         row; or with random documents until there is one of each kind.
@@ -141,69 +119,89 @@ def simulate(
     Run
     """
     labels = np.asarray(labels, bool)
-    n, size, generator = len(labels), batch_sizes(steps), np.random.default_rng(seed)
+    size, query, loop = batch_sizes(steps), QueryStrategy.parse(strategy), Loop(ranker, (seed,))
     if start not in STARTS:
         raise TextcatError(f"A simulation cannot start from {start!r}: choose one of {', '.join(STARTS)}.")
-    if not 0 < labels.sum() < n:
-        raise TextcatError(f"Of {n} documents {labels.sum()} are relevant: give documents of both kinds.")
-    order, ranks = np.empty(n, np.int32), np.full(n, n, np.int32)  # the rank of each when it was asked at random
-    at_random, asked_by, is_open = np.zeros(n, bool), np.full(n, np.nan, np.float32), np.ones(n, bool)
-    if start == "example":
-        first = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
-    elif start == "random":
-        drawn = generator.permutation(n)
-        first = list(drawn[: max(int(np.argmax(labels[drawn])), int(np.argmin(labels[drawn]))) + 1])
-        at_random[: len(first)] = True
-    else:
-        first = []
-    order[: len(first)], is_open[first] = first, False
-    k, n_trained, left = len(first), 0, int(labels.sum() - labels[first].sum())
-    watching = watch is not None
-    while k < n:
-        judged = order[:k]
-        scores = ranker.scores(ranker.train(judged, np.where(labels[judged], 1, -1).astype(np.int8), examples))
+    if not 0 < labels.sum() < len(labels):
+        raise TextcatError(f"Of {len(labels)} documents {labels.sum()} are relevant: give documents of both kinds.")
+    answers, n_trained, watching = _LabelledAnswers(labels), 0, watch is not None
+    answers.start(start, np.random.default_rng(seed))
+    while answers.n_open:
+        loop.rank(answers, examples)
         n_trained += 1
-        if watch is not None and watching:
-            by_score = ~at_random[:k]
-            asked_since = by_score[::-1].cumsum()[::-1] - by_score
-            reached = asked_since >= ranks[:k]  # with an unchanged ranking; as in a session
-            watching = watch(stopping.History(labels[judged], at_random[:k], n, reached))
-        if not left and not whole and not watching:
-            rest = np.flatnonzero(is_open)
-            order[k:] = rest[np.argsort(-scores[rest], kind="stable")]
+        watching = watching and watch is not None and watch(answers.history())
+        if not answers.n_relevant_open and not whole and not watching:
             break
-        for _ in range(min(size(k), n - k)):
-            chosen = choose(scores, is_open, k, strategy, (seed,))
-            assert chosen is not None  # as long as something is open
-            position, why = chosen
-            order[k], asked_by[k], at_random[k] = position, scores[position], why == "at random"
-            if at_random[k] and watching:
-                ranks[k] = np.count_nonzero(scores[is_open] > scores[position]) + 1
-            is_open[position] = False
-            left -= int(labels[position])
-            k += 1
-    return Run(order, labels[order], at_random, asked_by, k, n_trained)
+        for _ in range(min(size(answers.n_changes), answers.n_open)):
+            choice = loop.ask(query, answers.is_open, answers.n_changes)
+            assert choice is not None  # as long as something is open
+            answers.add(choice)
+    return answers.run(loop.ranking, n_trained)
 
 
-def supervised(ranker: _Ranks, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
+class _LabelledAnswers:
+    """The answers of a run so far, given by labels, in the order of the questions."""
+
+    def __init__(self, labels: NDArray[np.bool_]):
+        n = len(labels)
+        self._labels, self._order = labels, np.empty(n, np.int32)
+        self._at_random, self._scores = np.zeros(n, bool), np.full(n, np.nan, np.float32)
+        self._ranks = np.full(n, n, np.int32)  # of those that were asked about at random
+        self.is_open, self.n_open, self.n_relevant_open = np.ones(n, bool), n, int(labels.sum())
+        self.n_changes = 0  # answers
+
+    def start(self, start: str, generator: np.random.Generator) -> None:
+        """Answer the first questions, which no ranking chooses."""
+        labels, positions = self._labels, []
+        if start == "example":
+            positions = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
+        elif start == "random":
+            drawn = generator.permutation(len(labels))
+            positions = list(drawn[: max(int(np.argmax(labels[drawn])), int(np.argmin(labels[drawn]))) + 1])
+            self._at_random[: len(positions)] = True
+        for position in positions:
+            self._answer(position)
+
+    def add(self, choice: Choice) -> None:
+        """Answer a question."""
+        k = self.n_changes
+        self._scores[k] = choice.score
+        if choice.reason == Reason.AT_RANDOM:
+            self._at_random[k], self._ranks[k] = True, choice.rank
+        self._answer(choice.position)
+
+    def _answer(self, position: int) -> None:
+        self._order[self.n_changes], self.is_open[position] = position, False
+        self.n_changes, self.n_open = self.n_changes + 1, self.n_open - 1
+        self.n_relevant_open -= int(self._labels[position])
+
+    def labelled(self) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
+        """Return the positions of the documents that were asked about, and 1 or -1 for each."""
+        positions = self._order[: self.n_changes]
+        return positions, np.where(self._labels[positions], 1, -1).astype(np.int8)
+
+    def history(self) -> stopping.History:
+        """Return the answers for stopping rules."""
+        k = self.n_changes
+        return stopping.History.of(
+            self._labels[self._order[:k]], self._at_random[:k], self._ranks[:k], len(self._labels)
+        )
+
+    def run(self, ranking: Ranking | None, n_trained: int) -> Run:
+        """Return the run: documents that were not asked about follow by their scores."""
+        if ranking is not None:
+            rest = np.flatnonzero(self.is_open)
+            self._order[self.n_changes :] = rest[np.argsort(-ranking.scores[rest], kind="stable")]
+        return Run(self._order, self._labels[self._order], self._at_random, self._scores, self.n_changes, n_trained)
+
+
+def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
     """Return after how many answers the ranker is nearly as good as one trained on all labels.
 
     Quality is the mean average precision by stratified 5-fold cross-validation: each fold is ranked after training on
     the judged documents of the other folds. Nearly as good means 95 % of the quality of training on all documents of
     the other folds. Quality is measured at 10 answers, and then each time at a fifth more. The folds are the same for
     all runs.
-
-    Parameters
-    ----------
-    ranker : Ranker
-    labels : array-like of shape (n_documents,), bool
-    run : Run
-    examples : Examples, optional
-        Those of the run.
-
-    Returns
-    -------
-    int
     """
     labels = np.asarray(labels, bool)
     fold = np.empty(len(labels), np.int8)
@@ -264,23 +262,10 @@ def simulated_topics(
     *,
     embeddings: bool = False,
 ) -> list[SimulatedTopic]:
-    """Return topics of a corpus over the rows of its training and test documents.
+    """Return topics of a corpus, by default all, over the rows of its training and test documents.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    recipe : Recipe
-        Of the rows.
-    topics : sequence of str, optional
-        By default all of the corpus. Topics of no document or of all documents are left out.
-    description : str
-        The topic in words, in addition to its name; by default its description in the corpus, or else its names.
-    embeddings : bool, default=False
-        Compute the documents' embeddings, for rankers whose settings use them.
-
-    Returns
-    -------
-    list of SimulatedTopic
+    Topics of no document or of all documents are left out. The topic in words, in addition to its name, is by default
+    its description in the corpus, or else its names. `embeddings` are for rankers whose settings use them.
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")
@@ -289,7 +274,7 @@ def simulated_topics(
     described = Descriptions(pool.features)
     cases = []
     for topic in topics or corpus.topics:
-        labels = np.array([topic in one.topics for one in documents])
+        labels = np.array([topic in document.topics for document in documents])
         if 0 < labels.sum() < len(labels):
             about = description or corpus.descriptions.get(topic) or " ".join(corpus.names.get(topic, ()))
             words = described.rows([f"{name_in_words(topic)} {about}"])
@@ -313,7 +298,7 @@ class Setting(NamedTuple):
     target: float = 0.95  # the recall that they stop at
     confidence: float = 0.95
     supervised: bool = False  # whether to compute `supervised`, which takes longer
-    make: Callable[..., _Ranks] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
+    make: Callable[..., RanksDocuments] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
 
 
 class Result(NamedTuple):
@@ -393,10 +378,11 @@ def experiment(
 
 
 def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
-    how = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
-    how |= {"make": getattr(way.make, "__qualname__", "")}
-    del how["name"]
-    return json.dumps([case.corpus, case.topic, case.checksum, seed, how], sort_keys=True)
+    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
+    facts |= {"make": getattr(way.make, "__qualname__", "")}
+    del facts["name"]
+    return json.dumps([case.corpus, case.topic, case.checksum, seed, facts], sort_keys=True)
 
 
 def _run_all(
@@ -411,8 +397,8 @@ def _run_all(
 
 def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    more = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
-    ranker = way.make(case.rows, settings=way.settings, seed=seed, **more)
+    embeddings = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
+    ranker = way.make(case.rows, settings=way.settings, seed=seed, **embeddings)
     stops: dict[str, int] = {}
     looked = 0.0
 
@@ -422,19 +408,19 @@ def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, 
         if n >= looked:
             looked = n * _RULES_LOOK
             for rule in set(way.rules) - stops.keys():
-                if stopping.may_stop(history, rule, way.target, way.confidence):
+                if stopping.Stopper(rule, way.target, way.confidence).may_stop(history):
                     stops[rule] = n
         return len(stops) < len(way.rules)
 
     examples = case.examples if way.start == "description" else None
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "strategy": way.strategy,
         "start": way.start,
         "examples": examples,
         "seed": seed,
         "steps": way.steps,
     }
-    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **how)
+    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **options)
     stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
     good = supervised(ranker, case.labels, run, examples) if way.supervised else None
     seconds = time.process_time() - began
@@ -454,18 +440,7 @@ def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Resul
 
 
 def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means.
-
-    Parameters
-    ----------
-    results : iterable of Result
-    measure : str
-        A name in `Result.figures`.
-
-    Returns
-    -------
-    dict of str to Mean
-    """
+    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means."""
     values: dict[str, dict[int, list[float]]] = {}
     for result in results:
         values.setdefault(result.way, {}).setdefault(result.seed, []).append(result.figures[measure])
@@ -480,18 +455,8 @@ def leave_one_out(
 ) -> dict[str, tuple[str, float]]:
     """Choose for each review the setting that is best on all others, and return it with its figure on that review.
 
-    Parameters
-    ----------
-    figures : mapping of str to mapping of str to float
-        By setting and review: a loss; lower is better.
-    relative : bool
-        Compare settings by the mean of log losses, so that reviews with small losses count as much as others.
-
-    Returns
-    -------
-    dict of str to (str, float)
-        By review: the setting chosen on the others, and its loss on this one. The mean of these losses estimates the
-        loss on an unseen review.
+    `figures` are losses by setting and review. The mean of the returned ones estimates the loss on an unseen review. If
+    `relative`, settings are compared by the mean of log losses, so that reviews with small losses count as much.
     """
     reviews = list(next(iter(figures.values())))
     weigh: Callable[[float], float] = math.log if relative else float

@@ -12,6 +12,7 @@ docs/teaching-stopping.md tells how often each rule reached its recall in simula
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,14 @@ class History(NamedTuple):
     # For "chao": int, for each answer: how many of several independent rankers would have asked about it by now?
     captures: Any = None
 
+    @classmethod
+    def of(cls, answers: Any, at_random: Any, ranks: Any, n_documents: int) -> "History":
+        """Return the history of answers, by the rank that each document had when it was asked about."""
+        by_score = ~at_random
+        # With an unchanged ranking, a document of rank r would have been asked about as the r-th from then on.
+        asked_since = by_score[::-1].cumsum()[::-1] - by_score
+        return cls(answers, at_random, n_documents, asked_since >= ranks)
+
 
 class Estimate(NamedTuple):
     """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the confidence asked for."""
@@ -63,69 +72,85 @@ class Course(NamedTuple):
 
     @property
     def r(self) -> int:
+        """The number of finds."""
         return len(self.t)
 
 
-def estimate(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> Estimate:
-    """Estimate the recall so far, and how many more answers are needed.
+@dataclass(frozen=True)
+class Stopper:
+    """A stopping rule, the recall that is wanted, and the confidence that it is reached.
 
     Parameters
     ----------
-    history : History
     rule : str
         One of `RULES`.
     target : float
-        The recall that is wanted, in (0, 1).
+        The recall, in (0, 1).
     confidence : float
-        The confidence that it is reached, in [0.5, 1).
-
-    Returns
-    -------
-    Estimate
-        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of finds,
-        and M(q) the upper bound of the number of missing documents at confidence q.
+        In [0.5, 1).
 
     Raises
     ------
     TextcatError
         If there is no such rule, or a number is out of its range.
     """
-    _check(rule, target, confidence)
-    course = course_of_history(history)
-    more = _more(course, rule, target, confidence)
-    if rule in _STOPS:
-        return Estimate(rule, math.nan, math.nan, math.nan, math.nan, more)
-    missing, least, most = _bounds(course, rule, confidence)
-    low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
-    return Estimate(rule, recall, low, high, course.r + missing, more)
 
+    rule: str = DEFAULT_RULE
+    target: float = 0.95
+    confidence: float = 0.95
 
-def may_stop(history: History, rule: str = DEFAULT_RULE, target: float = 0.95, confidence: float = 0.95) -> bool:
-    """Return whether the target recall is reached with the wanted confidence, according to a rule.
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise TextcatError(f"No stopping rule {self.rule!r}: choose one of {', '.join(RULES)}.")
+        if not 0 < self.target < 1:
+            raise TextcatError(f"A stopping rule cannot have a recall of {self.target}: give a number between 0 and 1.")
+        if not 0.5 <= self.confidence < 1:
+            raise TextcatError(
+                f"A stopping rule cannot have confidence {self.confidence}: give at least 0.5 and less than 1."
+            )
 
-    Parameters
-    ----------
-    history, rule, target, confidence
-        As for `estimate`, which raises the same errors.
+    def changed(self, rule: str = "", target: float | None = None, confidence: float | None = None) -> "Stopper":
+        """Return this with another rule, recall or confidence, where one is given."""
+        target = self.target if target is None else target
+        return Stopper(rule or self.rule, target, self.confidence if confidence is None else confidence)
 
-    Returns
-    -------
-    bool
-    """
-    _check(rule, target, confidence)
-    return _enough(course_of_history(history), rule, target, confidence)
+    def estimate(self, history: History) -> Estimate:
+        """Estimate the recall so far, and how many more answers are needed.
 
+        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of finds,
+        and M(q) the upper bound of the number of missing documents at confidence q.
+        """
+        course = course_of_history(history)
+        more = self._more(course)
+        if self.rule in _STOPS:
+            return Estimate(self.rule, math.nan, math.nan, math.nan, math.nan, more)
+        missing, least, most = _bounds(course, self.rule, self.confidence)
+        low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
+        return Estimate(self.rule, recall, low, high, course.r + missing, more)
 
-def _check(rule: str, target: float, confidence: float) -> None:
-    if rule not in RULES:
-        raise TextcatError(f"No stopping rule {rule!r}: choose one of {', '.join(RULES)}.")
-    if not 0 < target < 1:
-        raise TextcatError(f"A stopping rule cannot have a recall of {target}: give a number between 0 and 1.")
-    if not 0.5 <= confidence < 1:
-        raise TextcatError(f"A stopping rule cannot have confidence {confidence}: give at least 0.5 and less than 1.")
+    def may_stop(self, history: History) -> bool:
+        """Return whether the recall is reached with the confidence."""
+        return self._is_enough(course_of_history(history))
+
+    def _is_enough(self, course: Course) -> bool:
+        allowed = course.r / self.target - course.r  # how many may be missing
+        if course.N - course.n <= allowed + _ROUNDING:
+            return True  # even if all documents left belonged to the topic
+        if self.rule in _STOPS:
+            return _STOPS[self.rule](course)
+        return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
+
+    def _more(self, course: Course) -> int | None:
+        """Return after how many answers "no" one can stop, by bisection: a "no" never makes a rule less sure."""
+        if self._is_enough(course):
+            return 0
+        if self.rule in DRAWN:
+            return None
+        return _smallest(lambda k: self._is_enough(course._replace(n=course.n + k)), course.N - course.n)
 
 
 def course_of_history(history: History) -> Course:
+    """Return the finds of a history; raise TextcatError if it has more answers than documents."""
     answers = np.asarray(history.answers, bool)
     n, N = len(answers), int(history.n_documents)
     if not n <= N:
@@ -142,24 +167,6 @@ def course_of_history(history: History) -> Course:
     t = np.flatnonzero(answers) + 1.0
     sums = float(((t / max(n, 1)) ** FADE).sum()), float(np.log(t).sum())
     return Course(t, n, N, sums, max(n, 1), drawn, captures)
-
-
-def _enough(course: Course, rule: str, target: float, confidence: float) -> bool:
-    allowed = course.r / target - course.r  # how many may be missing
-    if course.N - course.n <= allowed + _ROUNDING:
-        return True  # even if all documents left belonged to the topic
-    if rule in _STOPS:
-        return _STOPS[rule](course)
-    return bool(course.r and SURE[rule](course)(allowed) >= confidence)
-
-
-def _more(course: Course, rule: str, target: float, confidence: float) -> int | None:
-    """Return after how many answers "no" one can stop, by bisection: a "no" never makes a rule less sure."""
-    if _enough(course, rule, target, confidence):
-        return 0
-    if rule in DRAWN:
-        return None
-    return _smallest(lambda k: _enough(course._replace(n=course.n + k), rule, target, confidence), course.N - course.n)
 
 
 def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
@@ -200,6 +207,7 @@ def _whole(m: float) -> int:
 
 
 def probability_of_none(m: float) -> float:
+    """Return the confidence of a rule without data."""
     return 0.0
 
 
@@ -220,6 +228,7 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
 
 def sure_missing(course: Course) -> _Sure:
+    """Return the confidence of the rule "learned"."""
     a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 
@@ -275,10 +284,10 @@ def _sure_hypergeometric(course: Course) -> _Sure:
     stretches = list(zip(k.tolist(), open_then.tolist(), s.tolist(), strict=True))
 
     def sure(m: float) -> float:
-        others = _whole(m) + 1
-        if any(k + others > open_then for k, open_then, _ in stretches):
+        least_missing = _whole(m) + 1
+        if any(k + least_missing > open_then for k, open_then, _ in stretches):
             return 1.0
-        p = min(hypergeometric_tail(k, open_then, k + others, s) for k, open_then, s in stretches)
+        p = min(hypergeometric_tail(k, open_then, k + least_missing, s) for k, open_then, s in stretches)
         return 1 - round(p, 12)  # if p is exactly at the limit, the result must not depend on the last bit
 
     return sure
@@ -348,6 +357,7 @@ def _knee(course: Course) -> bool:
 
 
 def steepness(course: Course) -> float:
+    """Return how many times as steep the gain curve is before its knee as after it."""
     t, r, n = course.t, course.r, course.n
     if not r:
         return 0.0

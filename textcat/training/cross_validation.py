@@ -218,13 +218,15 @@ class Trial:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the trial as JSON has it."""
-        on = {"measured_on": self.measured_on} if self.measured_on else {}
-        return {"recipe": asdict(self.recipe), **self.measures, **on}
+        held_out = {"measured_on": self.measured_on} if self.measured_on else {}
+        return {"recipe": asdict(self.recipe), **self.measures, **held_out}
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
         """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
-        measures = {name: of for name, of in figures.items() if isinstance(of, dict) and name != "recipe"}
+        measures = {
+            name: by_band for name, by_band in figures.items() if isinstance(by_band, dict) and name != "recipe"
+        }
         return cls(recipe, measures, figures.get("measured_on", ""))
 
 
@@ -251,26 +253,26 @@ def cross_validate(
         raise TextcatError(
             f"No topic of corpus {corpus.name} has two training documents to compare by: give it more documents."
         )
-    parts = list(repeated_splits(labels, n_folds, n_repeats, seed))
+    folds = list(repeated_splits(labels, n_folds, n_repeats, seed))
     tokens: dict[str, Tokens] = {}  # their cache serves all recipes that make terms in the same way
     for _, alike in groupby(recipes, key=feature_key):
         same_features = list(alike)
         first = same_features[0]
         key = json.dumps(first.tokens, sort_keys=True)
         tokens[key] = tokens.get(key) or first.make_tokens()
-        examples = list(examples_without([part.held_out for part in parts], corpus, first, tokens[key]))
+        examples = list(examples_without([fold.held_out for fold in folds], corpus, first, tokens[key]))
         for start in range(0, len(same_features), _BATCH):
-            tries = [_Candidate(recipe, labels) for recipe in same_features[start : start + _BATCH]]
+            candidates = [_Candidate(recipe, labels) for recipe in same_features[start : start + _BATCH]]
             with ThreadPoolExecutor(1) as executor:  # a fold is measured while the next one is trained on
                 tasks = []
-                for part, of_part in zip(parts, examples, strict=True):
-                    chosen = choose_bands(corpus.topics, part.sizes, DEFAULT_BANDS)
-                    for each, solved in _train(tries, part, of_part, n_jobs):
-                        tasks.append(executor.submit(each.measure, part, solved, chosen))
-                    advance(len(tries))
+                for fold, examples_of_fold in zip(folds, examples, strict=True):
+                    bands = choose_bands(corpus.topics, fold.sizes, DEFAULT_BANDS)
+                    for candidate, solutions in _train(candidates, fold, examples_of_fold, n_jobs):
+                        tasks.append(executor.submit(candidate.measure, fold, solutions, bands))
+                    advance(len(candidates))
             for task in tasks:
                 task.result()
-            yield from (each.trial() for each in tries)
+            yield from (candidate.trial() for candidate in candidates)
 
 
 def feature_key(recipe: Recipe) -> str:
@@ -287,16 +289,17 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 
 
 def _train(
-    tries: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
+    candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each try's solutions on a fold's other documents, by one call of the solver for each seed."""
-    same_seed: dict[int | None, list[_Candidate]] = {}
-    for each in tries:
-        same_seed.setdefault(each.learner.random_state, []).append(each)
-    for seed, together in same_seed.items():
-        problems = [list(fold.problems(each.learner, examples)) for each in together]
-        solved = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep=nothing))
-        yield from ((each, list(islice(solved, len(own)))) for each, own in zip(together, problems, strict=True))
+    """Yield each candidate's solutions on a fold's other documents, by one call of the solver for each seed."""
+    by_seed: dict[int | None, list[_Candidate]] = {}
+    for candidate in candidates:
+        by_seed.setdefault(candidate.learner.random_state, []).append(candidate)
+    for seed, same_seed in by_seed.items():
+        problems = [list(fold.problems(candidate.learner, examples)) for candidate in same_seed]
+        solutions = iter(solve(examples.rows, list(chain(*problems)), n_jobs=n_jobs, seed=seed, keep=nothing))
+        for candidate, of_candidate in zip(same_seed, problems, strict=True):
+            yield candidate, list(islice(solutions, len(of_candidate)))
 
 
 class _Candidate:
@@ -410,5 +413,5 @@ def nanmean(values: np.ndarray) -> float:
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Average figures over folds, each over those that have it."""
-    known = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
-    return {band: float(np.mean(values)) if values else float("nan") for band, values in known.items()}
+    finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
+    return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

@@ -292,9 +292,9 @@ class _Training:
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the scores of training documents by cross-validation."""
-        on: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
+        options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
         with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
-            return cross_validated_scores(counted, self.recipe, n_folds, **on, advance=advance)
+            return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
 
     def tagger(
         self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool

@@ -1,21 +1,28 @@
-"""Tag the documents of several requests at once: a document alone takes ten times as long as one of many."""
+"""Tag the documents of several requests at once: a single document takes ten times as long as one of many."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from textcat.serving._problems import Problem
+from textcat.serving.http.problems import Problem
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-Choice: TypeAlias = tuple[int | None, float | None, bool]  # `top`, `min_probability` and `everything` of a request
 Tags: TypeAlias = list[dict[str, Any]]
-_MOST_DOCUMENTS = 128  # that are tagged before other requests have their turn,
+_MOST_DOCUMENTS = 128  # tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
 _MOST_TAGS = 1 << 18  # of the documents that are tagged together
+
+
+class Choice(NamedTuple):
+    """Which topics of a document to return, as requests say it."""
+
+    top: int | None = None
+    min_probability: float | None = None
+    everything: bool = False
 
 
 class Work:
@@ -37,7 +44,7 @@ class Work:
     async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
         """Tag the documents of one request in parts, so that other requests need not wait for all of them."""
         tags: list[Tags] = []
-        for part in self.sparse_parts(documents, choice):
+        for part in self._parts(documents, choice):
             tags += self.tags(part, choice)
             await asyncio.sleep(0)
         return tags
@@ -63,7 +70,7 @@ class Work:
                 groups.setdefault(choice, []).append((document, future))
         for choice, group in groups.items():
             start = 0
-            for part in self.sparse_parts([document for document, _ in group], choice):
+            for part in self._parts([document for document, _ in group], choice):
                 self._answer(part, choice, [future for _, future in group[start : start + len(part)]])
                 start += len(part)
 
@@ -75,14 +82,14 @@ class Work:
             if len(futures) == 1:
                 futures[0].set_exception(error)
                 return
-            for document, future in zip(documents, futures, strict=True):  # only that which is to blame shall fail
+            for document, future in zip(documents, futures, strict=True):  # only the document at fault fails
                 if not future.done():
                     self._answer([document], choice, [future])
 
-    def sparse_parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
+    def _parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
         part: list[Any] = []
         characters, most = 0, _MOST_DOCUMENTS
-        if n := len(self._tagger.topics) if choice[2] else choice[0] or 0:
+        if n := len(self._tagger.topics) if choice.everything else choice.top or 0:
             most = max(1, min(most, _MOST_TAGS // n))
         for document in documents:
             length = len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))

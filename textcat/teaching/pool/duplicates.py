@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from textcat.features.rows import Rows
-from textcat.teaching._duplicates import leaders
+from textcat.teaching.pool._duplicates import leaders
 
 
 def near_duplicates(
@@ -41,8 +41,8 @@ def near_duplicates(
     bounds = size_class_bounds(int(sizes.max(initial=1)))
     class_of = np.searchsorted(bounds[:-1], np.arange(sizes.max(initial=1) + 1), side="right").astype(np.int32) - 1
     differences = (2 * (bounds[1:] - 1) // 19).astype(np.int32)
-    own = class_of[sizes[sizes > 0]]
-    n_keys = int((differences[own] + differences[own + 1] + 2).sum(dtype=np.int64))
+    classes = class_of[sizes[sizes > 0]]
+    n_keys = int((differences[classes] + differences[classes + 1] + 2).sum(dtype=np.int64))
     bits = max(n_keys, 2).bit_length()
     columns = np.ascontiguousarray(counted).view(np.uint8)
     return leaders(indptr, indices, columns, sizes, everywhere, class_of, differences, bits, n_keys)
@@ -54,3 +54,35 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
     while len(bounds) < 3 or bounds[-3] <= largest:
         bounds.append(10 * bounds[-1] // 9 + 1)
     return np.array(bounds, np.int64)
+
+
+class Groups:
+    """The groups of near-duplicates of a pool; each is known by the position of its first document.
+
+    Parameters
+    ----------
+    firsts : ndarray of shape (n_documents,), int32
+        As `near_duplicates` returns it.
+    """
+
+    def __init__(self, firsts: NDArray[np.int32]):
+        self._firsts = np.asarray(firsts)
+        self.is_first = self._firsts == np.arange(len(firsts), dtype=self._firsts.dtype)
+        self._sizes = np.bincount(self._firsts, minlength=len(firsts)).astype(np.int32)
+        self._n = int(self.is_first.sum())
+
+    def __len__(self) -> int:
+        return self._n
+
+    def of(self, position: int) -> int:
+        """Return the group of a document."""
+        return int(self._firsts[position])
+
+    def size_of(self, position: int) -> int:
+        """Return the number of documents in the group of a document."""
+        return int(self._sizes[self._firsts[position]])
+
+    def members(self, position: int) -> list[int]:
+        """Return the positions of the documents in the group of a document, the first one first."""
+        group = self.of(position)
+        return [group] if self.size_of(group) == 1 else np.flatnonzero(self._firsts == group).tolist()

@@ -22,7 +22,7 @@ from textcat.folders import sha256_of_file, user_cache
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _URL = f"https://huggingface.co/{_NAME}/resolve/main/"
 _VARIABLE = "TEXTCAT_MINILM"
-_SHA256 = {
+CHECKSUMS = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
@@ -44,20 +44,6 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
 
     A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
     tokens. From each part the mean over the documents is subtracted, and it is scaled to the same length in all.
-
-    Parameters
-    ----------
-    documents : iterable of dict
-        The texts of each by zone. If a title is missing, the beginning of the text is used.
-
-    Returns
-    -------
-    ndarray of shape (n_documents, N_TITLE + N_TEXT), float32
-
-    Raises
-    ------
-    TextcatError
-        If the model cannot be downloaded, or its checksum is wrong.
     """
     model = read_minilm()
     titles, texts = [], []
@@ -173,7 +159,7 @@ def read_minilm() -> MiniLM:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise TextcatError(f"Embeddings need the package tokenizers: {install_hint('embeddings')}.") from error
-    weights, tokenizer = (_file(name) for name in _SHA256)
+    weights, tokenizer = (_file(name) for name in CHECKSUMS)
     data = weights.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     arrays = {
@@ -188,21 +174,21 @@ def read_minilm() -> MiniLM:
 
 def _file(name: str) -> Path:
     """Return a file of the model, verified by its checksum: from a named folder or the cache, or downloaded."""
-    by_hand = f"put {' and '.join(_SHA256)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
+    by_hand = f"put {' and '.join(CHECKSUMS)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name
         try:
-            found = sha256_of_file(path)
+            checksum = sha256_of_file(path)
         except OSError as error:
             raise TextcatError(
                 f"{_VARIABLE} is {folder}, but {path} cannot be read ({error.strerror}): {by_hand}."
             ) from error
-        if found != _SHA256[name]:
-            raise TextcatError(f"{path} has a wrong checksum ({found[:12]}…): {by_hand}.")
+        if checksum != CHECKSUMS[name]:
+            raise TextcatError(f"{path} has a wrong checksum ({checksum[:12]}…): {by_hand}.")
         return path
     import pooch
 
-    cache = pooch.create(user_cache() / _NAME.rpartition("/")[2], _URL, registry=_SHA256)
+    cache = pooch.create(user_cache() / _NAME.rpartition("/")[2], _URL, registry=CHECKSUMS)
     try:
         return Path(cache.fetch(name))
     except (OSError, ValueError) as error:

@@ -29,7 +29,7 @@ from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.surrogates import escape_undecodable
-from textcat.teaching._pieces import for_many, may_be_pieces, name_of, piece_of
+from textcat.teaching.pool.pieces import for_many, may_be_pieces, name_of, piece_of
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
 # For less input no pieces are kept: its terms are quickly counted again, in memory.
-_PIECES_FROM = 32 << 20
+PIECES_FROM = 32 << 20
 PIECES = "_pieces"
 DERIVED = ("index", "rows")  # what is derived from the shards, removed in this order
 
@@ -191,7 +191,7 @@ def _reading_of(
     fingerprints = [source.fingerprint() for source in sources]
     facts |= facts_of_reading(sources, settings)
     reading = _Reading(facts, fingerprints, sources, None, settings, None)
-    if reading.n_bytes is not None and reading.n_bytes < _PIECES_FROM:
+    if reading.n_bytes is not None and reading.n_bytes < PIECES_FROM:
         return reading
     features = TfIdf(**for_many(recipe).feature_settings())
     return reading._replace(features=features if may_be_pieces(features) else None)
@@ -204,12 +204,12 @@ def _read(
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
-            some = documents[start : start + _DOCUMENTS_PER_BATCH]
+            batch = documents[start : start + _DOCUMENTS_PER_BATCH]
             records = [
-                Record(each.id, reading.corpus.name, start + i, each.zones, each.topics)
-                for i, each in enumerate(some, 1)
+                Record(document.id, reading.corpus.name, start + i, document.zones, document.topics)
+                for i, document in enumerate(batch, 1)
             ]
-            stop = start + len(some)
+            stop = start + len(batch)
             yield Batch((), (start,), (stop,), stop), _lines_of(None, records)
         return
     batches = read_batches(reading.sources, reading.settings, state.checkpoint, state.pipes, start_over)

@@ -1,4 +1,4 @@
-"""A route that FastAPI describes, but does not read and answer: that takes longer than to tag a document."""
+"""Routes that FastAPI only describes: its own reading and answering take longer than tagging a document."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
-import orjson
 from fastapi.routing import APIRoute, APIRouter
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from textcat.serving._front import JSON, Call, Limits
-from textcat.serving._problems import Problem, of_validation
+from textcat.serving.http.front import JSON, Call
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.problems import Problem, json_bytes, problem_of_validation
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
@@ -41,44 +41,58 @@ _ALWAYS = (400, 401, 404, 405, 429, 500, 503)
 _OF_BODIES = (408, 413, 415, 422)
 
 
-class _LeanRoute(APIRoute):
-    """A route whose endpoint takes its path's parameters, and those of the following that it names.
+class ProblemAnswer(BaseModel):
+    """An error, explained in a sentence, as in RFC 9457."""
+
+    type: str = "about:blank"
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["No model 'x' is served here: `GET /api/v1/models` lists them."])
+    request_id: str = Field(examples=["5b0c-1"])
+    errors: list[dict[str, str]] | None = Field(None, description="Where the request is wrong, and how.")
+
+
+class LeanRoute(APIRoute):
+    """A route whose endpoint takes the parameters of its path, and any of these three.
 
     `call`: the request; `query`: a model of the query; `body`: the parsed JSON body. The endpoint returns an object
-    that orjson can write, JSON as bytes, or None if it has already answered.
+    that orjson can write, JSON as bytes, or None if it has already answered. `call.app` is the application.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint, **options)
         hints = get_type_hints(endpoint, include_extras=True)
         names = inspect.signature(endpoint).parameters
-        self._endpoint = endpoint
         self._query = TypeAdapter(hints["query"]) if "query" in names else None
-        self._known = get_args(hints["query"])[0].model_fields if "query" in names else {}
+        self._fields = get_args(hints["query"])[0].model_fields if "query" in names else {}
         self._body = TypeAdapter(hints["body"]) if "body" in names else None
-        self._wants_call = "call" in names
+        self._takes_call = "call" in names
         self.app = self._answer
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         call: Call = scope["textcat"]
         call.route = self.path
         arguments = dict(scope["path_params"])
-        if self._wants_call:
+        if self._takes_call:
             arguments["call"] = call
         try:
             if self._query is not None:
-                arguments["query"] = self._query.validate_python(fields_of(scope["query_string"], self._known))
+                arguments["query"] = self._query.validate_python(fields_of(scope["query_string"], self._fields))
             if self._body is not None:
                 arguments["body"] = self._body.validate_json(await call.data((JSON,)))
         except ValidationError as error:
-            raise of_validation(error.errors(include_url=False, include_input=False)) from None  # type: ignore[arg-type]
-        answer = await self._endpoint(**arguments)
+            raise problem_of_validation(error) from None
+        answer = await self.result(call, arguments)
         if answer is not None:
-            await call.answer(answer if isinstance(answer, bytes) else orjson.dumps(answer))
+            await call.answer(answer if isinstance(answer, bytes) else json_bytes(answer))
+
+    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
+        """Return what the endpoint returns."""
+        return await self.endpoint(**arguments)
 
 
-def fields_of(data: bytes, known: Collection[str]) -> dict[str, str]:
-    """Return the fields of a query or a form; known fields may occur only once."""
+def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
+    """Return the fields of a query or a form; those named in `single` may occur only once."""
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except UnicodeDecodeError:
@@ -87,7 +101,7 @@ def fields_of(data: bytes, known: Collection[str]) -> dict[str, str]:
         raise Problem(400, f"The query or form cannot be read: {error}.") from None
     fields: dict[str, str] = {}
     for name, value in pairs:
-        if name in fields and name in known:
+        if name in fields and name in single:
             raise Problem(422, f"The query or form has {name!r} twice: give it once.")
         fields[name] = value
     return fields
@@ -98,11 +112,11 @@ async def form_of(call: Call, kind: type[BaseModel]) -> Any:
     try:
         return kind.model_validate(fields_of(await call.data((FORM,)), kind.model_fields))
     except ValidationError as error:
-        raise of_validation(error.errors(include_url=False, include_input=False)) from None  # type: ignore[arg-type]
+        raise problem_of_validation(error) from None
 
 
 def form_body(kind: type[BaseModel]) -> dict[str, Any]:
-    """Return how OpenAPI describes that form."""
+    """Return how OpenAPI describes the form."""
     schema = {FORM.decode(): {"schema": kind.model_json_schema()}}
     return {"requestBody": {"required": True, "content": schema}}
 
@@ -114,9 +128,9 @@ def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, An
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
-def router(*tags: str) -> APIRouter:
+def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
     """Return an empty group of lean routes."""
-    return APIRouter(route_class=_LeanRoute, tags=list(tags), redirect_slashes=False)
+    return APIRouter(route_class=route_class, tags=[tag], redirect_slashes=False)
 
 
 def check_documents(n: int, limits: Limits) -> None:

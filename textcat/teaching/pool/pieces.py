@@ -18,35 +18,36 @@ from numpy.typing import NDArray
 
 from textcat.documents import Document
 from textcat.features.columns import TermColumns
+from textcat.features.counts import StoredCounts, smallest_type
 from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import NO_IDS, NO_NGRAMS, TermCounts
+from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
+from textcat.former_names import todays_piece
 from textcat.progress import Advance
 from textcat.recipe import Recipe
-from textcat.teaching._duplicates import distinct_terms
+from textcat.teaching.pool._duplicates import distinct_terms
 
 
 class Piece(NamedTuple):
-    """The counted terms of some documents."""
+    """The counted terms of some documents, and what else a pool keeps of them."""
 
-    names: NDArray[np.uint8]  # of the terms, a line each
+    counted: StoredCounts
     df: NDArray[Any]  # how many of the documents have each term
-    ends: NDArray[Any]  # of the texts in the next two
-    ids: NDArray[Any]  # of terms
-    counts: NDArray[Any]
-    zones: NDArray[Any]  # of the texts, by their positions in the next one
-    zone_names: NDArray[np.uint8]  # a list in JSON
-    texts: NDArray[Any]  # how many each document has
-    sizes: NDArray[Any]  # how many distinct terms each document has
+    n_terms: NDArray[Any]  # distinct ones of each document
     lines: NDArray[Any]  # the bytes of each document's line
     id_bytes: NDArray[np.uint8]  # of the documents' ids, one after the other
     id_sizes: NDArray[Any]
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.counted)
+
+    def text_lengths(self) -> NDArray[np.int64]:
+        """Return the number of terms of each text."""
+        return text_lengths(self.counted.counts.ends, self.counted.counts.counts)
 
 
+_TERMS, _ZONES = "terms", "zones"  # lists in JSON
 _MANY_TOKENS = {"alphanumeric": True, "remove_stop_words": True}
 _MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 
@@ -64,44 +65,41 @@ def may_be_pieces(features: TfIdf) -> bool:
 
 
 def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
-    """Return the piece of documents, as a file of arrays; b"" if a term contains a line end, as in some languages."""
+    """Return the piece of documents, as a file of arrays."""
     features.take_tokens()
-    texts = ZoneTexts((Document("", each) for each in zones), features.zones, False)
+    texts = ZoneTexts((Document("", zones_of_document) for zones_of_document in zones), features.zones, False)
     counts = features.tokens_.count_terms(texts)
-    parts, used = texts.parts(), np.zeros(len(counts.terms), np.bool_)
-    used[counts.ids] = True
-    own = (np.cumsum(used, dtype=np.int32) - 1)[counts.ids]
-    names = [counts.terms[i] for i in np.flatnonzero(used).tolist()]
-    joined = "\n".join(names).encode("utf-8", "surrogatepass")
-    if joined.count(b"\n") != max(len(names) - 1, 0):
-        return b""
-    columns = np.arange(len(names), dtype=np.int32)[None], np.zeros((1, 0), np.int32)
-    df = document_frequencies(parts.ends, counts.ends, own, parts.sources, parts.spaces, *columns, len(names))
-    zone_names = list(dict.fromkeys(parts.zones))
-    number = dict(zip(zone_names, count(), strict=False))
-    piece = Piece(
-        np.frombuffer(joined, np.uint8),
-        df,
-        counts.ends,
-        own,
-        counts.counts,
-        np.array([number[zone] for zone in parts.zones], np.int64),
-        np.frombuffer(json.dumps(zone_names).encode(), np.uint8),
-        np.diff(parts.ends, prepend=0),
-        distinct_terms(parts.ends, counts.ends, own, parts.sources, len(names)),
-        np.array(lines, np.int64),
-        np.frombuffer(b"".join(ids), np.uint8),
-        np.array([len(id) for id in ids], np.int64),
-    )
+    parts = texts.parts()
+    counted = StoredCounts.of_batch(parts, counts)
+    terms, counts = counted.counts.terms, counted.counts
+    columns = np.arange(len(terms), dtype=np.int32)[None], np.zeros((1, 0), np.int32)
+    arrays: dict[str, Any] = counted.arrays() | {
+        "df": document_frequencies(*parts.arguments(counts), *columns, len(terms)),
+        "n_terms": distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(terms)),
+        "lines": np.array(lines, np.int64),
+        "id_bytes": np.frombuffer(b"".join(ids), np.uint8),
+        "id_sizes": np.array([len(id) for id in ids], np.int64),
+        _ZONES: np.frombuffer(json.dumps(counted.zones).encode(), np.uint8),
+        _TERMS: np.frombuffer(json.dumps(terms).encode(), np.uint8),
+    }
     file = io.BytesIO()
-    arrays: dict[str, Any] = {name: _narrow(array) for name, array in piece._asdict().items()}
+    arrays = {name: smallest_type(array) for name, array in arrays.items()}
     np.savez(file, **arrays)
     return file.getvalue()
 
 
-def _narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Return non-negative integers in the smallest type that holds them."""
-    return array.astype(np.min_scalar_type(int(array.max(initial=0))), copy=False)
+def read_piece(path: Path, *, with_terms: bool) -> Piece:
+    """Read a piece, with its terms or with empty ones instead; raise ValueError if it is damaged."""
+    with np.load(path, allow_pickle=False) as file:
+        arrays = todays_piece({name: file[name] for name in file.files if with_terms or name != _TERMS})
+    try:
+        facts = {name: arrays[name] for name in Piece._fields[1:]}
+        terms = json.loads(arrays[_TERMS].tobytes()) if with_terms else [""] * len(facts["df"])
+        zones = json.loads(arrays[_ZONES].tobytes())
+        counted = StoredCounts.from_arrays(zones, terms, arrays)
+    except KeyError as error:
+        raise ValueError(f"{path} lacks {error}") from error
+    return Piece(counted, **facts)
 
 
 class Pieces:
@@ -120,7 +118,7 @@ class Pieces:
         for path in self._paths:
             if path.stem != name_of(position):
                 raise FileNotFoundError(path)
-            piece = _read(path)
+            piece = read_piece(path, with_terms=True)
             position += len(piece)
             yield piece
         if position != self.n_documents:
@@ -137,12 +135,12 @@ class Pieces:
         lengths: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])  # of each zone: terms, texts
         facts: list[tuple[NDArray[Any], ...]] = []
         for piece in self:
-            names = piece.names.tobytes().decode("utf-8", "surrogatepass").split("\n") if len(piece.df) else []
+            names = piece.counted.counts.terms
             numbers.append(np.fromiter(map(number.__getitem__, names), np.int32, len(names)))
             if len(number) > len(df):
                 df = np.concatenate([df, np.zeros(max(len(df), len(number) - len(df)), np.int64)])
             df[numbers[-1]] += piece.df
-            facts.append((piece.sizes.astype(np.int32), piece.lines, piece.id_sizes, piece.id_bytes))
+            facts.append((piece.n_terms.astype(np.int32), piece.lines, piece.id_sizes, piece.id_bytes))
             if features.weighting == "bm25":
                 _add_lengths(lengths, piece)
             advance(len(piece))
@@ -164,11 +162,10 @@ class Pieces:
 
     def rows(self, features: TfIdf, k: int) -> Rows:
         """Return the rows of a piece, by its number, with features that were fitted to all pieces; thread-safe."""
-        piece, columns = _read(self._paths[k]), self._columns[k]
-        terms = [""] * len(columns)
-        of_terms = TermColumns(terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
-        parts, counts = _parts(piece, features), _counts(piece, terms)
-        return features.rows_of_counts(parts, counts, text_lengths(counts.ends, counts.counts), of_terms)
+        piece, columns = read_piece(self._paths[k], with_terms=False), self._columns[k]
+        counts = piece.counted.counts
+        of_terms = TermColumns(counts.terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
+        return features.rows_of_counts(_parts(piece.counted, features), counts, piece.text_lengths(), of_terms)
 
 
 class _Facts(NamedTuple):
@@ -185,28 +182,18 @@ def name_of(position: int) -> str:
     return f"{position:012}"
 
 
-def _read(path: Path) -> Piece:
-    with np.load(path, allow_pickle=False) as arrays:
-        return Piece(*(arrays[name] for name in Piece._fields))
-
-
-def _counts(piece: Piece, terms: list[str]) -> TermCounts:
-    arrays = piece.ends.astype(np.int64), piece.ids.astype(np.int32), piece.counts.astype(np.int32)
-    return TermCounts(*arrays, terms, NO_NGRAMS, NO_IDS)
-
-
-def _parts(piece: Piece, features: TfIdf) -> TextParts:
-    names, n_texts = json.loads(piece.zone_names.tobytes()), len(piece.ends)
+def _parts(counted: StoredCounts, features: TfIdf) -> TextParts:
+    names, n_texts = counted.zones, len(counted.zone_of)
     weight = np.array([1.0 if features.zones is None else features.zones[name] for name in names], np.float64)
-    zones = [names[i] for i in piece.zones.tolist()] if features.weighting == "bm25" else []
+    zones = [names[i] for i in counted.zone_of.tolist()] if features.weighting == "bm25" else []
     sources, spaces = np.arange(n_texts, dtype=np.int32), np.zeros(n_texts, np.int32)
-    weights = weight[piece.zones] if n_texts else np.zeros(0)
-    return TextParts(zones, sources, spaces, weights, [SHARED_SPACE], np.cumsum(piece.texts, dtype=np.int64))
+    weights = weight[counted.zone_of] if n_texts else np.zeros(0)
+    return TextParts(zones, sources, spaces, weights, [SHARED_SPACE], np.cumsum(counted.n_texts, dtype=np.int64))
 
 
 def _add_lengths(lengths: defaultdict[str, list[int]], piece: Piece) -> None:
-    of_text = text_lengths(piece.ends.astype(np.int64), piece.counts.astype(np.int32))
-    for k, zone in enumerate(json.loads(piece.zone_names.tobytes())):
-        chosen = of_text[piece.zones == k]
+    of_text = piece.text_lengths()
+    for k, zone in enumerate(piece.counted.zones):
+        chosen = of_text[piece.counted.zone_of == k]
         lengths[zone][0] += int(chosen.sum())
         lengths[zone][1] += len(chosen)

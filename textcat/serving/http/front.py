@@ -5,51 +5,34 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-import mmap
 import os
 import re
 import secrets
-import sys
 import time
 import traceback
-import zlib
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from textcat.serving._problems import TYPE, ClientGoneError, Problem
-from textcat.serving.keys import Keys
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.limits import Limits, Rates, inflated
+from textcat.serving.http.log import Log
+from textcat.serving.http.problems import TYPE, ClientGoneError, Problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from textcat.serving._metrics import Metrics
+    from textcat.serving.http.metrics import Metrics
 
 JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PREFIX = secrets.token_hex(4)
-_DISCARDED = 1 << 26  # bytes of a body that is too large which are read, so that the client reads the answer
-_BUFFERED = 8  # times the bytes of the largest body: what all that are being read may hold
-_SLOTS = 1 << 12  # clients whose rate is kept apart
-_OPEN = ("/v2/health/", "/page/")  # no key is needed for what begins so, and for:
+_DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client reads the answer
+_BUFFERED = 8  # times the limit of a body: bytes of all bodies that are being read
+_OPEN = ("/v2/health/", "/page/")  # paths that begin so need no key, nor do:
 _OPEN_PATHS = frozenset({"/", "/openapi.json"})
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Limits of a request; each is an option of `textcat serve`."""
-
-    max_bytes: int = 10_000_000  # of a body
-    max_documents: int = 5000  # of a batch
-    seconds: float = 30.0  # until a request is answered
-    concurrent: int = 512  # requests that a process works on at the same time
-    rate: float = 0.0  # requests a second of one key, or one address; 0: any number
 
 
 class Call(Request):
@@ -59,21 +42,16 @@ class Call(Request):
         super().__init__(scope, receive, send)
         self.front, self.started = front, time.perf_counter()
         self.head: dict[bytes, bytes] = dict(scope["headers"])
-        given = self.head.get(b"x-request-id")
-        if given is not None and _ID.fullmatch(given):
-            self.id = given
+        sent_id = self.head.get(b"x-request-id")
+        if sent_id is not None and _ID.fullmatch(sent_id):
+            self.id = sent_id
         else:
             self.id = b"%b-%x-%x" % (_PREFIX.encode(), os.getpid(), next(_numbers))
         self.route, self.status, self.bytes_in, self.bytes_out, self.documents = "other", 0, 0, 0, 0
         self.model = self.version = self.key = ""
-        self.expired = self.read = self.ended = False
+        self.expired = self.read = False
         self._held = 0
         self.timer: Any = None
-
-    def of(self, served: Any, documents: int = 0) -> Any:
-        """Note which model answers, and how many documents it was asked about."""
-        self.model, self.version, self.documents = served.name, served.version, documents
-        return served
 
     @property
     def kind(self) -> bytes:
@@ -81,7 +59,7 @@ class Call(Request):
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
-        """Return the body, inflated if it is gzip; a Problem if it is too large, or of another kind."""
+        """Return the body, decompressed if it is gzip; raise a Problem if it is too large, or of another kind."""
         kind = self.kind
         if kinds and kind and kind not in kinds:
             raise Problem(415, f"The body has the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
@@ -94,10 +72,10 @@ class Call(Request):
                 {"Accept-Encoding": "gzip"},
             )
         body = await self._whole(limit)
-        return _inflated(body, limit) if encoding == b"gzip" else body
+        return inflated(body, limit) if encoding == b"gzip" else body
 
     async def _whole(self, limit: int) -> bytes:
-        message = await self.next_call()
+        message = await self.next_message()
         body: bytes = message.get("body", b"")
         if not message.get("more_body"):
             if len(body) > limit:
@@ -107,7 +85,7 @@ class Call(Request):
         try:
             self._hold(size)
             while message.get("more_body"):
-                message = await self.next_call()
+                message = await self.next_message()
                 part = message.get("body", b"")
                 size += len(part)
                 if size > limit:
@@ -135,7 +113,8 @@ class Call(Request):
     def _too_large(limit: int) -> Problem:
         return Problem(413, f"The body has more than {limit:,} bytes: send fewer documents at a time.")
 
-    async def next_call(self) -> Message:
+    async def next_message(self) -> Message:
+        """Return the next part of the body; raise ClientGoneError if the client has closed the connection."""
         message = await self.receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
@@ -154,11 +133,10 @@ class Call(Request):
             headers.append((b"connection", b"close"))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
-    async def write(self, body: bytes, *, more: bool = False) -> None:
+    async def write(self, body: bytes, *, more_body: bool = False) -> None:
         """Send the body of the answer, or a part of it."""
         self.bytes_out += len(body)
-        await self._send({"type": "http.response.body", "body": body, "more_body": more})
-        self.ended = not more
+        await self._send({"type": "http.response.body", "body": body, "more_body": more_body})
 
     async def answer(
         self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None
@@ -170,8 +148,8 @@ class Call(Request):
         await self.begin(status, head)
         await self.write(b"" if self.scope["method"] == "HEAD" else body)
 
-    def wait(self) -> None:
-        """Give the request its seconds, from now on."""
+    def restart_timer(self) -> None:
+        """Count the seconds of the request from now on."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(
@@ -187,80 +165,54 @@ class Call(Request):
 _numbers = itertools.count(1)
 
 
-def _inflated(data: bytes, limit: int) -> bytes:
-    inflate = zlib.decompressobj(wbits=31)
-    try:
-        plain = inflate.decompress(data, limit + 1)
-    except zlib.error as error:
-        raise Problem(400, f"The body has the encoding gzip, but is not valid gzip: {error}.") from None
-    if len(plain) > limit:
-        raise Problem(413, f"The inflated body has more than {limit:,} bytes: send fewer documents at a time.")
-    if not inflate.eof or inflate.unused_data:
-        raise Problem(400, "The body has the encoding gzip, but is not one complete gzip stream.")
-    return plain
-
-
-class Rates:
-    """How many requests each client may make: a token bucket per client, shared by all processes.
-
-    Two clients may share a bucket by chance (one in thousands), and two processes may take the same token; neither
-    does harm.
-    """
-
-    def __init__(self, rate: float) -> None:
-        self._rate, self._most = rate, max(rate, 1.0)
-        self._memory = np.frombuffer(mmap.mmap(-1, 16 * _SLOTS), np.float64).reshape(_SLOTS, 2)
-
-    def take(self, client: bytes) -> float:
-        """Take a token and return 0; without one, return the seconds until the next."""
-        slot, now = self._memory[zlib.crc32(client) % _SLOTS], time.monotonic()
-        tokens = self._most if not slot[1] else min(self._most, slot[0] + (now - slot[1]) * self._rate)
-        taken = tokens >= 1
-        slot[:] = tokens - taken, now
-        return 0.0 if taken else (1 - tokens) / self._rate
-
-
-class Log:
-    """Lines of JSON on a stream: one for each answered request, and one for each event of the server."""
-
-    def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
-        self._descriptor, self.requests = descriptor, requests
-
-    def write(self, event: str, **fields: Any) -> None:
-        """Write a line."""
-        if self._descriptor is None:
-            return
-        now = time.time()
-        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
-        line = orjson.dumps({"time": stamp, "event": event, **fields}, default=str) + b"\n"
-        with suppress(OSError):  # its reader has gone, or the disk is full: requests are answered all the same
-            os.write(self._descriptor, line)
-
-
 class Front:
-    """An ASGI application around the routes."""
+    """The ASGI application around the routes.
+
+    Parameters
+    ----------
+    routes : ASGI application
+    metrics : Metrics
+    limits : Limits, optional
+        Limits of a request.
+    keys : Keys, optional
+        The keys that clients may use; without any, no key is needed.
+    origins : tuple of str
+        Origins whose pages may send requests.
+    log : Log, optional
+        By default lines of JSON on standard output.
+    rates : Rates, optional
+        Number of requests of each client, shared by several processes.
+    check : function of Call
+        Raises a Problem for a request that must not be answered.
+    """
 
     def __init__(
         self,
         routes: ASGIApp,
         metrics: Metrics,
-        log: Log,
-        limits: Limits,
-        keys: Keys,
+        *,
+        limits: Limits | None = None,
+        keys: Keys | None = None,
         origins: tuple[str, ...] = (),
+        log: Log | None = None,
         rates: Rates | None = None,
+        check: Callable[[Call], object] = lambda call: None,
     ) -> None:
-        self._routes, self._metrics, self.log, self.limits, self._keys = routes, metrics, log, limits, keys
+        self._routes, self.metrics, self._check = routes, metrics, check
+        self.limits, self.keys, self.log = limits or Limits(), keys or Keys(), log or Log()
         self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
-        self._rates = rates or (Rates(limits.rate) if limits.rate else None)
+        self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Answer a request; start-up and shutdown go to the routes unchanged."""
+        if scope["type"] == "lifespan":
+            await self._routes(scope, receive, send)
+            return
         call = Call(scope, receive, send, self)
         scope["textcat"] = call
-        call.wait()
+        call.restart_timer()
         self.running += 1
-        self._metrics.running.inc()
+        self.metrics.running.inc()
         try:
             try:
                 if not (self.origins and await self._preflight(call)):
@@ -269,54 +221,53 @@ class Front:
             except asyncio.CancelledError:
                 if not call.expired:
                     raise
-                await self._told(call, self._late(call))
+                await self._refuse(call, self._late(call))
             except Problem as problem:
-                await self._told(call, problem)
+                await self._refuse(call, problem)
             except HTTPException as error:
-                await self._told(call, _of_http(error, scope))
+                await self._refuse(call, _of_http(error, scope))
             except ClientGoneError:
                 call.status = 499
             except Exception as error:
                 self.log.write(
                     "error", request_id=call.id.decode(), error=repr(error), traceback=traceback.format_exc()
                 )
-                await self._told(call, Problem(500, "The server failed to answer this request; its log says why."))
+                await self._refuse(call, Problem(500, "The server failed to answer this request; its log says why."))
         finally:
             call.timer.cancel()
             self.running -= 1
-            self._metrics.running.dec()
-            self._noted(call)
+            self.metrics.running.dec()
+            self._count(call)
 
     def _admit(self, call: Call) -> None:
+        """Raise a Problem if the request lacks a key, or exceeds a limit."""
+        self._check(call)
         path: str = call.scope["path"]
         if path.startswith(_OPEN) or path in _OPEN_PATHS:
             return
-        client = b""
-        if self._keys:
-            kind, _, key = call.head.get(b"authorization", b"").partition(b" ")
-            if kind.lower() != b"bearer":
-                key = call.head.get(b"x-api-key", b"")
-            call.key = self._keys.name_of(key.strip()) or ""
-            if not call.key:
-                raise Problem(
-                    401,
-                    "A key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY."
-                    if not key
-                    else "The key is unknown: use one from the server's file of keys.",
-                    {"WWW-Authenticate": "Bearer"},
-                )
-            client = call.key.encode()
+        if self.keys:
+            self._check_key(call)
         if self.running > self.limits.concurrent:
             sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
             raise Problem(503, sentence, {"Retry-After": "1"})
         if self._rates is not None:
-            wait = self._rates.take(client or (call.scope.get("client") or ("",))[0].encode())
+            wait = self._rates.take((call.key or (call.scope.get("client") or ("",))[0]).encode())
             if wait:
                 raise Problem(
                     429,
                     f"You sent more than {self.limits.rate:g} requests per second: wait before the next one.",
                     {"Retry-After": str(math.ceil(wait))},
                 )
+
+    def _check_key(self, call: Call) -> None:
+        kind, _, key = call.head.get(b"authorization", b"").partition(b" ")
+        if kind.lower() != b"bearer":
+            key = call.head.get(b"x-api-key", b"")
+        call.key = self.keys.name_of(key.strip()) or ""
+        if not call.key:
+            needed = "A key is needed: send Authorization: Bearer KEY, or X-API-Key: KEY."
+            unknown = "The key is unknown: use one from the server's file of keys."
+            raise Problem(401, unknown if key else needed, {"WWW-Authenticate": "Bearer"})
 
     def _late(self, call: Call) -> Problem:
         seconds = f"{self.limits.seconds:g} seconds"
@@ -325,17 +276,17 @@ class Front:
             return Problem(408, f"The body did not arrive within {seconds}: send it faster, or send less.")
         return Problem(503, f"The answer was not ready within {seconds}: send less at a time.", {"Retry-After": "1"})
 
-    async def _told(self, call: Call, problem: Problem) -> None:
-        if call.status:  # the answer has begun: all that can be done is to break it off
+    async def _refuse(self, call: Call, problem: Problem) -> None:
+        if call.status:  # the answer has begun: it can only be broken off
             self.log.write("broken_off", request_id=call.id.decode(), reason=problem.detail)
             return
         await call.answer(problem.as_json(call.id.decode()), problem.status, TYPE, problem.headers)
 
-    def _noted(self, call: Call) -> None:
+    def _count(self, call: Call) -> None:
         seconds = time.perf_counter() - call.started
-        self._metrics.count(call.scope["method"], call.route, call.status, seconds)
+        self.metrics.count(call.scope["method"], call.route, call.status, seconds)
         if call.documents:
-            self._metrics.documents(call.model, call.documents)
+            self.metrics.documents(call.model, call.documents)
         if self.log.requests:
             fields: dict[str, Any] = {"key": call.key} if call.key else {}
             if call.model:
@@ -346,7 +297,7 @@ class Front:
                 request_id=call.id.decode(),
                 client=client[0] if client else None,
                 method=call.scope["method"],
-                path=call.scope["path"][:200].encode("utf-8", "replace").decode(),  # no query: it may be a text
+                path=call.scope["path"][:200],  # no query: it may be a text
                 status=call.status,
                 seconds=round(seconds, 6),
                 bytes_in=call.bytes_in,
@@ -385,8 +336,3 @@ def _of_http(error: HTTPException, scope: Scope) -> Problem:
     if error.status_code == 404:
         return Problem(404, f"There is no route {path}: GET /openapi.json lists them all.")
     return Problem(error.status_code, str(error.detail), error.headers)
-
-
-def warn(sentence: str) -> None:
-    """Print a warning for whoever started the server."""
-    print(f"textcat: warning: {sentence}", file=sys.stderr)

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-if TYPE_CHECKING:
-    from textcat.serving.store import Store
-
-SHARED = "PROMETHEUS_MULTIPROC_DIR"  # the folder in which the processes' counts lie, if there are several
+Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
+SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the processes' counts, if there are several
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
-class Metrics:
-    """The counts of a server, or of one of its processes."""
+class Metrics(Collector):
+    """The counts of a server, or of one of its processes; `versions` returns the names and versions of its models."""
 
-    def __init__(self, store: Store | None = None) -> None:
-        self._registry, self._store = CollectorRegistry(), store
+    def __init__(self, versions: Versions = list) -> None:
+        self._registry, self._versions = CollectorRegistry(), versions
         options: dict[str, Any] = {"namespace": "textcat", "registry": self._registry}
         self._requests = Counter("requests", "Answered requests.", ("method", "route", "status"), **options)
         self._seconds = Histogram(
@@ -45,9 +43,9 @@ class Metrics:
         key = method, route, status
         children = self._children.get(key)
         if children is None:
-            known = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-            children = self._requests.labels(known, route, str(status)), self._seconds.labels(route)
-            if len(self._children) < 1000:  # methods are the client's words
+            label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+            children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
+            if len(self._children) < 1000:  # clients may send any method
                 self._children[key] = children
         children[0].inc()
         children[1].observe(seconds)
@@ -69,22 +67,15 @@ class Metrics:
         if SHARED in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)
-        own = CollectorRegistry()
-        if self._store is not None:
-            own.register(_Models(self._store))
-        return generate_latest(registry) + generate_latest(own)
-
-
-class _Models(Collector):
-    """The models of the process that answers; the other processes load a new model within seconds."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
+        models = CollectorRegistry()
+        models.register(self)
+        return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        family = GaugeMetricFamily(
-            "textcat_model_info", "The served models and their versions.", labels=("model", "version")
-        )
-        for served in self._store.models.values():
-            family.add_metric((served.name, served.version), 1)
-        yield family
+        """Yield the models of the process that answers; the other processes load a new model within seconds."""
+        if versions := self._versions():
+            labels = ("model", "version")
+            family = GaugeMetricFamily("textcat_model_info", "The served models and their versions.", labels=labels)
+            for name_and_version in versions:
+                family.add_metric(name_and_version, 1)
+            yield family

@@ -3,7 +3,7 @@
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,10 +24,10 @@ from textcat.folders import FolderFormat, sha256_of_file
 from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
-from textcat.teaching._archive import PIECES, Archive, Shard
-from textcat.teaching._duplicates import distinct_terms
-from textcat.teaching._pieces import Pieces, for_many
-from textcat.teaching.duplicates import near_duplicates
+from textcat.teaching.pool._duplicates import distinct_terms
+from textcat.teaching.pool.duplicates import near_duplicates
+from textcat.teaching.pool.pieces import Pieces, for_many
+from textcat.teaching.pool.texts import PIECES, Archive, Shard
 
 #: In a pool with more documents the rows have words only: all other features would take ten times the memory and time.
 ALL_UP_TO = 30_000
@@ -100,6 +100,19 @@ class Strings(Sequence[str]):
             yield data[start:end].decode()
             start = end
 
+    def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
+        """Return the position of the first string that equals a value; raise ValueError if none does.
+
+        Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
+        """
+        data, ends, wanted = np.asarray(self._data), np.asarray(self._ends), value.encode("utf-8", "surrogatepass")
+        positions = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))
+        for k in range(1, len(wanted) + 1):
+            positions = positions[data[ends[positions] - k] == wanted[-k]]
+        if not len(positions):
+            raise ValueError(f"{value!r} is not in the list")
+        return int(positions[0])
+
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
     """Return the recipe for a number of documents: for many, one with only words that at least two of them have."""
@@ -120,9 +133,9 @@ def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDAr
     names = features.listed_names()
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
-    own = features.zone_prefixes()
+    prefixes = features.zone_prefixes()
     bare = (name.partition(":")[2] if features.zone_terms is True else name for name in names)
-    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(own) for name in bare), np.bool_)
+    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(prefixes) for name in bare), np.bool_)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -139,8 +152,8 @@ class _Made(NamedTuple):
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     """Write the rows of an archive's texts, and then the rest of the index; each is written atomically."""
     folder, made = archive.folder, None
-    given, recipe = recipe, recipe_for(recipe, archive.n_documents)
-    if recipe != given:
+    recipe_before, recipe = recipe, recipe_for(recipe, archive.n_documents)
+    if recipe != recipe_before:
         n = f"{archive.n_documents:,} documents, more than {ALL_UP_TO:,}"
         log.warning("The archive has %s, so rows have only words that at least two of them contain.", n)
     if recipe == for_many(recipe) and (folder / PIECES).is_dir():
@@ -150,7 +163,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             if isinstance(error, TextcatError):
                 raise
             log.warning("Terms are counted again, because their saved counts are damaged (%s)", error)
-    features, groups, lines, id_sizes, id_bytes = made or _from_texts(archive, recipe, stages)
+    features, groups, lines, id_sizes, id_bytes = made or from_texts(archive, recipe, stages)
     arrays: dict[str, NDArray[Any]] = {
         "idf": features.idf_,
         "ends": np.cumsum(lines, dtype=np.int64),
@@ -175,8 +188,8 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         FORMAT.write_manifest(sibling, entries)
 
 
-def _from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Make rows of all texts in memory."""
+def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
+    """Count all texts in memory, and write their rows."""
     lines: list[int] = []
     ids: list[bytes] = []
 
@@ -227,51 +240,50 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 
 def read_index(folder: Path, *, verify: bool) -> Index:
     """Memory-map the index of a pool; raise PoolError if something is missing or not as it was written."""
-
-    def damaged(what: str) -> PoolError:
-        return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
-
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
     with FORMAT.open(folder / INDEX) as (manifest, opened):
         try:
-            for name, expected in manifest["files"].items():
-                if name not in opened:
-                    raise damaged(f"{name} is missing")
-                # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
-                if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
-                    raise damaged(f"{name} is not as it was written")
-                opened[name].seek(0)
-            # As plain arrays, because access to single entries of numpy's memory maps is slow.
-            arrays = {
-                name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS
-            }
-            data = np.zeros(0, np.uint8)
-            if arrays["id_ends"][-1]:
-                data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-            recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
-            shards = [Shard(*shard) for shard in manifest["shards"]]
-            for shard in shards:
-                path = folder / shard.name
-                if not path.is_file() or path.stat().st_size != shard.n_bytes:
-                    raise damaged(f"{shard.name} is missing or not as it was written")
-                if verify and sha256_of_file(path) != shard.sha256:
-                    raise damaged(f"{shard.name} is not as it was written")
-            stored = open_rows(folder / ROWS, verify=verify)
-            n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
-            if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
-                raise damaged("its files do not fit together")
-            features = _PoolFeatures.restore(
-                terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings()
-            )
+            return _read_index(folder, manifest, opened, verify=verify)
         except StoreError as error:
-            raise damaged(str(error).rstrip(".")) from error
+            raise _damaged(folder, str(error).rstrip(".")) from error
         except OSError as error:
             raise PoolError(f"Cannot read the pool {folder} ({error.strerror or error}): check the disk.") from error
         except PoolError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, TextcatError) as error:
-            raise damaged(f"it cannot be read ({error})") from error
-    ids = Strings(data, arrays["id_ends"])
-    more = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
-    return Index(recipe, features, stored[:], ids, *more)
+            raise _damaged(folder, f"it cannot be read ({error})") from error
+
+
+def _damaged(folder: Path, what: str) -> PoolError:
+    return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
+
+
+def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any], *, verify: bool) -> Index:
+    for name, expected in manifest["files"].items():
+        if name not in opened:
+            raise _damaged(folder, f"{name} is missing")
+        # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
+        if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
+            raise _damaged(folder, f"{name} is not as it was written")
+        opened[name].seek(0)
+    # As plain arrays, because access to single entries of numpy's memory maps is slow.
+    arrays = {name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS}
+    data = np.zeros(0, np.uint8)
+    if arrays["id_ends"][-1]:
+        data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
+    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
+    shards = [Shard(*shard) for shard in manifest["shards"]]
+    for shard in shards:
+        path = folder / shard.name
+        if not path.is_file() or path.stat().st_size != shard.n_bytes:
+            raise _damaged(folder, f"{shard.name} is missing or not as it was written")
+        if verify and sha256_of_file(path) != shard.sha256:
+            raise _damaged(folder, f"{shard.name} is not as it was written")
+    stored = open_rows(folder / ROWS, verify=verify)
+    n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
+    if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
+        raise _damaged(folder, "its files do not fit together")
+    features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings())
+    facts = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
+    return Index(recipe, features, stored[:], Strings(data, arrays["id_ends"]), *facts)

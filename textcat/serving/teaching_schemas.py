@@ -4,9 +4,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from textcat.serving._schemas import RequestModel, whole_number
-
-LONGEST_NAME = 300  # characters: that of textcat.teaching.judgements, which a test compares it with
+from textcat.serving.schemas import RequestModel, whole_number
+from textcat.teaching.judgements import LONGEST_NAME
 
 Answer: TypeAlias = Literal["yes", "no", "skip"]
 Name: TypeAlias = Annotated[

@@ -26,18 +26,17 @@ from textcat.progress import Stages
 from textcat.reading import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.runs.folder import REJECTED
-from textcat.teaching._archive import PIECES, Shard, read_archive
-from textcat.teaching._index import (
+from textcat.teaching.pool.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.teaching.pool.index import (
     ALL_UP_TO,
     INDEX,
     PoolError,
-    Strings,
     read_index,
     recipe_for,
     rows_and_groups,
     write_index,
 )
-from textcat.teaching.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.teaching.pool.texts import PIECES, Shard, read_archive
 from textcat.training.train import SCRIPT_SAMPLE, warn_if_unsegmented
 
 log = logging.getLogger(__name__)
@@ -118,17 +117,18 @@ class Pool:
             If there is no document, the number of ids is not that of documents, or there is no such recipe.
         """
         recipe = _recipe(recipe)
-        held = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
-        if not held:
+        records = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
+        if not records:
             raise PoolError("There is no document for the pool: give at least one.")
         if ids is None:
-            ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(held, 1)]
-        if len(ids) != len(held):
-            raise PoolError(f"There are {len(ids)} ids for {len(held)} documents: give one for each.")
-        recipe = recipe_for(recipe, len(held))
-        features, rows, groups = rows_and_groups(held, recipe)
+            ids = [getattr(document, "id", None) or str(i) for i, document in enumerate(records, 1)]
+        if len(ids) != len(records):
+            raise PoolError(f"There are {len(ids)} ids for {len(records)} documents: give one for each.")
+        recipe = recipe_for(recipe, len(records))
+        features, rows, groups = rows_and_groups(records, recipe)
         texts = [
-            {"zones": zones_of_document(each, i), "topics": getattr(each, "topics", ())} for i, each in enumerate(held)
+            {"zones": zones_of_document(document, i), "topics": getattr(document, "topics", ())}
+            for i, document in enumerate(records)
         ]
         return cls(recipe, features, rows, list(ids), groups, texts)
 
@@ -184,10 +184,10 @@ class Pool:
 
     def position_of(self, id: str) -> int:
         """Return the position of the first document with an id; raise PoolError if there is none."""
-        position = _place_in(self.ids, id) if isinstance(self.ids, Strings) else _first(self.ids, id)
-        if position >= 0:
-            return position
-        raise PoolError(f"The pool has no document {id!r}: search for its words.")
+        try:
+            return self.ids.index(id)
+        except ValueError:
+            raise PoolError(f"The pool has no document {id!r}: search for its words.") from None
 
     @property
     def labels(self) -> list[tuple[str, ...]] | None:
@@ -259,22 +259,9 @@ def build_pool(
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
-    """Open a pool made by `build_pool`.
+    """Open a pool made by `build_pool`; raise PoolError if it is none, or a file is missing or damaged.
 
-    Parameters
-    ----------
-    folder : path
-    verify : bool, default=False
-        Read all files and compare them with their checksums. Otherwise only their sizes are compared.
-
-    Returns
-    -------
-    Pool
-
-    Raises
-    ------
-    PoolError
-        If the folder is not a pool or an unfinished one, or a file is missing or damaged.
+    If `verify`, all files are read and compared with their checksums; otherwise only their sizes are compared.
     """
     folder = Path(folder).expanduser()
     index = read_index(folder, verify=verify)
@@ -310,22 +297,3 @@ class _StoredTexts(Sequence[dict[str, Any]]):
 
 def _recipe(recipe: str | Path | Recipe) -> Recipe:
     return recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-
-
-def _first(ids: Sequence[str], id: str) -> int:
-    try:
-        return ids.index(id)
-    except ValueError:
-        return -1
-
-
-def _place_in(ids: Strings, id: str) -> int:
-    """Return the position of the first stored string that equals an id; -1 if none does.
-
-    Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
-    """
-    data, ends, wanted = np.asarray(ids._data), np.asarray(ids._ends), id.encode("utf-8", "surrogatepass")
-    found = np.flatnonzero(np.diff(ends, prepend=0) == len(wanted))
-    for k in range(1, len(wanted) + 1):
-        found = found[data[ends[found] - k] == wanted[-k]]
-    return int(found[0]) if len(found) else -1

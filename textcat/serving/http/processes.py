@@ -1,10 +1,11 @@
-"""The processes of the server: one per core, all on one socket; stopped gracefully, and replaced if one dies."""
+"""The processes of the server: they share a socket, are replaced if they die, and stop gracefully."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
+import ipaddress
 import logging
 import mmap
 import os
@@ -13,12 +14,12 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import traceback
+from collections.abc import Callable, Iterator
 from functools import partial
 from http import HTTPStatus
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,94 +28,24 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcat.errors import TextcatError
-from textcat.serving._front import Limits, Log, Rates
-from textcat.serving._problems import TYPE, Problem
-from textcat.serving.keys import Keys
-from textcat.serving.store import Store
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
+from textcat.serving.http.problems import TYPE, Problem
 
 if TYPE_CHECKING:
-    from textcat.serving.app import Application
+    from textcat.serving.http.application import Application
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers
 _BACKLOG = 2048
 _CONNECTIONS = 4096  # of a process
 _ENDING = (signal.SIGTERM, signal.SIGINT)
-_WAIT = 0.003  # seconds that a process with more connections waits for one with less
+_WAIT = 0.003  # seconds that a process with more connections than another waits
 _SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
-_SHARED = "PROMETHEUS_MULTIPROC_DIR"
-
-
-@dataclass
-class Server:
-    """The settings of `textcat serve`."""
-
-    folders: Mapping[str, Path]
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    limits: Limits = field(default_factory=Limits)
-    keys: Keys = field(default_factory=Keys)
-    origins: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    log_requests: bool = True
-    check_seconds: float = 1.0
-    stop_seconds: float = 30.0  # for requests that run when the server is to stop
-
-    def run(self, on_start: Callable[[str, int], object] = lambda url, n: None) -> int:
-        """Serve until a signal ends it; return the signal's number."""
-        if self.workers > 1 and not hasattr(os, "fork"):
-            raise TextcatError(f"This system cannot share a socket among {self.workers} processes: give --workers 1.")
-        store = Store(self.folders)
-        store.load()
-        listener = listen(self.host, self.port)
-        host, port = listener.getsockname()[:2]
-        on_start(f"http://{f'[{host}]' if ':' in host else host}:{port}", self.workers)
-        shared = tempfile.mkdtemp(prefix="textcat-serve-")
-        os.environ[_SHARED] = shared  # before prometheus_client is imported
-        rates = Rates(self.limits.rate) if self.limits.rate else None
-        shares = np.frombuffer(mmap.mmap(-1, 8 * self.workers), np.int64)  # the connections of each process
-        try:
-            if hasattr(os, "fork"):
-                return _Supervisor(lambda place: self._work(store, listener, rates, shares, place), self.workers).run()
-            self._work(store, listener, rates, shares, 0)
-            return signal.SIGTERM
-        finally:
-            listener.close()
-            del os.environ[_SHARED]
-            shutil.rmtree(shared, ignore_errors=True)
-
-    def _work(self, store: Store, listener: socket.socket, rates: Rates | None, shares: np.ndarray, place: int) -> None:
-        from textcat.serving.app import Service
-
-        log = Log(requests=self.log_requests)
-        service = Service(
-            store,
-            limits=self.limits,
-            keys=self.keys,
-            origins=self.origins,
-            log=log,
-            rates=rates,
-            labels=self.labels,
-            check_seconds=self.check_seconds,
-        )
-        shares[place] = 0
-        _Protocol.shares, _Protocol.place = shares, place
-        _run(service, listener, self.stop_seconds)
+_SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder of counts
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket.
-
-    Parameters
-    ----------
-    host : str
-    port : int
-        0: any free port.
-
-    Returns
-    -------
-    socket
-    """
+    """Return a listening socket; port 0 stands for any free port."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -132,31 +63,36 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0) -> int:
-    """Serve in this process alone, until a signal ends it.
+    """Serve in this process alone, until a signal ends it; return the signal's number."""
+    return _run(service, listener, stop_seconds, alone=True)
 
-    Parameters
-    ----------
-    service : Application
-    listener : socket
-    stop_seconds : float
-        Seconds that running requests get to end when the server stops.
 
-    Returns
-    -------
-    int
-        The signal's number.
+def run_processes(make: Callable[[], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
+    """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
+
+    Each process calls `make` for its application. Where processes cannot be forked, this one serves alone. Running
+    requests have `stop_seconds` to end.
     """
-    _Alone.ended_by = signal.SIGTERM
-    _run(service, listener, stop_seconds, _Alone)
-    return _Alone.ended_by
+    shared = tempfile.mkdtemp(prefix="textcat-serve-")
+    os.environ[_SHARED] = shared  # before prometheus_client is imported
+    shares = np.frombuffer(mmap.mmap(-1, 8 * n), np.int64)  # the connections of each process
+
+    def work(slot: int) -> int:
+        shares[slot] = 0
+        _Protocol.shares, _Protocol.slot = shares, slot
+        return _run(make(), listener, stop_seconds, alone=not hasattr(os, "fork"))
+
+    try:
+        return _Supervisor(work, n).run() if hasattr(os, "fork") else work(0)
+    finally:
+        del os.environ[_SHARED]
+        shutil.rmtree(shared, ignore_errors=True)
 
 
-def _run(
-    service: Application, listener: socket.socket, stop_seconds: float, kind: type[_Uvicorn] | None = None
-) -> None:
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # what they say is in our own log
+def _run(service: Application, listener: socket.socket, stop_seconds: float, *, alone: bool) -> int:
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # our own log covers these
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    _Protocol.limits = service.limits
+    _Protocol.limits = service.front.limits
     config = uvicorn.Config(
         service,
         http=_Protocol,
@@ -171,15 +107,17 @@ def _run(
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(1, round(stop_seconds)),
     )
-    service.description_json  # noqa: B018  (now, rather than while requests wait)
+    service.description_json  # noqa: B018  (made now, so that no request waits for it)
     gc.collect()
     gc.freeze()
-    sys.setswitchinterval(0.001)  # a model that is loaded beside is not to hold requests up
-    (kind or _Uvicorn)(config).run([listener])
+    sys.setswitchinterval(0.001)  # loading a model must not delay requests
+    server = _Uvicorn(config, alone=alone)
+    server.run([listener])
+    return server.ended_by
 
 
 class _Acceptor:
-    """Accepts connections from the socket; a process that has more than another lets the other accept first."""
+    """Accepts connections; a process that has more of them than another lets the other accept first."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
@@ -196,21 +134,21 @@ class _Acceptor:
         self._loop.call_later(seconds, self._listen)
 
     def _accept(self) -> None:
-        shares, place = _Protocol.shares, _Protocol.place
-        if shares[place] > shares.min() and not self._has_waited:
+        shares, slot = _Protocol.shares, _Protocol.slot
+        if shares[slot] > shares.min() and not self._has_waited:
             self._has_waited = True
             self._pause(_WAIT)
             return
         self._has_waited = False
         try:
             connection, _ = self._listener.accept()
-        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process was sooner
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # another process accepted it
             return
-        except OSError:  # as of too many open files
+        except OSError:  # such as too many open files
             self._pause(0.1)
             return
         connection.setblocking(False)
-        shares[place] += 1
+        shares[slot] += 1
         task = self._loop.create_task(self._connect(connection))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -219,7 +157,7 @@ class _Acceptor:
         try:
             await self._loop.connect_accepted_socket(self._make_protocol, connection)
         except OSError:
-            _Protocol.shares[_Protocol.place] -= 1
+            _Protocol.shares[_Protocol.slot] -= 1
             connection.close()
 
     def close(self) -> None:
@@ -231,41 +169,30 @@ class _Acceptor:
 
 
 class _Uvicorn(uvicorn.Server):
+    """uvicorn's server, on an `_Acceptor`; it ends at Ctrl-C only if there is no supervisor to do so."""
+
+    def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
+        super().__init__(config)
+        self._alone, self.ended_by = alone, int(signal.SIGTERM)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         assert sockets is not None
         loop, protocol = asyncio.get_running_loop(), cast(Any, self.config.http_protocol_class)
         state: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state, "_loop": loop}
-        self.servers: list[Any] = [_Acceptor(each, partial(protocol, config=self.config, **state)) for each in sockets]
+        make_protocol = partial(protocol, config=self.config, **state)
+        self.servers: list[Any] = [_Acceptor(listener, make_protocol) for listener in sockets]
         self.started = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at SIGTERM, which the supervisor sends; Ctrl-C is handled by the supervisor alone."""
-        before = {number: signal.getsignal(number) for number in _ENDING}
-        signal.signal(signal.SIGTERM, self.handle_exit)
-        signal.signal(signal.SIGINT, signal.SIG_IGN if hasattr(os, "fork") else self.handle_exit)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-class _Alone(_Uvicorn):
-    """The server of one process, which also ends at Ctrl-C."""
-
-    ended_by: int = signal.SIGTERM
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """End at the first signal; only the main thread can handle signals."""
-        import threading
-
+        """End at the first signal; uvicorn's own would raise it anew. Only the main thread can handle signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         before = {number: signal.signal(number, self._end) for number in _ENDING}
+        if not self._alone:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             yield
         finally:
@@ -273,7 +200,7 @@ class _Alone(_Uvicorn):
                 signal.signal(number, handler)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
-        type(self).ended_by = number
+        self.ended_by = number
         self.handle_exit(number, frame)
 
 
@@ -282,7 +209,7 @@ class _Protocol(HttpToolsProtocol):
 
     limits = Limits()
     shares = np.zeros(1, np.int64)
-    place = 0
+    slot = 0
     _timer: asyncio.TimerHandle | None = None
     _head = 0
     _in_head = True
@@ -295,7 +222,7 @@ class _Protocol(HttpToolsProtocol):
             self._timer = self.loop.call_later(self.limits.seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.shares[self.place] -= 1
+        self.shares[self.slot] -= 1
         self._stop_timer()
         super().connection_lost(exc)
 
@@ -340,23 +267,27 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Supervisor:
-    """The process that starts the other processes and waits for them."""
+    """The process that starts the other processes and waits for them.
 
-    def __init__(self, work: Callable[[int], None], n: int) -> None:
+    uvicorn's own starts each process anew, in which the models would be loaded again, and leaves them running if it is
+    killed. These are forked, share the models' memory, and end with the first.
+    """
+
+    def __init__(self, work: Callable[[int], object], n: int) -> None:
         self._work, self._n = work, n
-        self._started: dict[int, tuple[int, float]] = {}  # the place of each among them, and when
+        self._started: dict[int, tuple[int, float]] = {}  # by process, its slot among them, and when
         self._stop = 0
         self._log = Log()
 
     def run(self) -> int:
         before = {number: signal.signal(number, self._end) for number in _ENDING}
-        alive, self._living = os.pipe()  # closed when this process ends, in whichever way
+        alive, self._living = os.pipe()  # closed when this process ends, however it ends
         self._alive = alive
         gc.collect()
         gc.freeze()
         try:
-            for place in range(self._n):
-                self._start(place)
+            for slot in range(self._n):
+                self._start(slot)
             self._wait()
         finally:
             for number, handler in before.items():
@@ -365,14 +296,14 @@ class _Supervisor:
             os.close(self._living)
         return self._stop
 
-    def _start(self, place: int) -> None:
+    def _start(self, slot: int) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
-        # A signal that came before the new process had its own handlers would be lost on this one's.
+        # A signal that arrives before the new process sets its handlers would be lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         process = os.fork()
         if process:
-            self._started[process] = place, time.monotonic()
+            self._started[process] = slot, time.monotonic()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             return
         code = 1
@@ -381,13 +312,11 @@ class _Supervisor:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             os.close(self._living)
-            os.setpgid(0, 0)  # so that Ctrl-C in a terminal is the supervisor's alone
+            os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
             _end_with(self._alive)
-            self._work(place)
+            self._work(slot)
             code = 0
         except BaseException:
-            import traceback
-
             self._log.write("error", error="A process of the server failed.", traceback=traceback.format_exc())
         finally:
             os._exit(code)
@@ -395,18 +324,18 @@ class _Supervisor:
     def _wait(self) -> None:
         while self._started:
             process, status = os.wait()
-            began = self._started.pop(process, None)
-            if began is None or self._stop:
+            slot, begun = self._started.pop(process, (None, 0.0))
+            if slot is None or self._stop:
                 continue
             self._log.write("process_died", process=process, status=os.waitstatus_to_exitcode(status))
             with contextlib.suppress(ImportError, OSError):
                 from prometheus_client.multiprocess import mark_process_dead
 
                 mark_process_dead(process)
-            if time.monotonic() - began[1] < _SHORT:
+            if time.monotonic() - begun < _SHORT:
                 time.sleep(1)
             if not self._stop:
-                self._start(began[0])
+                self._start(slot)
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         self._stop = self._stop or number
@@ -416,14 +345,19 @@ class _Supervisor:
 
 
 def _end_with(alive: int) -> None:
-    """End this process gracefully when nobody holds the other end of a pipe any more."""
-    import threading
+    """End this process gracefully when the other end of a pipe is closed everywhere."""
 
     def wait() -> None:
         os.read(alive, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def url_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def cores() -> int:
@@ -433,8 +367,6 @@ def cores() -> int:
 
 def is_loopback(host: str) -> bool:
     """Return whether an address can be reached only from this machine."""
-    import ipaddress
-
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

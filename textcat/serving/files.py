@@ -1,6 +1,6 @@
 """The texts of an uploaded file, read in a separate process with limits on its memory and time.
 
-``python -m textcat.serving._texts NAME`` reads the file from standard input, and writes its zones as JSON.
+``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones as JSON.
 """
 
 import asyncio
@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from textcat.errors import TextcatError
-from textcat.serving._problems import Problem
+from textcat.serving.http.problems import Problem
 
-# By the types of files, names by whose ends they are known; clients that know a name send it.
+# A name for each content type, by whose ending the format is recognised if the client sends no name.
 NAMES = {
     b"text/html": "file.html",
     b"message/rfc822": "file.eml",
@@ -22,14 +22,14 @@ NAMES = {
     b"application/pdf": "file.pdf",
     b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
 }
-_MEMORY = 1 << 30
+MEMORY = 1 << 30
 _ANSWER = 1 << 26  # bytes of the texts
 _AT_ONCE = 2
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the texts of a file by their zones; a Problem if it cannot be read."""
+    """Return the texts of a file by zone; raise a Problem if it cannot be read."""
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     async with turn:
@@ -49,17 +49,17 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
                 await asyncio.shield(process.wait())
     if process.returncode != 0 or not answer:
         raise Problem(422, "The file cannot be read: it is damaged, or takes more memory than there is for one.")
-    found = orjson.loads(answer)
-    if "error" in found:
-        raise Problem(422, found["error"])
-    return dict(found["zones"])
+    result = orjson.loads(answer)
+    if "error" in result:
+        raise Problem(422, result["error"])
+    return dict(result["zones"])
 
 
 def main() -> None:
-    """Read the file from standard input."""
+    """Read a file from standard input, and write its zones as JSON."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     from textcat.reading import text_of_file
 

@@ -1,4 +1,4 @@
-"""API keys: a file has the name and the SHA-256 of each, never a key itself."""
+"""API keys: the file holds the name and the SHA-256 of each key, never the key."""
 
 import hashlib
 import hmac
@@ -45,12 +45,12 @@ class Keys:
         return bool(self._sums)
 
     def name_of(self, key: bytes) -> str | None:
-        """Return whose key it is, or None; the time it takes does not depend on the key."""
-        digest, found = hashlib.sha256(key).digest(), None
-        for name, known in self._sums:
-            if hmac.compare_digest(digest, known):
-                found = name
-        return found
+        """Return the name of a key, or None; the time taken does not depend on the key."""
+        key_sum, owner = hashlib.sha256(key).digest(), None
+        for name, named_sum in self._sums:
+            if hmac.compare_digest(key_sum, named_sum):
+                owner = name
+        return owner
 
 
 def new_key(name: str) -> tuple[str, str]:
@@ -59,5 +59,5 @@ def new_key(name: str) -> tuple[str, str]:
         raise TextcatError(
             f"A key cannot be named {name!r}: use up to 64 letters, digits, dots, dashes and underscores."
         )
-    key = _PREFIX + secrets.token_urlsafe(32)  # so random that a fast sum cannot be tried out backwards
+    key = _PREFIX + secrets.token_urlsafe(32)  # so random that a fast hash is safe
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

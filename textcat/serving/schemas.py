@@ -1,14 +1,18 @@
 """Requests and responses: read by pydantic, and described in OpenAPI."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+
+from textcat.documents import Document
+from textcat.serving.work import Choice
 
 _STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
 Texts: TypeAlias = Annotated[dict[str, str], Field(min_length=1, max_length=100)]
 
 
 def whole_number(value: Any) -> Any:
+    """Return a float that is a whole number as an int, and anything else as it is."""
     return int(value) if type(value) is float and value.is_integer() else value  # 2.0 is a whole number in JSON Schema
 
 
@@ -17,6 +21,8 @@ _Terms: TypeAlias = Annotated[int, Field(ge=1, le=1000), BeforeValidator(whole_n
 
 
 class RequestModel(BaseModel):
+    """A request: it has no unknown fields, and values are not converted."""
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
 
@@ -33,16 +39,16 @@ class _Choice(RequestModel):
     everything: bool = Field(False, description="Return all topics.")
 
     @property
-    def choice(self) -> tuple[int | None, float | None, bool]:
+    def choice(self) -> Choice:
         """The three options; documents that share them can be tagged together."""
-        return self.top, self.min_probability, self.everything
+        return Choice(self.top, self.min_probability, self.everything)
 
 
 class _Text(RequestModel):
     text: str = Field(description="A text; it is never taken for a path or a URL.", examples=[_STORY])
 
     @property
-    def document(self) -> Any:
+    def document(self) -> str:
         return self.text
 
 
@@ -52,9 +58,7 @@ class _Zones(RequestModel):
     )
 
     @property
-    def document(self) -> Any:
-        from textcat.documents import Document
-
+    def document(self) -> Document:
         return Document("", self.zones)
 
 
@@ -147,14 +151,16 @@ class FileQuery(BaseModel):
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
-class _Answer(BaseModel):
+class VersionedAnswer(BaseModel):
+    """The model that answers."""
+
     model: str = Field(examples=["newswire"])
     version: str = Field(
         description="The first 12 digits of the sha256 of the model's manifest.", examples=["0f9a3c5d7e21"]
     )
 
 
-class ModelAnswer(_Answer):
+class ModelAnswer(VersionedAnswer):
     """A model."""
 
     topics: int
@@ -185,7 +191,7 @@ class TopicRow(BaseModel):
     threshold: float = Field(description="A document gets the topic if its score is above this.")
 
 
-class TopicsAnswer(_Answer):
+class TopicsAnswer(VersionedAnswer):
     """Topics of a model."""
 
     total: int = Field(description="Number of topics that match the query.")
@@ -206,7 +212,7 @@ class Curve(BaseModel):
     b: float
 
 
-class TopicAnswer(_Answer, TopicRow):
+class TopicAnswer(VersionedAnswer, TopicRow):
     """A topic with its terms, quality and curve."""
 
     terms: list[TermRow] = Field(description="The terms with the largest weights.")
@@ -222,7 +228,7 @@ class TagRow(BaseModel):
     probability: float | None = Field(description="null where the model has none.", examples=[0.97])
 
 
-class Tagged(_Answer):
+class Tagged(VersionedAnswer):
     """The topics of a document, the highest score first."""
 
     tags: list[TagRow]
@@ -234,13 +240,13 @@ class BatchRow(BaseModel):
     tags: list[TagRow]
 
 
-class BatchAnswer(_Answer):
+class BatchAnswer(VersionedAnswer):
     """The topics of each document, in the order of the documents."""
 
     results: list[BatchRow]
 
 
-class ExplainAnswer(_Answer):
+class ExplainAnswer(VersionedAnswer):
     """Why a document has topics, or has not."""
 
     explanations: list[dict[str, Any]]
@@ -250,137 +256,3 @@ class FileAnswer(BaseModel):
     """The texts that a file holds."""
 
     zones: dict[str, str]
-
-
-class ProblemAnswer(BaseModel):
-    """An error, explained in a sentence, as in RFC 9457."""
-
-    type: str = "about:blank"
-    title: str = Field(examples=["Not Found"])
-    status: int = Field(examples=[404])
-    detail: str = Field(examples=["No model 'x' is served here: `GET /api/v1/models` lists them."])
-    request_id: str = Field(examples=["5b0c-1"])
-    errors: list[dict[str, str]] | None = Field(None, description="Where the request is wrong, and how.")
-
-
-# --- Annif and KServe ------------------------------------------------------------------------------------------------
-
-
-class SuggestQuery(BaseModel):
-    """Which subjects Annif's clients ask for."""
-
-    limit: int = Field(10, ge=1, le=100_000)
-    threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
-    language: str = Field("", max_length=20)
-
-
-class SuggestForm(SuggestQuery):
-    """The form that Annif's clients send."""
-
-    text: str
-
-
-class AnnifDocument(BaseModel):
-    """A text that Annif's clients send."""
-
-    model_config = ConfigDict(strict=True)
-    text: str
-    document_id: str | None = None
-    metadata: dict[str, Any] | None = None
-
-
-class AnnifBatch(BaseModel):
-    """The texts that Annif's clients send."""
-
-    model_config = ConfigDict(strict=True)
-    documents: list[AnnifDocument] = Field(min_length=1)
-
-
-class AnnifBackend(BaseModel):
-    """The backend of a project."""
-
-    backend_id: str
-
-
-class AnnifProject(BaseModel):
-    """A model, as Annif describes a project."""
-
-    project_id: str
-    name: str
-    language: str
-    backend: AnnifBackend
-    vocab: dict[str, Any] | None = None
-    vocab_language: str | None = None
-    is_trained: bool = True
-    modification_time: str | None = None
-    model: str
-    version: str
-
-
-class AnnifProjects(BaseModel):
-    """The projects."""
-
-    projects: list[AnnifProject]
-
-
-class AnnifSubject(BaseModel):
-    """A suggested subject."""
-
-    uri: str
-    label: str | None
-    notation: str | None
-    score: float
-
-
-class AnnifSuggestions(_Answer):
-    """The suggested subjects of a text."""
-
-    results: list[AnnifSubject]
-
-
-class AnnifBatchRow(BaseModel):
-    """The suggested subjects of one of several texts."""
-
-    document_id: str | None
-    results: list[AnnifSubject]
-
-
-class KServeServer(BaseModel):
-    """The name and version of the server."""
-
-    name: str
-    version: str
-    extensions: list[str]
-
-
-class KServeLive(BaseModel):
-    """Whether the server runs."""
-
-    live: Literal[True]
-
-
-class KServeReady(BaseModel):
-    """Whether requests can be answered."""
-
-    ready: Literal[True]
-
-
-class KServeModel(BaseModel):
-    """A model, as KServe describes it."""
-
-    name: str
-    versions: list[str]
-    platform: str
-    inputs: list[str] = Field(max_length=0, description="None: this protocol is served for metadata and health only.")
-    outputs: list[str] = Field(max_length=0, description="None, as for inputs.")
-    model: str
-    version: str
-
-
-class KServeModelReady(BaseModel):
-    """Whether a model is ready."""
-
-    name: str
-    ready: Literal[True]
-    model: str
-    version: str

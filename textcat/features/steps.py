@@ -1,0 +1,230 @@
+"""The steps of `TfIdf` between documents and rows: count, fit, weigh; for use within the package."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from textcat.features._rows import release_memory, rows, text_lengths
+from textcat.features.columns import TermColumns, known_terms
+from textcat.features.fitting import (
+    CountedDocuments,
+    average_lengths,
+    half_saturation,
+    hashed_columns,
+    inverse_frequencies,
+    named_columns,
+    term_weights,
+    without_rare_ngrams,
+)
+from textcat.features.rows import Rows, row_bytes
+from textcat.features.settings import FeatureError, Parameters, check_settings
+from textcat.features.tokens import KnownTerms, TermCounts, Tokens
+from textcat.features.zones import SHARED_SPACE, Documents, TextParts, ZoneTexts, checked_documents
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from scipy.sparse import csr_matrix
+
+log = logging.getLogger(__name__)
+
+_Self = TypeVar("_Self", bound="FeatureSteps")
+
+
+@dataclass(eq=False, repr=False)
+class FeatureSteps(Parameters):
+    """The settings of `TfIdf`, which explains them, and the steps that it consists of."""
+
+    tokens: Tokens | None = None
+    _: KW_ONLY
+    zones: Mapping[str, float] | None = None
+    zone_terms: bool | Sequence[str] = False
+    ngrams: int = 1
+    ngram_min_df: int = 2
+    ngram_weight: float = 1.0
+    chars: int = 0
+    char_weight: float = 1.0
+    min_df: int = 1
+    max_features: int | None = None
+    hash_bits: int | None = None
+    weighting: str = "tfidf"
+    sublinear_tf: bool = False
+    k1: float = 1.2
+    b: float = 0.75
+    idf: str = "log"
+    dtype: Any = np.float32
+
+    @classmethod
+    def restore(
+        cls: type[_Self],
+        terms: Sequence[str] | None,
+        idf: np.ndarray,
+        n_documents: int,
+        average_lengths: Mapping[str, float] | None = None,
+        /,  # `idf` is also the name of a setting
+        **settings: Any,
+    ) -> _Self:
+        """Return what was fitted, given the keys of its `vocabulary_`, its other attributes and its parameters."""
+        restored = cls(**settings)
+        check_settings(restored)
+        vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
+        n_columns = 2**restored.hash_bits if restored.hash_bits else len(vocabulary or {})
+        if (vocabulary is None) != bool(restored.hash_bits) or len(idf) != n_columns:
+            raise FeatureError(
+                f"{len(idf)} idf do not fit the {n_columns} columns: give those learnt with the settings."
+            )
+        restored.set_fitted(vocabulary, idf, n_documents, dict(average_lengths or {}))
+        return restored
+
+    def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
+        """Count all terms of documents, and n-grams however rare."""
+        check_settings(self)
+        texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
+        self.take_tokens()
+        counts, parts = self.count_texts(texts), texts.parts()
+        release_memory()
+        return parts, counts
+
+    def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
+        """Return what `count_all` has counted as `count` does; the arrays given may be written over."""
+        lengths = text_lengths(counts.ends, counts.counts)
+        if not self.hash_bits:
+            counts = without_rare_ngrams(parts, counts, self.ngram_min_df)
+        return CountedDocuments(parts, counts, lengths)
+
+    def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
+        """Return the parts of documents that were counted, given the names of the zones that each has."""
+        check_settings(self)
+        self.take_tokens()
+        return ZoneTexts((), self.zones, self.zone_terms).parts_of_names(documents)
+
+    def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
+        """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
+
+        They must be counted by the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and `hash_bits`, and no
+        lower `ngram_min_df`.
+        """
+        check_settings(self)
+        parts, counts, lengths = counted
+        if chosen is not None:
+            parts = parts.select(np.asarray(chosen, np.int64))
+        n_documents = len(parts.ends)
+        if not n_documents:
+            raise FeatureError("There is no document to learn terms from: give at least one.")
+        if self.hash_bits:
+            fitted = hashed_columns(parts, counts, self.hash_bits, self.min_df)
+        else:
+            fitted = named_columns(parts, counts, self.min_df, self.ngram_min_df, self.max_features)
+        averages = average_lengths(parts, lengths) if self.weighting == "bm25" else {}
+        self.set_fitted(fitted.vocabulary, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
+        return self
+
+    def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
+        """Return the rows of documents that `count` has counted, as `transform` does; those chosen are positions."""
+        self.check_is_fitted()  # `count` alone has fitted nothing
+        parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
+        return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
+
+    def idf_of(self, df: np.ndarray, n_documents: int) -> np.ndarray:
+        """Return the idf of document frequencies; 0 where these are 0."""
+        return inverse_frequencies(df, n_documents, self.idf)
+
+    def set_fitted(
+        self,
+        vocabulary: dict[str, int] | None,
+        idf: np.ndarray,
+        n_documents: int,
+        averages: dict[str, float],
+        columns: TermColumns | None = None,
+    ) -> None:
+        """Set what fitting learns: the attributes, and, if known, the columns by the ids of terms."""
+        self.take_tokens()
+        self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n_documents, averages
+        self.idf_ = np.ascontiguousarray(idf, np.float64)
+        self._columns = columns
+        self._terms: KnownTerms | None = None
+        self._name_list: list[str] | None = None
+
+    def listed_names(self) -> list[str]:
+        """Return the names of the columns: those of a vocabulary, in a list that is kept."""
+        if self._name_list is None:
+            self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
+        return self._name_list
+
+    def zone_prefixes(self) -> tuple[str, ...]:
+        """Return the beginnings of the names of terms that zones have for themselves, next to shared ones."""
+        return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
+
+    def known_terms(self) -> KnownTerms | None:
+        """Return the terms that can have a column, so that others are passed over; None if any term can."""
+        if self._terms is None and self.vocabulary_ is not None and not self.chars:
+            self._terms = known_terms(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
+        return self._terms
+
+    def take_tokens(self) -> None:
+        """Set `tokens_`: the tokenizer given, or the default one."""
+        self.tokens_ = Tokens() if self.tokens is None else self.tokens
+
+    def count_texts(self, texts: ZoneTexts, terms: KnownTerms | None = None) -> TermCounts:
+        """Count the terms of texts, by default all of them."""
+        return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=terms)
+
+    def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
+        """Return the parts, counts and lengths of documents, as `rows_of_counts` takes them."""
+        texts = ZoneTexts(documents, self.zones, self.zone_terms)
+        counts = self.count_texts(texts, self.known_terms())
+        return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
+
+    def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
+        """Return the columns of terms and n-grams, by space and id: see `TermColumns.of`."""
+        columns = self._columns
+        if columns is None or columns.terms is not counts.terms:
+            shared = self._terms.columns if self._terms is not None and self._terms.terms is counts.terms else None
+            keys = {SHARED_SPACE: shared} if shared else None
+            columns = self._columns = TermColumns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
+        return columns.of(parts.names, counts)
+
+    def occurrence_weights(
+        self, parts: TextParts, counts: TermCounts, lengths: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+        """Return the weights of parts, where their counts saturate, the weight of n-grams, and those of terms."""
+        half = np.zeros(0)
+        if self.weighting == "bm25":
+            half = half_saturation(parts, lengths, self.average_lengths_, self.k1, self.b)
+        return parts.weights, half, self.ngram_weight, term_weights(counts, self.char_weight if self.chars else None)
+
+    def rows_of_counts(
+        self, parts: TextParts, counts: TermCounts, lengths: np.ndarray, columns: TermColumns | None = None
+    ) -> Rows:
+        """Return the rows of counted texts, by default with the columns that fitting gave their terms."""
+        of_terms = self.columns_of(parts, counts) if columns is None else columns.of(parts.names, counts)
+        sizes = np.diff(counts.ends, prepend=0)
+        n_entries = int(sizes[parts.sources].sum())
+        data = np.empty(n_entries, self.dtype)
+        indices = np.empty(n_entries, np.int32)
+        weighed = *self.occurrence_weights(parts, counts, lengths), *of_terms, self.idf_, self.sublinear_tf
+        ends = rows(*parts.arguments(counts, counts.counts), *weighed, data, indices)
+        indptr = np.concatenate([np.zeros(1, np.int64), ends])
+        for array in (indices, data):  # made shorter where they lie: nothing else refers to them
+            array.resize(indptr[-1], refcheck=False)
+        arrays = Rows(indptr, indices, data)
+        log.info("%d rows of %d columns take %.1f MB", len(ends), len(self.idf_), row_bytes(arrays) / 1e6)
+        return arrays
+
+    def matrix(self, rows: Rows) -> csr_matrix:
+        """Return rows as a matrix, which shares their arrays."""
+        return rows.matrix(len(self.idf_))
+
+    def check_is_fitted(self) -> None:
+        """Raise scikit-learn's NotFittedError before anything was fitted."""
+        if not hasattr(self, "idf_"):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self, "idf_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | dict.fromkeys(self.__dict__.keys() & {"_columns", "_terms", "_name_list"})

@@ -1,0 +1,172 @@
+"""The routes of Annif's API, below /v1: clients of Annif see each model as a project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from textcat.serving.http.front import Call
+from textcat.serving.http.problems import json_bytes
+from textcat.serving.http.routes import check_documents, form_body, form_of, problems, router
+from textcat.serving.schemas import VersionedAnswer
+from textcat.serving.store import Served, served_model
+from textcat.serving.work import Choice, Tags
+
+Project: TypeAlias = Annotated[str, Path(description="The name of a model.")]
+routes = router("annif")
+
+
+class SuggestQuery(BaseModel):
+    """Which subjects Annif's clients ask for."""
+
+    limit: int = Field(10, ge=1, le=100_000)
+    threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
+    language: str = Field("", max_length=20)
+
+
+class SuggestForm(SuggestQuery):
+    """The form that Annif's clients send."""
+
+    text: str
+
+
+class AnnifDocument(BaseModel):
+    """A text that Annif's clients send."""
+
+    model_config = ConfigDict(strict=True)
+    text: str
+    document_id: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class AnnifBatch(BaseModel):
+    """The texts that Annif's clients send."""
+
+    model_config = ConfigDict(strict=True)
+    documents: list[AnnifDocument] = Field(min_length=1)
+
+
+class AnnifBackend(BaseModel):
+    """The backend of a project."""
+
+    backend_id: str
+
+
+class AnnifProject(BaseModel):
+    """A model, as Annif describes a project."""
+
+    project_id: str
+    name: str
+    language: str
+    backend: AnnifBackend
+    vocab: dict[str, Any] | None = None
+    vocab_language: str | None = None
+    is_trained: bool = True
+    modification_time: str | None = None
+    model: str
+    version: str
+
+
+class AnnifProjects(BaseModel):
+    """The projects."""
+
+    projects: list[AnnifProject]
+
+
+class AnnifSubject(BaseModel):
+    """A suggested subject."""
+
+    uri: str
+    label: str | None
+    notation: str | None
+    score: float
+
+
+class AnnifSuggestions(VersionedAnswer):
+    """The suggested subjects of a text."""
+
+    results: list[AnnifSubject]
+
+
+class AnnifBatchRow(BaseModel):
+    """The suggested subjects of one of several texts."""
+
+    document_id: str | None
+    results: list[AnnifSubject]
+
+
+@routes.get("/v1/projects", response_model=AnnifProjects, responses=problems())
+async def projects(call: Call) -> dict[str, Any]:
+    """List the models as Annif's projects."""
+    return {"projects": [_project(served) for served in call.app.store.models.values()]}
+
+
+@routes.get("/v1/projects/{project}", response_model=AnnifProject, responses=problems())
+async def project(project: Project, call: Call) -> dict[str, Any]:
+    """Return a model as a project of Annif's."""
+    return _project(served_model(call, project))
+
+
+@routes.post(
+    "/v1/projects/{project}/suggest",
+    response_model=AnnifSuggestions,
+    openapi_extra=form_body(SuggestForm),
+    responses=problems(body=True),
+)
+async def suggest(project: Project, call: Call) -> bytes:
+    """Suggest subjects for a text, as Annif does: a form with `text`, `limit` and `threshold`."""
+    form: SuggestForm = await form_of(call, SuggestForm)
+    served = served_model(call, project, 1)
+    tags = await served.work.tag_one(form.text, _choice(form, served))
+    return served.answer("results", _subjects(tags, call.app.labels))
+
+
+@routes.post("/v1/projects/{project}/suggest-batch", response_model=list[AnnifBatchRow], responses=problems(body=True))
+async def suggest_batch(
+    project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
+) -> None:
+    """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
+    check_documents(len(body.documents), call.front.limits)
+    served = served_model(call, project, len(body.documents))
+    tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served))
+    rows = [
+        {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels)}
+        for document, tags_of_document in zip(body.documents, tags, strict=True)
+    ]
+    await call.answer(json_bytes(rows), headers={"X-Model": served.name, "X-Model-Version": served.version})
+
+
+def _choice(query: SuggestQuery, served: Served) -> Choice:
+    has_probabilities = served.tagger.calibration is not None
+    return Choice(query.limit, query.threshold or None if has_probabilities else None)
+
+
+def _subjects(tags: Tags, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "uri": tag["topic"],
+            "label": labels.get(tag["topic"], tag["topic"]),
+            "notation": None,
+            "score": tag["score"] if tag["probability"] is None else tag["probability"],
+        }
+        for tag in tags
+    ]
+
+
+def _project(served: Served) -> dict[str, Any]:
+    language = served.tagger.features.tokens_.lang
+    return {
+        "project_id": served.name,
+        "name": served.name,
+        "language": language,
+        "backend": {"backend_id": "textcat"},
+        "vocab": {"vocab_id": served.tagger.corpus, "languages": [language]},
+        "vocab_language": language,
+        "is_trained": True,
+        "modification_time": datetime.fromtimestamp(served.loaded, timezone.utc).isoformat(),
+        **served.named,
+    }

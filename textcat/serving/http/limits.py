@@ -1,0 +1,57 @@
+"""The limits of a request: what it may hold, how long it may take, and how often a client may ask."""
+
+import mmap
+import time
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from textcat.serving.http.problems import Problem
+
+_SLOTS = 1 << 12  # buckets
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a request; each is an option of `textcat serve`."""
+
+    max_bytes: int = 10_000_000  # of a body
+    max_documents: int = 5000  # of a batch
+    seconds: float = 30.0  # until a request is answered
+    concurrent: int = 512  # requests that a process works on at the same time
+    rate: float = 0.0  # requests a second from one key or address; 0: no limit
+
+
+def inflated(data: bytes, limit: int) -> bytes:
+    """Return the content of a gzip stream; raise a Problem if it is damaged, or larger than the limit."""
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        plain = inflate.decompress(data, limit + 1)
+    except zlib.error as error:
+        raise Problem(400, f"The body has the encoding gzip, but is not valid gzip: {error}.") from None
+    if len(plain) > limit:
+        raise Problem(413, f"The inflated body has more than {limit:,} bytes: send fewer documents at a time.")
+    if not inflate.eof or inflate.unused_data:
+        raise Problem(400, "The body has the encoding gzip, but is not one complete gzip stream.")
+    return plain
+
+
+class Rates:
+    """How many requests each client may make: a token bucket per client, shared by all processes.
+
+    Two clients may share a bucket by chance (one in thousands), and two processes may take the same token; neither
+    does harm.
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._most = rate, max(rate, 1.0)
+        self._memory = np.frombuffer(mmap.mmap(-1, 16 * _SLOTS), np.float64).reshape(_SLOTS, 2)
+
+    def take(self, client: bytes) -> float:
+        """Take a token and return 0; without one, return the seconds until the next."""
+        slot, now = self._memory[zlib.crc32(client) % _SLOTS], time.monotonic()
+        tokens = self._most if not slot[1] else min(self._most, slot[0] + (now - slot[1]) * self._rate)
+        taken = tokens >= 1
+        slot[:] = tokens - taken, now
+        return 0.0 if taken else (1 - tokens) / self._rate

@@ -1,0 +1,25 @@
+"""The server's log, in lines of JSON."""
+
+import os
+import time
+from contextlib import suppress
+from typing import Any
+
+from textcat.serving.http.problems import json_bytes
+
+
+class Log:
+    """Lines of JSON on a stream: one for each answered request, and one for each event of the server."""
+
+    def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
+        self._descriptor, self.requests = descriptor, requests
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Write an event and its fields as a line."""
+        if self._descriptor is None:
+            return
+        now = time.time()
+        stamp = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"
+        line = json_bytes({"time": stamp, "event": event, **fields}) + b"\n"
+        with suppress(OSError):  # if the reader has gone or the disk is full, requests are still answered
+            os.write(self._descriptor, line)

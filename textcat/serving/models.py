@@ -1,0 +1,66 @@
+"""The routes that describe served models and their topics."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from fastapi import Path, Query
+
+from textcat.serving import schemas as s
+from textcat.serving.http.front import Call
+from textcat.serving.http.routes import problems, router
+from textcat.serving.store import Served, served_model
+
+Model: TypeAlias = Annotated[str, Path(description="The name of a model, as GET /api/v1/models lists them.")]
+routes = router("models")
+
+
+@routes.get("/api/v1/models", response_model=s.ModelsAnswer, responses=problems())
+async def models(call: Call) -> dict[str, Any]:
+    """List the models that are served."""
+    limits = call.front.limits
+    rows = [served.summary() for served in call.app.store.models.values()]
+    return {"models": rows, "limits": {"bytes": limits.max_bytes, "documents": limits.max_documents}}
+
+
+@routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())
+async def model(model: Model, call: Call) -> dict[str, Any]:
+    """Describe a model."""
+    return served_model(call, model).summary()
+
+
+@routes.get("/api/v1/models/{model}/topics", response_model=s.TopicsAnswer, responses=problems(422))
+async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, Any]:
+    """List a model's topics, or those whose name contains the query."""
+    served = served_model(call, model)
+    wanted = query.query.casefold()
+    names = [name for name in served.tagger.topics if wanted in name.casefold()]
+    shown = names[query.offset : query.offset + query.limit]
+    return {**served.named, "total": len(names), "topics": [_topic_row(served, name) for name in shown]}
+
+
+@routes.get("/api/v1/models/{model}/topic", response_model=s.TopicAnswer, responses=problems(422))
+async def topic(model: Model, query: Annotated[s.TopicQuery, Query()], call: Call) -> dict[str, Any]:
+    """Describe a topic: its terms, its quality, and the curve of its probabilities."""
+    served = served_model(call, model)
+    j, calibration = served.column_of(query.name), served.tagger.calibration
+    quality = served.quality.get(query.name)
+    return {
+        **served.named,
+        **_topic_row(served, query.name),
+        "terms": [{"term": term, "weight": weight} for term, weight in served.tagger.terms(query.name, query.terms)],
+        "quality": dataclasses.asdict(quality) if quality is not None else None,
+        "curve": None if calibration is None else {"a": float(calibration.a[j]), "b": float(calibration.b[j])},
+    }
+
+
+def _topic_row(served: Served, topic: str) -> dict[str, Any]:
+    j, tagger = served.columns[topic], served.tagger
+    threshold = float(tagger.thresholds[j])
+    return {
+        "topic": topic,
+        "train_size": int(tagger.train_sizes[j]),
+        "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
+    }

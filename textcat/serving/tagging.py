@@ -1,0 +1,200 @@
+"""The server of models, and the routes that tag and explain."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import Query
+from pydantic import TypeAdapter, ValidationError
+
+from textcat.serving import annif, files, kserve, models
+from textcat.serving import schemas as s
+from textcat.serving.http.application import Application
+from textcat.serving.http.front import Call
+from textcat.serving.http.metrics import Metrics
+from textcat.serving.http.problems import ClientGoneError, Problem, json_bytes, problem_of_validation
+from textcat.serving.http.routes import check_documents, problems, router
+from textcat.serving.models import Model
+from textcat.serving.store import Served, Store, served_model
+
+_NDJSON = b"application/x-ndjson"
+_LINES = 256  # of a stream, tagged at once
+_ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
+are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
+_STREAM = {
+    "requestBody": {
+        "required": False,
+        "content": {
+            "application/x-ndjson": {
+                "schema": {},  # lines of JSON are not JSON
+                "example": '{"text": "Wheat exports rose."}\n{"zones": {"title": "Gold", "body": "It fell."}}\n',
+            }
+        },
+    }
+}
+_FILE = {
+    "requestBody": {
+        "required": False,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+routes = router("tag")
+
+
+class Service(Application):
+    """The server of models.
+
+    Parameters
+    ----------
+    store : Store
+        The models, loaded.
+    labels : mapping of str to str, optional
+        Labels of topics, for Annif's clients.
+    check_seconds : float
+        Seconds between looks at the folders, for replaced models.
+    **options
+        Options of `Front`: limits, keys, origins, log, rates.
+    """
+
+    def __init__(
+        self, store: Store, *, labels: Mapping[str, str] | None = None, check_seconds: float = 1.0, **options: Any
+    ) -> None:
+        groups = (routes, models.routes, annif.routes, kserve.routes)
+        super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
+        self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
+        store.on_batch = self.front.metrics.batches.observe
+        store.on_load = self._on_load
+
+    def _on_load(self, name: str, outcome: str, what: str) -> None:
+        self.front.metrics.loaded(name, outcome)
+        self.front.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
+
+    async def background(self) -> None:
+        """Take over replaced models, until the server stops."""
+        while True:
+            try:
+                await self.store.check()
+            except Exception as error:
+                self.front.log.write("error", error=repr(error))
+            await asyncio.sleep(self._seconds)
+
+
+# --- routes ----------------------------------------------------------------------------------------------------------
+
+
+@routes.post("/api/v1/models/{model}/tag", response_model=s.Tagged, responses=problems(body=True))
+async def tag(model: Model, body: s.TagRequest, call: Call) -> bytes:
+    """Tag a document: its topics above their thresholds, or as many as asked for, the highest score first."""
+    served = served_model(call, model, 1)
+    return served.answer("tags", await served.work.tag_one(body.document, body.choice))
+
+
+@routes.post("/api/v1/models/{model}/tag-batch", response_model=s.BatchAnswer, responses=problems(body=True))
+async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
+    """Tag several documents."""
+    check_documents(len(body.documents), call.front.limits)
+    served = served_model(call, model, len(body.documents))
+    tags = await served.work.tag_all([row.document for row in body.documents], body.choice)
+    return served.answer("results", [{"tags": tags_of_document} for tags_of_document in tags])
+
+
+@routes.post(
+    "/api/v1/models/{model}/tag-stream",
+    response_model=None,
+    openapi_extra=_STREAM,
+    responses={
+        **problems(body=True),
+        200: {"description": "A line per line sent.", "content": {"application/x-ndjson": {"schema": {}}}},
+    },
+)
+async def tag_stream(model: Model, call: Call) -> None:
+    """Tag a stream of JSON lines: answer each with a line of JSON, in the same order, as they arrive.
+
+    Each line is like the body of `tag`. A line that cannot be read is answered by a line with `error`, and the
+    stream continues. The whole stream is tagged by the version of the model that it began with.
+    """
+    await _Stream(served_model(call, model), call).run()
+
+
+@routes.post("/api/v1/models/{model}/explain", response_model=s.ExplainAnswer, responses=problems(body=True))
+async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
+    """Explain why a document has topics, or has not: terms, where they occur, and what they add to the score."""
+    served = served_model(call, model, 1)
+    for topic in body.topics or []:
+        served.column_of(topic)
+    explanations = served.tagger.explain_all(body.document, body.topics, n=body.n)
+    return served.answer("explanations", [explanation.as_dict() for explanation in explanations])
+
+
+@routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
+async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the texts of a file: HTML, mail, Markdown, docx, PDF or plain text, recognised by its name."""
+    name = query.name or files.NAMES.get(call.kind, "")
+    return {"zones": await files.of_file(name, await call.data(()), call.front.limits.seconds)}
+
+
+_LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
+
+
+class _Stream:
+    """A stream of lines that are tagged as they arrive."""
+
+    def __init__(self, served: Served, call: Call) -> None:
+        self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
+
+    async def run(self) -> None:
+        """Answer each line as it arrives."""
+        call, rest = self._call, b""
+        kind = call.kind
+        if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
+            raise Problem(415, f"The stream has the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
+        if call.head.get(b"content-encoding", b"identity") != b"identity":
+            raise Problem(415, "The stream has a content encoding: send it uncompressed.")
+        await call.begin(200, [(b"content-type", _NDJSON)])
+        more_body = True
+        while more_body:
+            try:
+                message = await call.next_message()
+            except ClientGoneError:
+                return
+            more_body = bool(message.get("more_body"))
+            *lines, rest = (rest + message.get("body", b"")).split(b"\n")
+            if not more_body:
+                lines, rest = [*lines, rest], b""
+            if len(rest) > self._limit:
+                problem = f"A line has more than {self._limit:,} bytes: send shorter lines."
+                await call.write(json_bytes({"error": problem}) + b"\n")
+                break
+            stream = iter([line for line in lines if line.strip()])
+            while part := list(islice(stream, _LINES)):
+                await call.write(await self._tagged(part), more_body=True)
+                call.restart_timer()  # a stream may last as long as lines arrive
+        await call.write(b"")
+
+    async def _tagged(self, lines: list[bytes]) -> bytes:
+        """Return the answers to lines; lines with the same options are tagged together."""
+        answers: list[dict[str, Any]] = [{} for _ in lines]
+        groups: dict[Any, list[tuple[int, Any]]] = {}
+        for i, line in enumerate(lines):
+            try:
+                body = _LINE.validate_json(line)
+            except ValidationError as error:
+                answers[i] = {"error": problem_of_validation(error).detail}
+            else:
+                groups.setdefault(body.choice, []).append((i, body.document))
+        for choice, group in groups.items():
+            places, documents = zip(*group, strict=True)
+            try:
+                tags = await self._served.work.tag_all(documents, choice)
+            except Problem as problem:
+                tags = []
+                for i in places:
+                    answers[i] = {"error": problem.detail}
+            for i, of_document in zip(places, tags, strict=False):
+                answers[i] = {**self._served.named, "tags": of_document}
+            self._call.documents += len(documents)
+        return b"".join(json_bytes(answer) + b"\n" for answer in answers)

@@ -1,0 +1,484 @@
+"""The server of a session: topics are taught over HTTP, below /api/v1/teach."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import math
+import tempfile
+import threading
+import webbrowser
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from fastapi import Query
+from pydantic import BaseModel
+
+from textcat.documents import shortened_text
+from textcat.errors import TextcatError
+from textcat.serving import teaching_schemas as s
+from textcat.serving.http.application import Application
+from textcat.serving.http.front import JSON, Call
+from textcat.serving.http.keys import Keys
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
+from textcat.serving.http.metrics import Metrics
+from textcat.serving.http.problems import Problem
+from textcat.serving.http.processes import listen, run_alone, url_of
+from textcat.serving.http.routes import LeanRoute, problems, router
+from textcat.teaching.query import Reason
+
+if TYPE_CHECKING:
+    from textcat.teaching.judgements import Judgement
+    from textcat.teaching.queues import Queue
+    from textcat.teaching.session import Session
+    from textcat.teaching.stopping import Estimate
+
+T = TypeVar("T")
+_ABOUT = """Topics are taught by answers: a client asks for the document to judge next, and each answer ranks all
+documents again. Errors are `application/problem+json`."""
+_POINTS = 400  # of a curve
+_TITLE = 120  # characters of a document's name in lists,
+_EXCERPT = 300  # and of its text
+_LISTED = 20  # near-duplicates shown
+_AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
+_EXPORTS = {
+    "labels": ("labels.jsonl", b"application/jsonl"),
+    "corpus": ("corpus.jsonl", b"application/jsonl"),
+    "model": ("model.zip", b"application/zip"),
+    "audit": ("audit.jsonl", b"application/jsonl"),
+}
+_DOWNLOAD: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The file; a model is a folder in a zip archive.",
+        "content": {
+            kind: {"schema": {"type": "string", "format": "binary"}}
+            for kind in ("application/jsonl", "application/zip")
+        },
+    }
+}
+
+
+class Teaching(Application):
+    """The server of a session, as an ASGI application of one process.
+
+    One thread takes answers and asks questions, in the order of the requests; requests that only read have another
+    thread. So an answer never waits for a slow estimate, and two people's answers never mix.
+
+    Parameters
+    ----------
+    session : Session
+    queues : sequence of Queue
+        Lists of documents to review.
+    hosts : tuple of str
+        Host names that requests may use, besides addresses and `localhost`.
+    **options
+        Options of `Front`: limits, keys, log. With keys, the name of a person's key counts as the person.
+    """
+
+    def __init__(
+        self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
+    ) -> None:
+        groups, check = (changing, reading, downloads), _Guard(hosts, session.tag).check
+        super().__init__("textcat teach", _ABOUT, Metrics(), groups, "teach.html", check=check, **options)
+        self.session, self.queues = session, queues
+        self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
+        self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
+
+    async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """Call a function that changes the session or asks for a question, after all earlier calls of this kind."""
+        return await _called(self._changes, partial(function, *arguments, **named))
+
+    async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
+        """Call a function that only reads the session, at the same time as those that change it."""
+        return await _called(self._reads, partial(function, *arguments, **named))
+
+    def close(self) -> None:
+        """Wait for running calls, and end the threads."""
+        self._changes.shutdown()
+        self._reads.shutdown()
+
+
+async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
+    try:
+        return await asyncio.get_running_loop().run_in_executor(executor, function)
+    except TextcatError as error:
+        raise Problem(507 if isinstance(error.__cause__, OSError) else 409, str(error)) from None
+
+
+class _Guard:
+    """Refuses requests from pages of other sites: cross-site requests, and DNS rebinding.
+
+    It also refuses requests from a page that is still open, but shows an earlier session at the same address.
+    """
+
+    def __init__(self, hosts: tuple[str, ...], tag: str) -> None:
+        self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
+
+    def check(self, call: Call) -> None:
+        """Raise a Problem for a request that is to be refused."""
+        host = call.head.get(b"host", b"").decode("latin-1")
+        name = _without_port(host)
+        if not (name in self._hosts or _is_address(name) or name == "localhost" or name.endswith(".localhost")):
+            raise Problem(421, f"This server is not {host!r:.80}: use its address, or start it with --host NAME.")
+        crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
+        origin = call.head.get(b"origin")
+        if call.scope["method"] not in ("GET", "HEAD"):
+            crosses |= origin is not None and origin.decode("latin-1").partition("://")[2] != host
+        if crosses and call.scope["path"].startswith("/api/"):
+            raise Problem(
+                403, "The request comes from a page of another site: use the server's own page, or a program."
+            )
+        if call.head.get(b"if-match", self._tag) != self._tag:
+            raise Problem(412, "The server now has another session than this page: reload the page.")
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].casefold().rstrip(".")
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
+
+
+# --- routes that change the session, or ask for a question -----------------------------------------------------------
+
+
+class _ChangingRoute(LeanRoute):
+    """A route whose function runs after all earlier ones of this kind."""
+
+    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
+        # No page of another site can send JSON without a preflight.
+        if "body" in arguments and call.kind != JSON:
+            raise Problem(415, "The body is not declared as JSON: send Content-Type: application/json.")
+        return await call.app.change(self.endpoint, **arguments)
+
+
+changing = router("teach", _ChangingRoute)
+_OF_CHANGES = problems(403, 409, 412, 421, 507, body=True)
+_OF_QUERIES = problems(403, 409, 412, 421, 422)
+
+
+@changing.post("/api/v1/teach/topics", response_model=s.NextAnswer, responses=_OF_CHANGES)
+def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
+    """Begin a topic, from a description, a query or examples, and return its first question."""
+    session, person = call.app.session, _person(call, body.person)
+    session.add_topic(body.topic, body.description, body.query, body.examples, person=person)
+    return _next(session, body.topic, person)
+
+
+@changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
+def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the document to judge next."""
+    return _next(call.app.session, query.topic, _person(call, query.person))
+
+
+@changing.post("/api/v1/teach/answer", response_model=s.NextAnswer, responses=_OF_CHANGES)
+def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
+    """Save an answer to disk, rank all documents again, and return the next question."""
+    session, person = call.app.session, _person(call, body.person)
+    _check(session, body.topic, *body.others, position=body.position)
+    session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), others=body.others)
+    return _next(session, body.topic, person, ask=body.ask)
+
+
+@changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
+def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
+    """Take back a person's last answer for a topic, and ask about its document again."""
+    session, person = call.app.session, _person(call, body.person)
+    _check(session, body.topic)
+    undone = session.undo(person)
+    following = _next(session, body.topic, person, ask=not undone)
+    if not undone:
+        return {**following, "undone": undone}
+    again = _document(session, undone[0].position)
+    again |= {"rank": None, "score": None, "why": Reason.TAKEN_BACK, "n_answers": 0, "duplicates": [], "answers": {}}
+    return {**following, "question": again, "undone": [_judgement(session, judgement) for judgement in undone]}
+
+
+@changing.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=_OF_CHANGES)
+def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
+    """Add a keyword that speaks for a topic or against it, which also affects the choice of the next question."""
+    session = call.app.session
+    _check(session, body.topic)
+    session.set_keyword(body.topic, body.term, body.speaks_for, _person(call, body.person))
+    return {"keywords": session.keywords(body.topic)}
+
+
+# --- routes that read the session ------------------------------------------------------------------------------------
+
+
+class _ReadingRoute(LeanRoute):
+    """A route whose function runs while others change the session."""
+
+    async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
+        return await call.app.read(self.endpoint, **arguments)
+
+
+reading, downloads = router("teach", _ReadingRoute), router("teach")
+
+
+@reading.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
+def about(call: Call) -> dict[str, Any]:
+    """Return the topics of the session and the number of documents."""
+    session, rows, people = call.app.session, [], set()
+    for name in session.topics():
+        progress, started = session.progress(name, None), session.about(name)
+        people.update(progress.persons)
+        rows.append(
+            {
+                "topic": name,
+                "description": started["description"],
+                "query": started["query"],
+                "counts": progress.counts,
+                "keywords": session.keywords(name),
+                "disagreements": progress.disagreements,
+            }
+        )
+    return {
+        "session": session.tag,
+        "documents": len(session.pool),
+        "person": call.key or None,
+        "people": sorted(people - {""}),
+        "topics": rows,
+        "queues": [_answer(s.QueueRow, queue, documents=len(queue.documents)) for queue in call.app.queues],
+    }
+
+
+@reading.get("/api/v1/teach/document", response_model=s.DocumentAnswer, responses=_OF_QUERIES)
+def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return a document and its judgements for a topic."""
+    session, topics_asked = call.app.session, [query.topic] if query.topic else []
+    _check(session, *topics_asked, position=query.position)
+    rows = [
+        _judgement(session, judgement)
+        for topic in topics_asked
+        for judgement in session.judgements(topic)
+        if judgement.position == query.position
+    ]
+    return {**_document(session, query.position), "judgements": rows}
+
+
+@reading.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=_OF_QUERIES)
+def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the words by which a document is ranked: where they occur, and what they add to its score."""
+    session = call.app.session
+    _check(session, query.topic, position=query.position)
+    explanation = session.evidence(query.topic, query.position, query.n)
+    numbers = {"score": float(explanation.score), "bias": float(explanation.bias)}
+    return _answer(s.EvidenceAnswer, explanation, position=query.position, **numbers)
+
+
+@reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
+def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
+    """Find documents by words."""
+    session = call.app.session
+    if query.topic:
+        _check(session, query.topic)
+    person = _person(call, query.person)
+    results = session.search(query.query, query.topic or None, query.offset, query.limit, person)
+    rows = []
+    for hit in results.documents:
+        text = " ".join(text for name, text in hit.zones.items() if text and name != "title")
+        if not hit.zones.get("title", "").strip():
+            text = " ".join(text[: 8 * _EXCERPT].split())[_TITLE - 1 :]  # it continues the heading
+        shown = {"title": _heading(hit.zones), "text": shortened_text(text, _EXCERPT), "answer": hit.answer or None}
+        rows.append(_answer(s.FoundRow, hit, **shown))
+    return {"total": results.n_found, "documents": rows}
+
+
+@reading.get("/api/v1/teach/judgements", response_model=s.JudgementsAnswer, responses=_OF_QUERIES)
+def judgements(query: Annotated[s.JudgementsQuery, Query()], call: Call) -> dict[str, Any]:
+    """List the judgements of a topic, the latest first."""
+    session = call.app.session
+    _check(session, query.topic)
+    listed = [
+        judgement
+        for judgement in reversed(session.judgements(query.topic))
+        if query.answer in ("", judgement.answer) and query.person in (None, judgement.person)
+    ]
+    shown = listed[query.offset : query.offset + query.limit]
+    return {"total": len(listed), "judgements": [_judgement(session, judgement) for judgement in shown]}
+
+
+@reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
+def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return the gain curve, the estimate of how much of the topic has been found, and the pace."""
+    session = call.app.session
+    _check(session, query.topic)
+    state = session.progress(query.topic, target=query.target, confidence=query.confidence)
+    return _answer(
+        s.ProgressAnswer,
+        state,
+        documents=state.n_documents,
+        curve=state.points(_POINTS),
+        target=query.target,
+        confidence=query.confidence,
+        estimate=state.estimate if _has_figures(state.estimate) else None,
+    )
+
+
+@reading.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=_OF_QUERIES)
+def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any]:
+    """Return how far people agree, and the documents on which they disagree."""
+    session = call.app.session
+    _check(session, query.topic)
+    result = session.agreement(query.topic)
+    rows = [
+        _answer(s.DisagreementRow, disagreement, title=_heading(session.pool.document(disagreement.position)))
+        for disagreement in result.disagreements
+    ]
+    return _answer(s.AgreementAnswer, result, disagreements=rows)
+
+
+@reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
+def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
+    """Return a list of documents to review."""
+    session, person = call.app.session, _person(call, query.person)
+    listed = next((listed for listed in call.app.queues if listed.name == query.name), None)
+    if listed is None:
+        raise Problem(404, f"There is no list {query.name!r:.80}: GET /api/v1/teach names the lists.")
+    with session.lock:
+        state, groups = session.topic_state(listed.topic), session.groups
+        answers = [state.own_answer(groups.of(position), person) or None for position, _ in listed.documents]
+    rows = [
+        {**_named(session, position), "labelled": labelled, "answer": answer}
+        for (position, labelled), answer in zip(listed.documents, answers, strict=True)
+    ]
+    return _answer(s.QueueAnswer, listed, documents=rows)
+
+
+@downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
+async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
+    """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
+    name, kind = _EXPORTS[query.what]
+    making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, query.topic))
+    while not making.done():
+        call.restart_timer()
+        await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.seconds / 2))
+    await call.answer(making.result(), kind=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+
+
+# --- from the session's words to those of the routes -----------------------------------------------------------------
+
+
+def _person(call: Call, name: str) -> str:
+    return call.key or name.strip()
+
+
+def _check(session: Session, *names: str, position: int = -1) -> None:
+    """Raise a Problem if the session does not have the topics, or no document at the position."""
+    for name in names:
+        if name not in session.topics():
+            raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
+    n = len(session.pool)
+    if position >= n:
+        raise Problem(404, f"There is no document at position {position:,}: the archive has {n:,}, counted from 0.")
+
+
+def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
+    """Return an answer with the fields of its schema, taken from `fields` or else from what the session returned."""
+    return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
+
+
+def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dict[str, Any]:
+    _check(session, topic)
+    asked = session.next(topic, person) if ask else None
+    row = None
+    if asked is not None:
+        row = _answer(s.QuestionAnswer, asked, zones=_filled(asked.zones), duplicates=list(asked.duplicates[:_LISTED]))
+    return {"question": row, "counts": session.progress(topic, None).counts}
+
+
+def _filled(zones: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in zones.items() if text}
+
+
+def _document(session: Session, position: int) -> dict[str, Any]:
+    pool = session.pool
+    return {"position": int(position), "id": pool.ids[position], "zones": _filled(pool.document(position))}
+
+
+def _heading(zones: Mapping[str, str]) -> str:
+    return shortened_text(zones.get("title", "").strip() or " ".join(filter(None, zones.values())), _TITLE)
+
+
+def _named(session: Session, position: int) -> dict[str, Any]:
+    return {
+        "position": int(position),
+        "id": session.pool.ids[position],
+        "title": _heading(session.pool.document(position)),
+    }
+
+
+def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
+    at = datetime.fromtimestamp(judgement.at, timezone.utc).isoformat(timespec="seconds")
+    return _answer(s.JudgementRow, judgement, **_named(session, judgement.position), at=at)
+
+
+def _has_figures(estimate: Estimate | None) -> bool:
+    """Return whether there is an estimate with figures; some rules only tell when to stop."""
+    figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
+    return bool(figures) and all(map(math.isfinite, figures))
+
+
+def _export(session: Session, what: str, topic: str) -> bytes:
+    if topic:
+        _check(session, topic)
+    with tempfile.TemporaryDirectory(prefix="textcat-teach-") as folder:
+        path = Path(folder, _EXPORTS[what][0].removesuffix(".zip"))
+        getattr(session, f"export_{what}")(path, [topic] if topic else None)
+        return _zipped(path) if path.is_dir() else path.read_bytes()
+
+
+def _zipped(folder: Path) -> bytes:
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                archive.write(file, file.relative_to(folder.parent))
+    return packed.getvalue()
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def serve(
+    session: Session,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    queues: Sequence[Queue] = (),
+    open_browser: bool = True,
+    path: str = "",
+    keys: Keys | None = None,
+    limits: Limits | None = None,
+    log_requests: bool = False,
+    on_start: Callable[[str], object] = lambda url: None,
+) -> int:
+    """Serve a session until a signal ends it; return the signal's number.
+
+    `queues`, `keys` and `limits` are those of `Teaching`; port 0 stands for any free port. `on_start` is called with
+    the address of the page. The browser opens it with `path` appended, such as ``#view=topics``.
+    """
+    service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))
+    try:
+        with listen(host, port) as listener:
+            url = url_of(listener) + "/"
+            on_start(url)
+            if open_browser:
+                threading.Thread(target=webbrowser.open, args=(url + path,), daemon=True).start()
+            return run_alone(service, listener)
+    finally:
+        service.close()

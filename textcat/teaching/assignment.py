@@ -1,0 +1,48 @@
+"""Persons → the documents that each of them is asked about: all, or those that nobody else has judged."""
+
+import zlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.teaching.judgements import TopicState
+from textcat.teaching.pool.duplicates import Groups
+
+
+class Assignment:
+    """Which documents are open to whom; of near-duplicates only the first.
+
+    Parameters
+    ----------
+    groups : Groups
+        Of near-duplicates.
+    seed : int
+    overlap : float
+        The share of documents that every person is asked about; for the rest one answer is enough.
+    """
+
+    def __init__(self, groups: Groups, seed: int, overlap: float):
+        self._groups, self._seed, self._overlap = groups, seed, overlap
+
+    def open_to(self, state: TopicState, person: str, shown_to_others: Iterable[int]) -> NDArray[np.bool_]:
+        """Return which documents a person can be asked about: shape (n_documents,)."""
+        is_open = self._groups.is_first.copy()
+        is_open[list(state.judged_by(person))] = False
+        if self._overlap < 1:
+            is_open[[group for group in state.labels if not self._is_for_all(group)]] = False
+            is_free = is_open.copy()
+            is_free[[position for position in shown_to_others if not self._is_for_all(position)]] = False
+            # What others have been shown and not answered yet is left to them, unless nothing else is open.
+            is_open = is_free if is_free.any() else is_open
+        return is_open
+
+    def unjudged(self, state: TopicState) -> NDArray[np.bool_]:
+        """Return which documents have no label yet: shape (n_documents,)."""
+        is_open = self._groups.is_first.copy()
+        is_open[list(state.labels)] = False
+        return is_open
+
+    def _is_for_all(self, group: int) -> bool:
+        """Return whether every person is to be asked about a document: drawn by its position alone."""
+        return zlib.crc32(b"%d %d" % (self._seed, group)) < self._overlap * 2**32

@@ -1,0 +1,104 @@
+"""Query strategies: choose the document to ask about next by its score, by its uncertainty, or at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.errors import TextcatError
+
+#: The strategies, each with the share of its questions that are about the document whose score is most uncertain.
+STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
+
+
+class Reason(str, Enum):
+    """Why a document is asked about, as journals, exports and pages say it."""
+
+    HIGHEST = "highest score"
+    UNCERTAIN = "uncertain"
+    AT_RANDOM = "at random"
+    TAKEN_BACK = "taken back"  # its answer was undone
+    NOT_ASKED = ""  # but answered in a list or search results
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True)
+class QueryStrategy:
+    """A way of choosing the document to ask about next.
+
+    Parameters
+    ----------
+    name : str
+        "highest": the document with the highest score, the first of several equal ones. "uncertain": the one with the
+        score closest to 0. "mixture": a random fifth of the questions are "uncertain", the others "highest".
+    random : float
+        The share of questions about any open document, all equally likely; some estimates of recall need them.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such strategy, or the share is not within 0 and 1.
+    """
+
+    name: str = "highest"
+    random: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in STRATEGIES:
+            raise TextcatError(f"No strategy {self.name!r}: choose one of {', '.join(STRATEGIES)}.")
+        if not 0 <= self.random <= 1:
+            raise TextcatError(f"The share of questions at random cannot be {self.random}: give 0 to 1.")
+
+    @classmethod
+    def parse(cls, text: str) -> QueryStrategy:
+        """Read a name, optionally with a share of random questions, such as "mixture:0.05"."""
+        name, colon, share = text.partition(":")
+        try:
+            return cls(name, float(share) if colon else 0.0)
+        except (ValueError, TextcatError):
+            raise TextcatError(
+                f'No strategy {text!r}: choose one of {", ".join(STRATEGIES)}; append ":0.05" to ask 5 % at random.'
+            ) from None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a journal says of it."""
+        return {"strategy": self.name, "random": self.random}
+
+    def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:
+        """Return this with another name or share, where one is given."""
+        return QueryStrategy(name or self.name, self.random if random is None else random)
+
+    def choose(
+        self, scores: NDArray[np.float32], is_open: NDArray[np.bool_], n_answers: int, key: tuple[Any, ...]
+    ) -> tuple[int, Reason] | None:
+        """Return the position of the document to ask about next, and why it was chosen; None if none is open.
+
+        Of the scores, larger ones are more relevant, and 0 is on the decision boundary. Random choices are a function
+        of the key (a seed, the name of the topic) and of the number of answers so far.
+        """
+        uncertain = STRATEGIES[self.name]
+        if uncertain in (0, 1) and not self.random:
+            return _extreme(scores, is_open, uncertain == 1)
+        digest = blake2b("\0".join(map(str, (*key, n_answers))).encode(), digest_size=24).digest()
+        first, second, third = (int.from_bytes(digest[i : i + 8], "little") for i in (0, 8, 16))
+        if first / 2**64 < self.random:
+            positions = np.flatnonzero(is_open)
+            return (int(positions[second % len(positions)]), Reason.AT_RANDOM) if len(positions) else None
+        return _extreme(scores, is_open, third / 2**64 < uncertain)
+
+
+def _extreme(scores: NDArray[np.float32], is_open: NDArray[np.bool_], uncertain: bool) -> tuple[int, Reason] | None:
+    if not is_open.any():
+        return None
+    values = -np.abs(scores) if uncertain else scores
+    position = int(np.argmax(np.where(is_open, values, -np.inf)))
+    if not is_open[position]:  # open ones have -inf, too
+        position = int(np.argmax(is_open))
+    return position, Reason.UNCERTAIN if uncertain else Reason.HIGHEST

@@ -1,0 +1,158 @@
+"""The answers on a topic → its ranking of a pool, kept until the answers change, and what the ranking rests on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import vstack
+
+from textcat.documents import SEPARATORS, Document
+from textcat.errors import TextcatError
+from textcat.teaching import prior
+from textcat.teaching.descriptions import Descriptions
+from textcat.teaching.judgements import TopicState
+from textcat.teaching.loop import Choice, Loop, Ranking
+from textcat.teaching.pool import Pool
+from textcat.teaching.ranker import Examples, Ranker, Weights
+
+if TYPE_CHECKING:
+    from textcat.model.explain import Explanation
+    from textcat.model.tagger import Tagger
+    from textcat.teaching.session import Session
+
+
+class Rankings:
+    """The rankings of a session's topics."""
+
+    def __init__(self, pool: Pool, ranker: Ranker, folder: Path | None, seed: int):
+        self._pool, self._ranker, self._folder, self._seed = pool, ranker, folder, seed
+        self._descriptions = Descriptions(pool.features)
+        self._loops: dict[str, Loop] = {}
+        self._priors: dict[str, Weights] = {}
+        self._texts = threading.Lock()  # of what turns texts into terms; who holds it waits for nothing else
+
+    def latest(self, topic: str) -> Ranking | None:
+        """Return the last ranking of a topic, which may not include the last answers; None if there is none yet."""
+        return self._loops[topic].ranking if topic in self._loops else None
+
+    def of(self, state: TopicState) -> Ranking:
+        """Return the ranking of a topic by all of its answers."""
+        latest = self.latest(state.name)
+        if latest is not None and latest.model == state.n_changes:
+            return latest
+        loop = self._loops.setdefault(state.name, Loop(self._ranker, (self._seed, state.name)))
+        return loop.rank(state, self._examples(state), self._prior(state))
+
+    def ask(self, state: TopicState, is_open: NDArray[np.bool_], person: str) -> Choice | None:
+        """Choose a document to ask a person about; return None if none is open."""
+        self.of(state)
+        return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
+
+    def rows_of(self, texts: list[str]) -> Any:
+        """Return the rows of texts, as if each were title and body of a document."""
+        with self._texts:
+            return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
+
+    def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
+        """Return a ranking as a tagger; its weights are multiplied by the factor of a document, for its length."""
+        from textcat.model.tagger import Tagger
+
+        w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])
+        return Tagger(
+            features=self._pool.features,
+            weights=w.reshape(-1, 1),
+            bias=np.array([bias], np.float32),
+            thresholds=np.zeros(1, np.float32),
+            topics=(topic,),
+            train_sizes=np.array([sum(labels.values())]),
+            train_documents=len(labels),
+        )
+
+    def explain(self, tagger: Tagger, position: int, n: int) -> Explanation:
+        """Explain the score of a document by the n words that contribute most."""
+        from textcat.model.explain import explain_document, explanation_in_words
+
+        document, features = Document("", self._pool.document(position)), self._pool.features
+        with self._texts:
+            explanation = explain_document(tagger, document, list(tagger.topics), None)[0]
+        all_apart = features.zone_terms is True
+        prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
+        return explanation_in_words(explanation, prefixes, n)
+
+    def _prior(self, state: TopicState) -> Weights | None:
+        if "model" in state.about and state.name not in self._priors:
+            self._priors[state.name] = prior.read(self._folder, state.about["model"])
+        return self._priors.get(state.name)
+
+    def _examples(self, state: TopicState) -> Examples | None:
+        """Return the examples of a topic that are no documents: its name, description and query, and keywords."""
+        about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
+        descriptions = [text for text in (about, state.about["query"]) if text.strip()]
+        keywords = state.keywords()
+        with self._texts:
+            described_rows = self._descriptions.rows(descriptions)
+        rows = vstack([described_rows, *(self.rows_of([term]) for term in keywords)], "csr", np.float32)
+        nonempty = np.flatnonzero(np.diff(rows.indptr) > 0)
+        if not len(nonempty):
+            return None
+        sides = [1] * len(descriptions) + [1 if speaks_for else -1 for speaks_for in keywords.values()]
+        return Examples(rows[nonempty], np.array(sides, np.int8)[nonempty], np.ones(len(nonempty)))
+
+
+def checked_position(pool: Pool, position: int) -> int:
+    """Return a position; raise TextcatError if a pool has no document there."""
+    if not 0 <= position < len(pool):
+        raise TextcatError(f"No document {position}: choose one of the session's {len(pool):,}, counted from 0.")
+    return int(position)
+
+
+def name_in_words(name: str) -> str:
+    """Return a topic's name as words: the tokenizer would take rec.sport.hockey for a web address."""
+    return SEPARATORS.sub(" ", name).strip()
+
+
+def evidence(session: Session, topic: str, position: int, n: int = 30) -> Explanation:
+    """Explain a document's score: the terms that are evidence for and against the topic, and where they occur.
+
+    Parameters
+    ----------
+    session : Session
+    topic : str
+    position : int
+    n : int, default=30
+        How many terms; those that contribute most to the score.
+
+    Returns
+    -------
+    Explanation
+    """
+    position = checked_position(session.pool, position)
+    return session.rankings.explain(_tagger(session, topic, position), position, n)
+
+
+def terms(session: Session, topic: str, n: int = 20) -> list[tuple[str, float]]:
+    """Return the terms of largest weight for a topic, with their weights.
+
+    Parameters
+    ----------
+    session : Session
+    topic : str
+    n : int, default=20
+
+    Returns
+    -------
+    list of (str, float)
+    """
+    return _tagger(session, topic).terms(topic, n)
+
+
+def _tagger(session: Session, topic: str, position: int | None = None) -> Tagger:
+    with session.lock:
+        state = session.topic_state(topic)
+        ranking, labels = session.rankings.of(state), state.labels.copy()
+    return session.rankings.tagger(topic, ranking, labels, position)

@@ -1,0 +1,103 @@
+"""A query in words → the documents of a pool that are most similar to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.teaching.judgements import TopicState
+from textcat.teaching.pool import Pool, PoolError
+from textcat.teaching.pool.duplicates import Groups
+
+if TYPE_CHECKING:
+    from textcat.teaching.session import Session
+
+
+class Found(NamedTuple):
+    """A document that a search has found."""
+
+    position: int
+    id: str
+    zones: dict[str, str]
+    score: float  # the cosine of its row and the query's
+    answer: str  # the person's own for the topic, "" if there is none
+    label: bool | None  # the result of all persons' answers
+
+
+class SearchResults(NamedTuple):
+    """A page of search results, the most similar first."""
+
+    n_found: int
+    documents: list[Found]
+
+
+class Hits(NamedTuple):
+    """All documents that a query finds."""
+
+    query: str
+    order: NDArray[np.intp]  # positions, the most similar first
+    scores: NDArray[np.float32]  # of all documents of the pool
+
+
+class Searcher:
+    """Finds documents by words; the hits of the last query are kept for its next pages."""
+
+    def __init__(self, pool: Pool, groups: Groups, rows_of: Callable[[list[str]], Any]):
+        self._pool, self._groups, self._rows_of = pool, groups, rows_of
+        self._latest: Hits | None = None
+
+    def find(self, query: str) -> Hits:
+        """Return the documents that share a term with a query; a document with the query as its id leads."""
+        hits = self._latest
+        if hits is None or hits.query != query:
+            scores = np.asarray(self._pool.rows @ self._rows_of([query]).toarray().ravel())
+            positions = np.flatnonzero(scores > 0)
+            order = positions[np.argsort(-scores[positions], kind="stable")]
+            try:
+                named = self._pool.position_of(query)
+            except PoolError:
+                pass
+            else:
+                order = np.concatenate([[named], order[order != named]])
+            hits = self._latest = Hits(query, order, scores)
+        return hits
+
+    def page(self, hits: Hits, offset: int, limit: int, state: TopicState | None, person: str) -> SearchResults:
+        """Return some of the hits, with the answers on a topic."""
+        documents = []
+        for position in hits.order[max(offset, 0) : max(offset, 0) + limit].tolist():
+            group = self._groups.of(position)
+            answer = "" if state is None else state.own_answer(group, person)
+            label = None if state is None else state.labels.get(group)
+            facts = self._pool.ids[position], self._pool.document(position), float(hits.scores[position])
+            documents.append(Found(position, *facts, answer, label))
+        return SearchResults(len(hits.order), documents)
+
+
+def search(
+    session: Session, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
+) -> SearchResults:
+    """Search documents by words, the most similar to the query first; a document with the query as its id leads.
+
+    Parameters
+    ----------
+    session : Session
+    query : str
+    topic : str, optional
+        Include the answers for this topic.
+    offset, limit : int
+        Which of the documents found are returned.
+    person : str
+        Whose own answers are included.
+
+    Returns
+    -------
+    SearchResults
+    """
+    hits = session.searcher.find(query)
+    with session.lock:
+        state = None if topic is None else session.topic_state(topic)
+        return session.searcher.page(hits, offset, limit, state, person)
