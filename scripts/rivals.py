@@ -24,8 +24,9 @@ from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
+from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.evaluation import evaluate
 from textcat.evaluation.export import markdown_table
-from textcat.evaluation.ranking import choose_bands, evaluate
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution, StopReason
 from textcat.recipe import Recipe, read_recipe

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.evaluation import evaluate
 from textcat.evaluation.significance import Comparison, Difference, MeasureComparison, TopicComparison
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])

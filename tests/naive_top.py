@@ -1,4 +1,4 @@
-"""The measures of textcat.evaluation.top by their textbook formulas: one document after the other, sets and lists."""
+"""The measures of textcat.evaluation.at_k by their textbook formulas: one document after the other, sets and lists."""
 
 from math import exp, log, log2
 

@@ -20,7 +20,7 @@ import pytest
 import textcat
 from textcat import cli
 from textcat.cli.common import LEARNERS as LEARNER_NAMES
-from textcat.evaluation.top import SHOWN
+from textcat.evaluation.evaluation import TITLES
 from textcat.margin.learners import LEARNERS
 from textcat.recipe import read_recipe, recipes
 
@@ -288,11 +288,11 @@ def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
 
 
 def test_models_of_many_topics_are_measured_by_the_first_topics_of_each_document(run, monkeypatch):
-    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 50)
     trained = run("train", "newswire", "--out", "m", "--recipe", "paum").out.split("\n\n")
     assert trained[0].splitlines()[0].split() == ["ALL", "1-5", "6-20", "21-100", "101-"]
     titles = [line.partition("  ")[0] for line in trained[0].splitlines()[1:]]
-    assert titles == [*(title for title, _, _ in SHOWN), "documents", "pairs", "topics"]
+    assert titles == [*(title.line for name, title in TITLES.items() if "@" in name), "documents", "pairs", "topics"]
     for command in (("evaluate", "m"), ("show", "m")):
         assert trained[0] in run(*command).out
     measured = json.loads(run("evaluate", "m", "--json").out)
@@ -823,7 +823,7 @@ def test_the_learners_that_are_completed_are_those_that_there_are():
 
 
 def test_a_bug_shows_its_traceback(run, monkeypatch, model):
-    monkeypatch.setattr("textcat.cli._tables.topics", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("textcat.cli.tag.show_topics", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("topics", model)
 

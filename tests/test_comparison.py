@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.evaluation import evaluate
 from textcat.evaluation.significance import compare_evaluations, paired_bootstrap, sign_flip_test
 
 TOPICS = list("abcdefgh")
@@ -42,7 +42,7 @@ def test_values_are_those_of_the_evaluations_and_differences_theirs():
         rows = evaluate(values, labels, TOPICS, SIZES, 100, spec=["ALL", "TOP3"], threshold=threshold)
         of_band = {row.band: row for row in rows.bands}
         of_topic = {row.topic: row for row in rows.topics}
-        assert all(row.values[model] == getattr(of_band[row.band], row.measure) for row in found.measures)
+        assert all(row.values[model] == of_band[row.band][row.measure] for row in found.measures)
         assert all(row.average_precision[model] == of_topic[row.topic].average_precision for row in found.topics)
     for row in found.measures:
         assert [of.difference for of in row.differences] == [value - row.values[0] for value in row.values[1:]]

@@ -105,7 +105,7 @@ def test_descriptions_help_where_a_topic_has_one_document():
         textcat.Tagger.fit(rare, Recipe("d", topics={"descriptions": copies})).evaluate(rare).bands[0]
         for copies in (0, 2)
     ]
-    assert quality[1].macro_average_precision > quality[0].macro_average_precision + 0.05
+    assert quality[1]["macro_average_precision"] > quality[0]["macro_average_precision"] + 0.05
 
 
 @pytest.mark.parametrize(("value", "message"), [(-1, "cannot be -1; give 0 or more"), (0.5, "give a whole number")])

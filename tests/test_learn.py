@@ -20,6 +20,7 @@ from textcat.features.counts import StoredCounts
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
+from textcat.model.measure import measure_scores
 from textcat.training.train import train_and_evaluate
 
 #: Of each learner: TEXTCAT_HISTORIES=100 looks at 1,000 in all.
@@ -291,15 +292,15 @@ def test_old_documents_are_no_examples_of_a_new_topic(model):
     assert (row["before"], row["after"], row["ap_before"]) == (0, 2, None)
     # Of the four that were judged, two have the topic: whatever is said of the others, these rank first or they do not.
     scores = np.array([[0.9], [0.1], [0.8], [0.7]], np.float32)
-    measured = replace_topics(learnt.tagger, "dogwood").measure_corpus(
-        scores, np.array([[0], [1], [1], [0]]), unjudged=None
+    measured = measure_scores(
+        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=None
     )
     assert measured.topics[0].average_precision == pytest.approx((1 / 2 + 2 / 4) / 2)
     from scipy import sparse
 
     left_out = sparse.csc_matrix(np.array([[1], [0], [0], [1]], np.int8))
-    measured = replace_topics(learnt.tagger, "dogwood").measure_corpus(
-        scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
+    measured = measure_scores(
+        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
     )
     assert measured.topics[0].average_precision == 1
 
@@ -580,5 +581,5 @@ def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_an
     alone = textcat.load("model").evaluate(replace(corpus, test=[corpus.test[i] for i in of_birch]))
     for name in ("average_precision", "f1", "precision", "recall", "test_positives"):
         assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)
-    assert np.isfinite(evaluation.scores).all()
+    assert np.isfinite(evaluation.scored.scores).all()
     assert run("report", "model", "--out", "report.html").code == 0

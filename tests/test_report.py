@@ -23,7 +23,8 @@ from textcat import cli
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation import significance
-from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.evaluation import evaluate
+from textcat.model.measure import relevant_topics
 from textcat.report import contents, figures, page
 from textcat.report.write import write_report
 from textcat.training.train import train_and_evaluate
@@ -106,7 +107,7 @@ def sparse_of(labels):
 def test_label_issues_are_those_of_confident_learning_the_surest_first(rows):
     probabilities = np.array([row[:2] for row in rows])
     labels = np.array([row[2:] for row in rows])
-    found = figures._label_issues(probabilities, sparse_of(labels))
+    found = figures.find_label_issues(probabilities, sparse_of(labels))
     assert {(one.document, one.topic, one.has_it) for one in found} == naive.label_issues(probabilities, labels)
     doubts = [one.probability if one.has_it else 1 - one.probability for one in found]
     assert doubts == sorted(doubts)
@@ -240,7 +241,7 @@ def test_the_figures_of_the_file_are_those_of_the_evaluation(model, file):
 
 def test_worst_errors_are_those_furthest_on_the_wrong_side(model, file):
     tagger, corpus = model
-    scores, labels = tagger.scores(corpus.test), tagger.relevant(corpus).toarray() > 0
+    scores, labels = tagger.scores(corpus.test), relevant_topics(tagger, corpus).toarray() > 0
     given_ = tagger.decide(scores)
     for j, topic in enumerate(data_of(file)["topics"]):
         wrongly, missed = (
@@ -285,7 +286,7 @@ def test_a_report_of_two_models_counts_what_became_right_and_wrong(model, tmp_pa
     other = textcat.train(corpus, textcat.read_recipe("default"))
     path = write_report(tmp_path / "r.html", tagger, corpus, before=other, names=("old", "new"), resamples=0)
     changes = data_of(path)["changes"]
-    labels = tagger.relevant(corpus).toarray() > 0
+    labels = relevant_topics(tagger, corpus).toarray() > 0
     right = [of.decide(of.scores(corpus.test)) == labels for of in (other, tagger)]
     for j, one in enumerate(changes["topics"]):
         better, worse = (right[1] & ~right[0])[:, j].sum(), (right[0] & ~right[1])[:, j].sum()
@@ -317,11 +318,7 @@ def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters_
 @pytest.fixture
 def many(monkeypatch):
     """Lets three topics count as many."""
-    from textcat.evaluation import top
-    from textcat.model import tagger
-
-    monkeypatch.setattr(tagger, "MANY_TOPICS", 3)
-    monkeypatch.setattr(top, "MANY_TOPICS", 3)
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 3)
 
 
 def test_many_topics_have_bands_and_their_report_stays_small(many, tmp_path):
@@ -330,7 +327,7 @@ def test_many_topics_have_bands_and_their_report_stays_small(many, tmp_path):
     text = path.read_text(encoding="utf-8")
     assert "nDCG@10" in text
     assert len(text) < 50_000
-    with pytest.raises(TextcatError, match="not looked for in models of 3 topics or more"):
+    with pytest.raises(TextcatError, match="not looked for in models of 1,000 topics or more"):
         write_report(path, textcat.train(corpus, textcat.read_recipe("paum")), corpus, label_issues=tmp_path / "s")
 
 
@@ -389,7 +386,7 @@ def test_the_policy_keeps_scripts_out_even_if_one_gets_into_the_page(opened):
 def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
     tagger, corpus = model
     shown, data = opened(), data_of(file)
-    scores, labels = tagger.scores(corpus.test), tagger.relevant(corpus)
+    scores, labels = tagger.scores(corpus.test), relevant_topics(tagger, corpus)
     shown.evaluate("location.hash = 'topic-1'")
     shown.wait_for_function("document.querySelector('#one h3').textContent.length > 0")
     cuts = data["topics"][1]["cuts"]
@@ -401,7 +398,10 @@ def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
         row, band = expected.topics[1], expected.bands[0]
         text = shown.locator("#one output").text_content()
         assert f"precision {row.precision:.3f}, recall {row.recall:.3f}, F1 {row.f1:.3f}" in text
-        assert f"macro F1 {band.macro_f1:.3f}, micro F1 {band.micro_f1:.3f}" in shown.locator("#moved").text_content()
+        assert (
+            f"macro F1 {band['macro_f1']:.3f}, micro F1 {band['micro_f1']:.3f}"
+            in shown.locator("#moved").text_content()
+        )
 
 
 def test_topics_are_sorted_and_filtered_by_keyboard(opened):

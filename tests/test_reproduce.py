@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli, papers
-from textcat.cli import _tables as tables
+from textcat.cli.corpora import show_reproductions
 from textcat.errors import TextcatError
 from textcat.papers import datasets, experiments, micra
 from textcat.papers.datasets import MissingData
@@ -85,7 +85,7 @@ def printed(rows):
     console = Console(file=io.StringIO(), width=200)
     experiment = Experiment("toy", "Toy", (), 1, ())
     result = Result(experiment, tuple(rows), 1.0, experiments.now(), 0, "textcat reproduce toy", ())
-    tables.reproductions(console, [result], None, as_json=False)
+    show_reproductions(console, [result], None, as_json=False)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     return list(itertools.takewhile(lambda line: line and not line.startswith("("), lines[2:]))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import textcat
 from textcat.errors import TextcatError
+from textcat.evaluation.evaluation import MeasuredOn
 from textcat.features.rows import Rows
 from textcat.margin.learners import PAUM, Micra
 from textcat.margin.primal import subset
@@ -192,7 +193,7 @@ def test_the_first_topics_are_those_of_the_highest_scores(tagger):
         ]
         found = [[(tag.topic, tag.score) for tag in tags] for tags in tagger.tag(texts, top=n)]
         assert found == expected
-        assert tagger.tags_of(scores, top=n) == tagger.tag(texts, top=n)
+        assert tagger.select(scores, top=n) == tagger.tag(texts, top=n)
 
 
 def test_a_tagger_of_some_topics_scores_them_as_the_whole_one_does(tagger):
@@ -223,18 +224,18 @@ def test_without_test_documents_a_model_is_measured_on_a_sample_that_a_first_one
     train, test = ([untested.train[i] for i in positions] for positions in part)
     first = train_and_evaluate(textcat.Corpus("first", train, test, untested.topics), MANY_TOPICS, bands="ALL")
     measured = trained.evaluation
-    assert measured.measured_on == "training documents, held out as a sample"
-    assert (measured.scores == first.evaluation.scores).all()
+    assert measured.measured_on is MeasuredOn.SAMPLE
+    assert (measured.scored.scores == first.evaluation.scored.scores).all()
     assert measured.bands == first.evaluation.bands
     assert textcat.load(textcat.save(trained, tmp_path / "model")).evaluate(untested).bands == measured.bands
 
 
 def test_with_many_topics_the_sample_is_measured_by_its_first_topics(untested, monkeypatch):
-    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 50)
-    monkeypatch.setattr("textcat.model.tagger._CELLS", 500)  # blocks of 10 documents
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 50)
+    monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 500)  # blocks of 10 documents
     measured = train_and_evaluate(untested, MANY_TOPICS).evaluation
     assert (measured.test_documents, measured.overall.topics) == (72, 33)
-    assert measured.overall.ndcg[10] > 0.9
+    assert measured.overall["ndcg@10"] > 0.9
 
 
 @pytest.mark.filterwarnings("ignore:overflow")

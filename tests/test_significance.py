@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from textcat.evaluation import significance
-from textcat.evaluation.ranking import Band, evaluate
-from textcat.evaluation.significance import MEASURES, add_intervals, centred_interval, resampled_measures
+from textcat.evaluation.bands import Band
+from textcat.evaluation.evaluation import ScoredDocuments, evaluate
+from textcat.evaluation.metrics import RankingSteps
+from textcat.evaluation.significance import add_intervals, centred_interval, resampled_measures
 
 TOPICS = ["acq", "corn", "rye"]
 SIZES = [9, 5, 1]
@@ -53,8 +55,8 @@ def test_resamples_are_measured_as_the_documents_drawn(decimals):
         rows = evaluate(scores[drawn], labels[drawn], TOPICS, SIZES, 20, spec=["ALL", "LAST1"], threshold=[0.5, 0, 0.2])
         for place, (band, row) in enumerate(zip(chosen, rows.bands, strict=True)):
             known = [precision[t] for t in band.topics if not math.isnan(precision[t])]
-            expected = [np.mean(known) if known else None, row.macro_f1, row.micro_f1]
-            for name, value in zip(MEASURES, expected, strict=True):
+            expected = [np.mean(known) if known else None, row["macro_f1"], row["micro_f1"]]
+            for name, value in zip(ScoredDocuments.measures, expected, strict=True):
                 assert measured[name][place, resample] == pytest.approx(
                     math.nan if value is None else value, nan_ok=True
                 )
@@ -65,7 +67,7 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
     scores, labels = sample(seed)
     ones = np.ones((len(labels), 1), np.int32)
     for t in range(3):
-        ranking = significance.RankingSteps.of(scores[:, t], np.flatnonzero(labels[:, t]))
+        ranking = RankingSteps.of(scores[:, t], np.flatnonzero(labels[:, t]))
         expected = evaluate(scores[:, [t]], labels[:, [t]], ["t"], [1], 1).topics[0].average_precision
         value = ranking.average_precision(ones)[0]
         assert value == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
@@ -102,7 +104,7 @@ def test_an_interval_holds_the_middle_of_the_resamples_around_the_measured_value
 def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
     def micro_f1(seed):
         scores, labels = sample(seed, n_documents=200, decimals=6)
-        return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0].micro_f1
+        return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0]["micro_f1"]
 
     scores, labels = sample(n_documents=200, decimals=6)
     low, high = centred_interval(0, resampled_measures(evaluated(scores, labels, "ALL"))["micro_f1"][0])
@@ -116,5 +118,5 @@ def test_an_evaluation_gets_the_intervals_of_its_bands():
     evaluation = evaluate(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
     everything, smallest = add_intervals(evaluation, n_resamples=100).bands
     for name, (low, high) in everything.intervals.items():
-        assert 0 <= low <= getattr(everything, name) <= high <= 1
-    assert smallest.intervals == dict.fromkeys(MEASURES)
+        assert 0 <= low <= everything[name] <= high <= 1
+    assert smallest.intervals == dict.fromkeys(ScoredDocuments.measures)

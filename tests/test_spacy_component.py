@@ -134,7 +134,7 @@ def test_entries_of_other_components_stay(nlp):
 def test_topics_are_measured_as_spacy_does_it(nlp, tagger):
     examples = []
     for text in TEXTS:
-        first = tagger.tags_of(tagger.scores([text]), top=1)[0][0].topic
+        first = tagger.select(tagger.scores([text]), top=1)[0][0].topic
         cats = {topic: float(topic == first) for topic in tagger.topics}
         examples.append(Example.from_dict(nlp.make_doc(text), {"cats": cats}))
     measured = nlp.evaluate(examples)

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import textcat
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
@@ -29,28 +30,29 @@ def corpus():
 
 
 def test_many_topics_are_measured_by_the_first_of_each_document_in_blocks_of_scores(corpus, monkeypatch):
-    from textcat.evaluation.top import KS, evaluate_top
+    from textcat.evaluation.at_k import KS, evaluate_at_k
+    from textcat.model.measure import relevant_topics
 
     # Topics of the test documents that training has not seen are relevant, too.
     seen = tuple(sorted({topic for document in corpus.train[:100] for topic in document.topics}))
     tested = Corpus("tested", corpus.train[:100], corpus.train[100:], seen)
-    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", len(tested.topics))
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", len(tested.topics))
     whole = train_and_evaluate(tested, PLAIN)
     unknown = [len(set(document.topics) - set(tested.topics)) for document in tested.test]
     assert sum(unknown) > 0
     top = np.argsort(-whole.scores(tested.test), axis=1, kind="stable")[:, : max(KS)]
     known = whole.topics, whole.train_sizes, whole.train_documents
-    assert whole.evaluation == evaluate_top(top, whole.relevant(tested), *known, n_unknown=unknown)
-    monkeypatch.setattr("textcat.model.tagger._CELLS", 7 * len(tested.topics))
+    assert whole.evaluation == evaluate_at_k(top, relevant_topics(whole, tested), *known, n_unknown=unknown)
+    monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 7 * len(tested.topics))
     assert whole.evaluate(tested) == whole.evaluation
     assert train_and_evaluate(tested, PLAIN).evaluation == whole.evaluation
 
 
 def test_many_topics_without_test_documents_are_measured_by_cross_validation(corpus, monkeypatch):
-    monkeypatch.setattr("textcat.model.tagger.MANY_TOPICS", 5)
+    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 5)
     tagger = train_and_evaluate(corpus, PLAIN)
-    assert tagger.evaluation.measured_on == "training documents, by cross-validation"
-    assert 0.4 < tagger.evaluation.overall.precision[1] < 1
+    assert tagger.evaluation.measured_on is MeasuredOn.CROSS_VALIDATION
+    assert 0.4 < tagger.evaluation.overall["precision@1"] < 1
     assert tagger.evaluate(corpus, bands=["ALL", "1-5", "6-20", "21-100", "101-"]) is tagger.evaluation
     with pytest.raises(TextcatError, match="was kept of ALL, 1-5"):
         tagger.evaluate(corpus, bands="ALL")
@@ -118,7 +120,7 @@ def test_texts_that_are_not_kept_change_nothing(corpus, n_test):
 
     (kept, whole), (dropped, emptied) = of(texts_kept=True), of(texts_kept=False)
     np.testing.assert_array_equal(dropped.weights, kept.weights)
-    np.testing.assert_array_equal(dropped.evaluation.scores, kept.evaluation.scores)
+    np.testing.assert_array_equal(dropped.evaluation.scored.scores, kept.evaluation.scored.scores)
     assert whole.train == corpus.train[n_test:]
     assert not any(document.zones for document in emptied.train)
     assert emptied.test == whole.test
@@ -143,7 +145,7 @@ def test_thresholds_of_folds_suit_the_model_whatever_the_length_of_its_weights(c
         warnings.simplefilter("ignore", ConvergenceWarning)
         tagger = textcat.Tagger.fit(corpus, recipe)
     [of_all] = tagger.evaluate(replace(corpus, test=textcat.open_corpus("newswire").test), bands="TOP10").bands
-    assert of_all.macro_f1 > 0.6
+    assert of_all["macro_f1"] > 0.6
 
 
 def test_the_scale_of_scores_is_that_of_the_solver_where_margins_have_a_size(corpus):
@@ -191,7 +193,7 @@ def test_a_test_part_that_shares_no_topic_is_told_as_what_it_is(test, theirs):
         textcat.train(Corpus.from_documents("c", apart, "both"), PLAIN)
     corpus = Corpus.from_documents("c", apart, "train")
     tagger = train_and_evaluate(corpus, DESCRIBED)
-    assert tagger.evaluation.measured_on == "training documents, by cross-validation"
+    assert tagger.evaluation.measured_on is MeasuredOn.CROSS_VALIDATION
     with pytest.raises(
         TextcatError, match=f"No test document of corpus c has a topic of the model .*: they have {theirs}"
     ):
@@ -206,7 +208,7 @@ def test_one_topic_a_document_is_that_of_the_highest_probability(corpus):
     probabilities = tagger.calibration.probabilities(scores)
     expected = [tagger.topics[j] for j in probabilities.argmax(axis=1)]
     assert [[tag.topic for tag in tags] for tags in tagger.tag(texts)] == [[topic] for topic in expected]
-    assert [tags[0].topic for tags in tagger.tags_of(scores, top=2)] == expected
+    assert [tags[0].topic for tags in tagger.select(scores, top=2)] == expected
     assert list(tagger.tag_stream(texts, batch=7)) == tagger.tag(texts)
     assert tagger.decide(scores).sum(axis=1).tolist() == [1] * len(texts)
     few = Corpus.from_documents("few", weather("sun", "rain"))  # too few for folds: the highest score

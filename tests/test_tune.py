@@ -9,7 +9,7 @@ import pytest
 import textcat
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.evaluation.top import evaluate_top
+from textcat.evaluation.at_k import evaluate_at_k
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
 from textcat.training.cross_validation import hold_out_sample
@@ -196,9 +196,9 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
     split = textcat.Corpus("split", train, test, corpus.topics)
     tagger = textcat.train(split, SHORT)
     top = tagger.first_topics(tagger.scores(test), 10)
-    measured = evaluate_top(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
+    measured = evaluate_at_k(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
     for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
-        expected = {row.band: getattr(row, name)[k] for row in measured.bands}
+        expected = {row.band: row[f"{name}@{k}"] for row in measured.bands}
         found = {band: None if value != value else value for band, value in trial.measures[f"{name}@{k}"].items()}
         assert found == expected
     support = np.array(tagger.facts["support"])

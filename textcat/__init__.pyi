@@ -4,9 +4,10 @@ from textcat.corpus.catalogue import open_corpus as open_corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
 from textcat.documents import Corpus as Corpus
 from textcat.errors import TextcatError as TextcatError
-from textcat.evaluation.ranking import evaluate as evaluate
-from textcat.evaluation.top import TopEvaluation as TopEvaluation
-from textcat.evaluation.top import evaluate_top as evaluate_top
+from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
+from textcat.evaluation.evaluation import Evaluation as Evaluation
+from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
+from textcat.evaluation.evaluation import evaluate as evaluate
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows
 from textcat.features.tfidf import TfIdf as TfIdf

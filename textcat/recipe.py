@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
 from textcat.errors import TextcatError, did_you_mean
+from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.evaluation.top import MANY_TOPICS
 from textcat.folders import shipped
 from textcat.former_names import RECIPE_VERSION, RECIPES
 from textcat.settings import describe_type, has_type, parse_value, read_toml

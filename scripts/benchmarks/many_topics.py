@@ -36,8 +36,10 @@ from workspace import HERE, measured, run
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
+from textcat.evaluation.at_k import evaluate_at_k
+from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.export import markdown_table
-from textcat.evaluation.top import TopEvaluation, compare_tops, evaluate_top
+from textcat.evaluation.significance import add_intervals, compare_evaluations
 from textcat.folders import write_atomically
 from textcat.papers.experiments import draw_axes
 
@@ -210,7 +212,7 @@ def quality(space: Space) -> str:
         facts["rows for Omikuji: TfidfVectorizer, written as text"] = space.rows()
     costs = [_cost_row(name, of_it) for name, of_it in facts.items()]
     figures = [row for evaluation in evaluations.items() for row in _figures(*evaluation)]
-    compared = compare_tops(list(evaluations.values()), n_resamples=RESAMPLES)
+    compared = compare_evaluations(list(evaluations.values()), n_resamples=RESAMPLES)
     differences = [
         {"what": name, "topics": band} | _differences(compared.measures, place, band)
         for place, name in enumerate(list(evaluations)[1:])
@@ -276,23 +278,23 @@ def _cost_row(name: str, facts: Facts) -> dict[str, Any]:
     }
 
 
-def evaluated(space: Space, name: str, first: int | None = None) -> TopEvaluation:
+def evaluated(space: Space, name: str, first: int | None = None) -> Evaluation:
     """Measure a ranking on the first test documents, or all."""
     corpus, test = space.corpus, space.corpus.test[:first]
     labels, known = corpus.labels(corpus.train), set(corpus.topics)
-    return evaluate_top(
+    evaluation = evaluate_at_k(
         np.load(space.path(name, ".npy"))[:first],
         corpus.labels(test),
         corpus.topics,
         np.asarray(labels.sum(axis=0)).ravel(),
         len(corpus.train),
         n_unknown=[len({*document.topics} - known) for document in test],
-        resamples=RESAMPLES,
     )
+    return add_intervals(evaluation, n_resamples=RESAMPLES)
 
 
-def _figures(name: str, evaluation: TopEvaluation) -> Iterator[dict[str, Any]]:
-    for row in evaluation.flat_rows():
+def _figures(name: str, evaluation: Evaluation) -> Iterator[dict[str, Any]]:
+    for row in (band.flat() for band in evaluation.bands):
         if row["band"] not in BANDS:
             continue
         cells = {title: _short(row[of]) + _bounds(row[f"{of}_low"], row[f"{of}_high"]) for title, of in MEASURES}

@@ -27,6 +27,7 @@ from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 
 import textcat
 from textcat.documents import Corpus, topic_counts
+from textcat.model.measure import relevant_topics
 from textcat.progress import Bar, Stages
 from textcat.training import shortlist
 
@@ -63,9 +64,10 @@ def unseen(corpus_name: str, n: str, least: str, *rest: str) -> None:
     hidden = hidden_topics(corpus, int(n), int(least))
     tagger = textcat.train(without(corpus, hidden), textcat.read_recipe(RECIPE).with_settings(settings), n_jobs=JOBS)
     known, top = (tagger.topics, tagger.train_sizes, tagger.train_documents), _tops(tagger, corpus.test)
-    options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": tagger.unknown_topics(corpus)}
-    measured = textcat.evaluate_top(top, tagger.relevant(corpus), *known, **options)
-    facts = {row["band"]: row for row in measured.flat_rows()}
+    unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
+    options: dict[str, Any] = {"spec": ["ALL", "0-0"], "n_unknown": unknown}
+    measured = textcat.evaluate_at_k(top, relevant_topics(tagger, corpus), *known, **options)
+    facts = {row.band: row.flat() for row in measured.bands}
     assert facts["0-0"]["topics"] == len(hidden)
     Path(out).write_text(json.dumps(facts))
 

@@ -97,7 +97,7 @@ def _whole_rows(corpus: Corpus, folder: Path, rounds: int) -> list[dict[str, Any
             "seconds": timing,
             "times paum's": timing.ratio(least),
             "peak memory": whole_way.peak(timing),
-            "MAP": f"{quality[name].bands[0].macro_average_precision:.3f}",
+            "MAP": f"{quality[name].bands[0]['macro_average_precision']:.3f}",
             **whole_way.f1(quality[name]),
         }
         for name, timing in timings.items()

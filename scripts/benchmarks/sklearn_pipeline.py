@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.evaluation import export
-from textcat.evaluation.ranking import evaluate
+from textcat.evaluation.evaluation import evaluate
 
 
 def main(name: str, folder: Path, backend: str, learner: str = "") -> None:

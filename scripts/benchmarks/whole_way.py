@@ -15,7 +15,7 @@ from machine import Conditions
 from measuring import Task, Timing, interleaved, whole_process
 
 from textcat.documents import Corpus
-from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.evaluation import Evaluation
 from textcat.model import storage
 from textcat.recipe import default_recipe
 
@@ -58,7 +58,7 @@ def measured(corpus: Corpus, rounds: int) -> str:
             "seconds": timing,
             **{f"time of {recipe} / this": timings[named(recipe)].ratio(timing) for recipe in RECIPES},
             "peak memory": peak(timing),
-            **{band.band: f"{band.macro_average_precision:.3f}" for band in quality[name].bands},
+            **{band.band: f"{band['macro_average_precision']:.3f}" for band in quality[name].bands},
             **f1(quality[name]),
         }
         for name, timing in timings.items()
@@ -124,4 +124,4 @@ def peak(timing: Timing) -> str:
 def f1(evaluation: Evaluation) -> dict[str, str]:
     """Write both averages of F1 over all topics."""
     of_all = evaluation.bands[0]
-    return {"micro F1": f"{of_all.micro_f1:.3f}", "macro F1": f"{of_all.macro_f1:.3f}"}
+    return {"micro F1": f"{of_all['micro_f1']:.3f}", "macro F1": f"{of_all['macro_f1']:.3f}"}

@@ -101,9 +101,9 @@ def _use(tagger: textcat.Tagger) -> None:
     assert scores.shape == (len(texts), len(tagger.topics))
     for tags in (
         tagger.tag(texts, top=1),
-        tagger.tags_of(scores),
-        tagger.tags_of(scores, top=1),
-        tagger.tags_of(scores, everything=True),
+        tagger.select(scores),
+        tagger.select(scores, top=1),
+        tagger.select(scores, everything=True),
     ):
         json.dumps(tags)
     for topic in tagger.topics:

@@ -7,7 +7,7 @@ from select import select
 from typing import TYPE_CHECKING, Any
 
 from textcat.cli import common
-from textcat.cli._tables import print_text
+from textcat.cli.tables import print_text
 
 if TYPE_CHECKING:
     from rich.text import Text

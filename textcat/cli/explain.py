@@ -53,7 +53,7 @@ def explain(
     as_json: Annotated[bool, Option("--json", help="Print a JSON line for each document.")] = False,
 ) -> None:
     """Explain why a document has, or has not, a topic: what its terms add to the score, and where they occur."""
-    from textcat.cli._tables import print_json
+    from textcat.cli.tables import print_json
     from textcat.folders import write_atomically
     from textcat.model import storage
 
@@ -100,7 +100,7 @@ def _explained(
 def _print(console: "Console", record: "Record", explained: "Explanation") -> None:
     from rich.text import Text
 
-    from textcat.cli._tables import Figure, print_text, show
+    from textcat.cli.tables import Figure, print_text, show
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"

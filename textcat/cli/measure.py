@@ -1,7 +1,8 @@
 """Commands that measure models: `evaluate`, `compare`, and `report`, which makes one HTML file of their quality."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +12,16 @@ from textcat.cli import common
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.cli.tables import Figure
     from textcat.documents import Corpus
+    from textcat.evaluation.evaluation import Evaluation
+    from textcat.evaluation.significance import Comparison
     from textcat.model.tagger import Tagger
     from textcat.progress import Stages
+
+_LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
 
 
 @common.with_options(read=common.corpus_reader)
@@ -35,33 +43,31 @@ def evaluate(
     report: common.ReportFile = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
-    from textcat.cli import _tables
-    from textcat.evaluation import export, significance, top
+    from textcat.evaluation.export import trec_files
+    from textcat.evaluation.significance import add_intervals
     from textcat.folders import write_atomically
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
     tagger, stages = storage.load(model), common.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    evaluation: Any = tagger.evaluate(documents, bands=band, stages=stages)
-    of_tops = isinstance(evaluation, top.TopEvaluation)
+    evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if trec:
-        if of_tops or evaluation.scores is None:
-            which = f"of {len(tagger.topics):,} topics" if of_tops else f"on {evaluation.measured_on}"
+        if (scored := evaluation.scored) is None:
+            which = f"on {evaluation.measured_on}" if evaluation.topics else f"of {evaluation.n_topics:,} topics"
             raise TextcatError(f"Of the evaluation {which} no scores were kept: leave out --trec.")
         ids = [document.id for document in documents.test]
-        for name, lines in export.trec_files(evaluation.scores, evaluation.relevant, ids, tagger.topics).items():
+        for name, lines in trec_files(scored.scores, scored.relevant, ids, tagger.topics).items():
             write_atomically(trec / name, lines)
     if bootstrap:
-        with_intervals = top.add_intervals_at_k if of_tops else significance.add_intervals
-        evaluation = with_intervals(evaluation, n_resamples=bootstrap)
+        evaluation = add_intervals(evaluation, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
 
         write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
-    if (evaluation.values if of_tops else evaluation.scores) is None and not form:
+    if evaluation.sample is None and not form:
         common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    _tables.quality(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
+    show_evaluation(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -82,8 +88,7 @@ def compare(
     report: common.ReportFile = None,
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance."""
-    from textcat.cli import _tables
-    from textcat.evaluation import significance, top
+    from textcat.evaluation.significance import compare_evaluations
     from textcat.model import storage
 
     if not 2 <= len(models) <= 26:
@@ -97,17 +102,14 @@ def compare(
         if tagger.topics != first.topics:
             raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
-    evaluations: Any = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
-    compare_all = (
-        top.compare_tops if isinstance(evaluations[0], top.TopEvaluation) else significance.compare_evaluations
-    )
-    compared = compare_all(evaluations, n_resamples=bootstrap)
+    evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
+    compared = compare_evaluations(evaluations, n_resamples=bootstrap)
     if report:
         from textcat.report.write import write_report
 
         of: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
         write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
-    _tables.comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
+    show_comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -180,3 +182,172 @@ def _origin(tagger: "Tagger") -> Mapping[str, Any]:
             + (f" There is no file or folder {where}." if tagger.origin else "")
         )
     return tagger.origin
+
+
+# --- what is printed and written -------------------------------------------------------------------------------------
+
+
+def show_evaluation(
+    console: "Console",
+    evaluation: "Evaluation",
+    *,
+    form: str = "",
+    per_topic: bool = False,
+    every_measure: bool = False,
+) -> None:
+    """Print an evaluation: as tables, also in Markdown or LaTeX, or as JSON or CSV for programs."""
+    from textcat.cli import tables
+    from textcat.evaluation.export import csv_lines, json_text
+
+    if form in ("json", "csv"):
+        console.file.write(json_text(evaluation) if form == "json" else csv_lines(evaluation))
+        return
+    if form:
+        parts = [topic_rows(evaluation)] * per_topic + [band_rows(evaluation, every_measure=every_measure)]
+        tables.show_in_form(console, parts, form)
+        return
+    if per_topic and evaluation.topics:
+        tables.show(console, topic_rows(evaluation), needed=7)
+        console.print()
+    tables.show(console, band_rows(evaluation, every_measure=every_measure))
+    notes = _notes(evaluation)
+    if per_topic and not evaluation.topics:
+        notes.append("There is no table per topic of a model of many topics.")
+    if notes:
+        tables.print_text(console, "\n" + "\n".join(notes))
+    if evaluation.confusion is not None:
+        accuracy = tables.format_figure(evaluation.accuracy, undefined="not defined: no document has a topic")
+        tables.print_text(console, f"\naccuracy {accuracy}, over the documents that have a topic")
+        wrong = [{"topic": topic, "got": got, "documents": n} for topic, got, n in evaluation.confusion if topic != got]
+        tables.show(console, wrong[:_LARGEST])
+
+
+def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
+    """Return the averages with a column per band, as Table 2 of Li et al. (2002) has them; sparsity only if known.
+
+    Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
+    positive appears if there are any.
+    """
+    from textcat.cli import tables
+
+    bands, rows = evaluation.bands, []
+
+    def add(title: str, cells: "Iterable[Figure]") -> None:
+        rows.append({"": title, **{row.band: cell for row, cell in zip(bands, cells, strict=True)}})
+
+    for measure, title in evaluation.titles().items():
+        if every_measure or title.is_main:
+            add(title.line, (tables.format_figure(row[measure], title.decimals, undefined="no topic") for row in bands))
+            if any(measure in row.intervals for row in bands):
+                add("  95 % interval", (tables.format_interval(row.intervals.get(measure)) for row in bands))
+    for count in ("documents", "pairs", "topics"):
+        if any(getattr(row, count) is not None for row in bands):
+            add(count, (tables.Figure(getattr(row, count)) for row in bands))
+    if any(row.left_out for row in bands):
+        add("left out: no test positive", (tables.Figure(row.left_out) for row in bands))
+    return rows
+
+
+def _notes(evaluation: "Evaluation") -> list[str]:
+    """Return what the figures of documents' first topics leave out or take in."""
+    notes: dict[str, int | None] = {
+        "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
+        "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
+            evaluation.unknown
+        ),
+    }
+    return [text.format(n, evaluation.test_documents) for text, n in notes.items() if n]
+
+
+def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
+    """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    from textcat.cli import tables
+    from textcat.evaluation.export import fact_names
+
+    facts, rows = printed_facts(fact_names(evaluation)), []
+    for row in evaluation.topics:
+        quality = (
+            *map(tables.format_figure, (row.precision, row.recall, row.f1)),
+            tables.format_figure(row.average_precision, 3, "no positive"),
+        )
+        counts, prevalence = (row.train_positives, row.test_positives), tables.format_figure(row.prevalence, 4)
+        rows.append((row.topic, *counts, *quality, prevalence, *(short_fact(row.facts.get(name)) for name in facts)))
+    titles = ("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
+    return tables.largest_first(tables.named_rows(titles, rows))
+
+
+def printed_facts(names: Iterable[str]) -> list[str]:
+    """Return the names of the facts that tables print; JSON and CSV have the margins, too."""
+    return [name for name in names if "margin" not in name and name != "certificate"]
+
+
+def short_fact(fact: Any) -> Any:
+    """Return a fact without its explanation: ``converged: no update in epoch 8`` is ``converged``."""
+    return fact.partition(":")[0] if isinstance(fact, str) else fact
+
+
+def show_comparison(
+    console: "Console", compared: "Comparison", folders: Sequence[Path], corpus: str, *, form: str = "", per_topic: bool
+) -> None:
+    """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
+    from textcat.cli import tables
+    from textcat.evaluation.export import json_text
+
+    if form == "json":
+        console.file.write(json_text(compared, models=list(map(str, folders)), corpus=corpus))
+        return
+    names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    if form:
+        parts = [tables.named_rows(("model", "folder"), zip(names, folders, strict=True))]
+        parts += (measure_rows(compared, names, other) for other in range(1, len(names)))
+        tables.show_in_form(console, [*parts, difference_rows(compared, names, None if per_topic else _LARGEST)], form)
+        return
+    tables.show_facts(console, dict(zip(names, folders, strict=True)))
+    tables.print_text(console, f"\n{corpus}, {compared.test_documents} test documents\n")
+    for other in range(1, len(names)):
+        tables.show(console, measure_rows(compared, names, other))
+        console.print()
+    resamples = f"Intervals and p docs: {compared.n_resamples} resamples of the documents,\nthe same for all models."
+    if not compared.topics:
+        tables.print_text(console, f"{resamples} No p-value is corrected for the number of comparisons.")
+        return
+    tables.show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+    tables.print_text(
+        console,
+        f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
+        "chance, 10000 times. No p-value is corrected for the number of comparisons.",
+    )
+
+
+def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
+    """Return a row per band and measure: its values for the first and another model, and how these differ."""
+    from textcat.cli import tables
+    from textcat.evaluation.evaluation import TITLES
+
+    titles = (names[0], names[other], f"{names[other]} - {names[0]}", "95 % interval", "p docs", "p topics")
+    rows = []
+    for row in compared.measures:
+        of_model = row.differences[other - 1]
+        difference, interval, *p_values = astuple(of_model) if of_model else [None] * 4
+        values = [tables.format_figure(row.values[place], undefined="no topic") for place in (0, other)]
+        differing = (
+            tables.format_figure(difference, sign="+"),
+            tables.format_interval(interval, "+"),
+            *(tables.format_figure(p, 4) for p in p_values),
+        )
+        rows.append((row.band, TITLES[row.measure].column, *values, *differing))
+    return tables.named_rows(("band", "measure", *titles), rows)
+
+
+def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
+    """Return the average precision of the n topics (by default all) that differ most between the models."""
+    from textcat.cli import tables
+
+    rows = []
+    for row in compared.topics[:n]:
+        figures = (
+            *map(tables.format_figure, row.average_precision),
+            *(tables.format_figure(value, sign="+") for value in row.differences),
+        )
+        rows.append((row.topic, row.train_positives, row.test_positives, *figures))
+    return tables.named_rows(("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:])), rows)

@@ -116,21 +116,21 @@ def _report(
     out: Path | None,
 ) -> None:
     """Print the results of the runs, and write them to a folder if asked."""
-    from textcat.cli import _tables
+    from textcat.cli import tables
     from textcat.evaluation.export import markdown_table
     from textcat.folders import write_atomically
 
-    tables = _all_tables(results, ways, per_topic=per_topic)
+    shown = _all_tables(results, ways, per_topic=per_topic)
     summary = _summary(results, ways)
     if out is not None:
         write_atomically(out / "summary.json", json.dumps(summary, indent=1) + "\n")
         write_atomically(out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, ways, per_topic=True))))
         _draw(out / "curves.svg", results)
     if as_json:
-        _tables.print_json(console, summary | _tables.cost_of_stages(stages))
+        tables.print_json(console, summary | tables.cost_of_stages(stages))
         return
-    for table in tables:
-        _tables.show(console, table, needed=6 + (len(ways) > 1))
+    for table in shown:
+        tables.show(console, table, needed=6 + (len(ways) > 1))
         console.print()
     n_topics, n_seeds = len({(r.corpus, r.topic) for r in results}), len({r.seed for r in results})
     seconds = sum(result.seconds for result in results)
@@ -138,9 +138,9 @@ def _report(
         f"{len(results)} runs: {n_topics} topic{'s' * (n_topics > 1)}, {n_seeds} seed{'s' * (n_seeds > 1)}; "
         f"{seconds:.0f} s of processor time, {stages.seconds['simulate']:.0f} s. ± is half a 95 % interval over seeds."
     )
-    _tables.print_text(console, _tables.wrapped_text(console, said))
+    tables.print_text(console, tables.wrapped_text(console, said))
     if out is not None:
-        _tables.print_text(console, f"Runs, tables and recall curves: {out}")
+        tables.print_text(console, f"Runs, tables and recall curves: {out}")
 
 
 def _all_tables(
@@ -195,7 +195,7 @@ def _answers(group: "Sequence[Result]") -> dict[str, Any]:
 def _mean_text(
     group: "Sequence[Result]", measure: str, scale: float = 1, decimals: int = 1, *, bare: bool = False
 ) -> str:
-    from textcat.cli._tables import Figure, format_figure
+    from textcat.cli.tables import Figure, format_figure
     from textcat.teaching.simulate import means
 
     (mean,) = means(group, measure).values()
@@ -209,7 +209,7 @@ def _stop_rows(results: "Sequence[Result]", way: "Setting", *, several: bool) ->
     """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
-    from textcat.cli._tables import Figure
+    from textcat.cli.tables import Figure
     from textcat.teaching.measures import answers_to_reach
 
     rows = []

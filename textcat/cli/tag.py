@@ -1,7 +1,7 @@
 """Commands that use a model: `tag`, and `topics` and `show`, which print what is in it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,11 @@ from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from textcat.reading import InputSettings, Rejection
     from textcat.tagging.output import OutputSettings
+    from textcat.tagging.summary import Summary
 
 _output = partial(Option, rich_help_panel="Output")
 
@@ -98,18 +101,15 @@ def tag(
         raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
-        from textcat.cli import _tables  # now, as until here the process that hands out the work has been kept small
-
-        _tables.archive(common.console(stderr=out is None), summary, out, as_json=as_json)
+        show_summary(common.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
 def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
     """List a model's topics, with their training documents and how training went."""
-    from textcat.cli import _tables
     from textcat.model import read_manifest
 
-    _tables.topics(common.console(), read_manifest(model), as_json=as_json)
+    show_topics(common.console(), read_manifest(model), as_json=as_json)
 
 
 def show(
@@ -119,13 +119,12 @@ def show(
     as_json: common.AsJson = False,
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
-    from textcat.cli import _tables
     from textcat.model import read_manifest, storage
 
     if topic is None:
-        _tables.model(common.console(), read_manifest(model), model, as_json=as_json)
+        show_model(common.console(), read_manifest(model), model, as_json=as_json)
     else:
-        _tables.topic_terms(common.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+        show_terms(common.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
@@ -159,3 +158,124 @@ def _log_to(path: Path) -> Iterator[None]:
             log.setLevel(level)
             log.removeHandler(handler)
         handler.close()
+
+
+# --- what is printed and written -------------------------------------------------------------------------------------
+
+
+def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as_json: bool = False) -> None:
+    """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
+    from textcat.cli import tables
+
+    counts, before = summary.counts, summary.before
+    drifting = [drift.topic for drift in summary.drifts]
+    if as_json:
+        run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
+        cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
+        tables.print_json(
+            console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}
+        )
+        return
+    if before.finished:
+        tables.print_text(console, f"{out} is finished: nothing was left to do.\n")
+    by = {source.format: source.guess.by for source in summary.sources}
+    formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
+    rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
+    share = f" ({counts.untagged / counts.tagged:.1%} of those tagged)" if counts.tagged else ""
+    facts = {
+        "documents": f"{counts.records:,}",
+        "tagged": f"{counts.tagged:,}",
+        "rejected": f"{counts.rejected:,}",
+        "without a topic": f"{counts.untagged:,}{share}",
+        "done before": f"{before.counts.records:,}" if before.counts.records else None,
+        "read as": ", ".join(formats) or None,
+        "seconds": f"{summary.seconds:.1f} ({rate:,.0f} documents/s)",
+        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "output": None if out is None else f"{out} ({summary.shards} shard{'s' * (summary.shards != 1)})",
+    }
+    tables.show_facts(console, facts)
+    if counts.reasons:
+        console.print()
+        tables.show(console, [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()])
+    if counts.topics:
+        console.print()
+        _show_topics_of_archive(console, summary, set(drifting))
+
+
+def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: set[str]) -> None:
+    from textcat.cli import tables
+
+    sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
+    rows = (
+        (topic, counts.topics[topic], counts.topics[topic] / counts.tagged, size / train_documents, drift)
+        for topic, size in sizes.items()
+        if (drift := "*" if topic in drifting else "") or counts.topics[topic]
+    )
+    table = tables.largest_first(
+        tables.named_rows(("topic", "documents", "rate", "in training", "drift"), rows), "documents"
+    )
+    tables.show(console, table)
+    if len(table) < len(sizes):
+        tables.print_text(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
+    if drifting:
+        tables.print_text(
+            console,
+            f"\n* {len(drifting)} of {len(sizes)} topics have more than three times, or less than a third of, the rate "
+            "of training, beyond chance: the archive may be about other things than the training documents were.",
+        )
+
+
+def show_topics(console: "Console", manifest: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a model's topics, the largest first."""
+    from textcat.cli import tables
+    from textcat.cli.measure import printed_facts, short_fact
+
+    sizes, facts = manifest["train_sizes"], manifest["facts"]
+    prevalence = [size / manifest["train_documents"] for size in sizes]
+    columns = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True)
+    rows = tables.largest_first(tables.named_rows(("topic", "train", "prevalence", *facts), columns))
+    if as_json:
+        tables.print_json(console, rows)
+        return
+    names = printed_facts(list(rows[0])[1:])
+    tables.show(
+        console, [{"topic": row["topic"], **{name: short_fact(row[name]) for name in names}} for row in rows], needed=3
+    )
+
+
+def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *, as_json: bool = False) -> None:
+    """Print how a model was trained."""
+    from textcat.cli import tables
+    from textcat.cli.measure import band_rows
+    from textcat.cli.train import settings_text
+    from textcat.evaluation.evaluation import Evaluation
+    from textcat.recipe import Recipe
+
+    recipe = Recipe(name="", **manifest["recipe"])
+    size = sum(path.stat().st_size for path in folder.iterdir())
+    counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
+    if as_json:
+        names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
+        known = {name: manifest.get(name) for name in names}
+        tables.print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
+        return
+    facts = {
+        "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
+        "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
+        **counts,
+        "recipe": recipe.title,
+        **{section: settings_text(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
+        "made with": settings_text(manifest["versions"], " "),
+    }
+    tables.show_facts(console, facts)
+    if (measured := manifest.get("evaluation")) and measured["bands"]:
+        on = f"{measured['test_documents']} {measured['measured_on']}"
+        tables.print_text(console, f"\nMeasured after training, on {on}:\n")
+        tables.show(console, band_rows(Evaluation.from_dict(measured)))
+
+
+def show_terms(console: "Console", terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:
+    """Print the terms of a topic with their weights."""
+    from textcat.cli import tables
+
+    tables.show_rows(console, [{"term": term, "weight": weight} for term, weight in terms], as_json=as_json)

@@ -1,5 +1,7 @@
 """Commands that train: `train`, `learn` and `tune`; and `recipes`, what they train by."""
 
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +12,18 @@ from typer import Argument, BadParameter, Option, echo
 from textcat.cli import common
 
 if TYPE_CHECKING:
-    from textcat.documents import Document
+    from rich.console import Console
+
+    from textcat.documents import Corpus, Document
+    from textcat.model.tagger import Tagger
     from textcat.progress import Stages
     from textcat.reading import ForkedCorpus
     from textcat.recipe import Recipe
+    from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
+    from textcat.training.update import UpdateResult
+
+_MOST_TRIALS = 30  # of a study; a file has them all
 
 
 def _changed_recipe(
@@ -74,7 +83,6 @@ def train(
     updatable: Annotated[bool, Option("--updatable", help="Keep training counts, for `textcat learn`.")] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
-    from textcat.cli import _tables
     from textcat.cluster import on_cluster
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
@@ -96,7 +104,7 @@ def train(
         tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    _tables.training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    show_training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 def _counted_while_read(
@@ -140,20 +148,19 @@ def learn(
     as_json: common.AsJson = False,
 ) -> None:
     """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
-    from textcat.cli import _tables
     from textcat.training.update import learn, undo_learn
 
     if undo:
         if new or remove or out or new_topics_negative:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
-        _tables.undone(common.console(), undo_learn(model), as_json=as_json)
+        show_undone(common.console(), undo_learn(model), as_json=as_json)
         return
     stages = common.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     result = learn(model, documents, ids, out=out, **options)
-    _tables.updated(common.console(), result, stages, per_topic=topics, as_json=as_json)
+    show_update(common.console(), result, stages, per_topic=topics, as_json=as_json)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
@@ -196,7 +203,6 @@ def tune(
     ] = None,
 ) -> None:
     """Compare recipes on training documents that are held out, and find the best."""
-    from textcat.cli import _tables
     from textcat.recipe import read_recipe
     from textcat.training.tune import best_trial, run_trials
 
@@ -205,7 +211,7 @@ def tune(
     results = run_trials(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    _tables.study(common.console(), results, best_trial(results), stages, out, as_json=as_json)
+    show_trials(common.console(), results, best_trial(results), stages, out, as_json=as_json)
 
 
 def recipes(
@@ -216,11 +222,210 @@ def recipes(
     as_json: common.AsJson = False,
 ) -> None:
     """List the recipes, or print one as a file, every setting with its meaning, its type and its default."""
-    from textcat.cli import _tables
     from textcat.recipe import read_recipe
     from textcat.recipe import recipes as shipped_recipes
 
     if name is None:
-        _tables.recipes(common.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
+        show_recipes(common.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
     else:
-        _tables.recipe(common.console(), read_recipe(name), as_json=as_json)
+        show_recipe(common.console(), read_recipe(name), as_json=as_json)
+
+
+# --- what is printed and written -------------------------------------------------------------------------------------
+
+
+def show_training(
+    console: "Console",
+    tagger: "Tagger",
+    corpus: "Corpus",
+    folder: Path,
+    stages: "Stages",
+    *,
+    per_topic: bool,
+    as_json: bool,
+) -> None:
+    """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
+    from textcat.cli import tables
+    from textcat.cli.measure import show_evaluation
+    from textcat.evaluation.evaluation import MeasuredOn
+    from textcat.evaluation.export import json_text
+    from textcat.training.train import unevaluated_topics
+
+    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in known if not converged]
+    evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
+    assert evaluation is not None
+    if as_json:
+        run = {"model": str(folder), "corpus": tagger.corpus, "not_converged": late}
+        console.file.write(json_text(evaluation, **run, **tables.cost_of_stages(stages)))
+        return
+    if evaluation.measured_on is not MeasuredOn.TEST:
+        why = ": none of the test documents has a topic of the model" if corpus.test else " has no test documents"
+        measured = f"by cross-validation on its {tagger.train_documents} training documents"
+        if evaluation.measured_on is MeasuredOn.SAMPLE:
+            measured = f"on {evaluation.test_documents} of its {tagger.train_documents} {evaluation.measured_on}"
+        tables.print_text(console, f"Corpus {tagger.corpus}{why}: {measured},\n")
+    show_evaluation(console, evaluation, per_topic=per_topic)
+    console.print()
+    tables.show_stages(console, stages)
+    console.print()
+    if unevaluated:
+        tables.print_text(console, unevaluated)
+    if late:
+        tables.print_text(console, f"Did not converge: {', '.join(late)}.")
+    if not tagger.single and len(tagger.topics) > 1 and all(len(each.topics) == 1 for each in corpus.train):
+        tables.print_text(
+            console,
+            "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
+        )
+    tables.print_text(console, f"Model: {folder}")
+
+
+def show_update(
+    console: "Console", result: "UpdateResult", stages: "Stages", *, per_topic: bool, as_json: bool
+) -> None:
+    """Print what an update has changed: how many documents and topics before and after, and what was measured."""
+    from textcat.cli import tables
+
+    rows, evaluation = result.rows(), result.tagger.evaluation
+    if as_json:
+        ids = {name: list(getattr(result, name)) for name in ("added", "corrected", "removed")}
+        cost = tables.cost_of_stages(stages)
+        tables.print_json(console, {"model": str(result.folder), **ids, "topics": rows, **cost})
+        return
+    n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
+    said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
+    tables.print_text(console, f"Documents: {said}; {result.tagger.train_documents:,} are trained on.\n")
+    shown = [
+        {
+            "topic": row["topic"],
+            **{f"documents\n{when}": row[when] for when in ("before", "after")},
+            **{
+                f"{title}\n{when}": tables.format_figure(row[f"{measure}_{when}"])
+                for title, measure in (("AP", "ap"), ("F1", "f1"))
+                for when in ("before", "after")
+            },
+        }
+        for row in rows
+        if per_topic or row["before"] != row["after"]
+    ]
+    tables.show(console, shown, needed=3)
+    if left := len(rows) - len(shown):
+        those = "a topic has" if left == 1 else f"{left:,} topics have"
+        tables.print_text(
+            console, f"{chr(10) if shown else ''}{those[0].upper()}{those[1:]} as many documents as before (--topics)."
+        )
+    if evaluation is not None:
+        tables.print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
+    console.print()
+    tables.show_stages(console, stages)
+    tables.print_text(console, f"\nModel: {result.folder}")
+
+
+def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:
+    """Print which model was brought back."""
+    from textcat.cli import tables
+
+    if as_json:
+        tables.print_json(console, {"model": str(folder)})
+    else:
+        tables.print_text(console, f"The model {folder} is what it was before.")
+
+
+def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
+    """Return settings as words, without those that are none."""
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
+
+
+def show_recipes(console: "Console", known: "Sequence[Recipe]", *, as_json: bool) -> None:
+    """Print the names of recipes, and what they are."""
+    from textcat.cli import tables
+
+    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in known]
+    tables.show_rows(console, rows, as_json=as_json)
+
+
+def show_recipe(console: "Console", one: "Recipe", *, as_json: bool) -> None:
+    """Print a recipe as a file that can be read again, with every setting and what it means."""
+    from textcat.cli import tables
+    from textcat.settings import format_value
+
+    if as_json:
+        fields = [field._asdict() for field in one.fields()]
+        tables.print_json(console, {"recipe": one.name, "title": one.title, "fields": fields})
+        return
+    lines, section = [f"title = {format_value(one.title)}"], ""
+    for field in one.fields():
+        if field.section != section:
+            section = field.section
+            lines += ["", f"[{section}]"]
+        default = "none" if field.default is None else format_value(field.default)
+        lines += ["", tables.wrapped_text(console, f"{field.explanation} ({field.type}; default: {default})", "# ")]
+        lines.append(f"# {field.name} =" if field.value is None else f"{field.name} = {format_value(field.value)}")
+    tables.print_text(console, "\n".join(lines))
+
+
+def show_trials(
+    console: "Console",
+    trials: "Sequence[Trial]",
+    chosen: "Trial",
+    stages: "Stages",
+    out: Path | None,
+    *,
+    as_json: bool = False,
+) -> None:
+    """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
+    from textcat.cli import tables
+    from textcat.evaluation.evaluation import TITLES
+    from textcat.evaluation.export import markdown_table
+    from textcat.folders import write_atomically
+    from textcat.training.cross_validation import MAP
+    from textcat.training.tune import is_yardstick, to_toml
+
+    varied = _varied([trial.recipe for trial in trials])
+    rows = [
+        {
+            **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
+            **{
+                f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
+                for measure, of_bands in trial.measures.items()
+                for band, value in of_bands.items()
+            },
+        }
+        for trial in trials
+    ]
+    if out is not None:
+        write_atomically(out / "table.md", markdown_table(rows))
+        write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
+    if as_json:
+        tried = [trial.as_dict() for trial in trials]
+        tables.print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **tables.cost_of_stages(stages)})
+        return
+    first = [name for name in rows[0] if name in {key for _, key in varied} or name.endswith((" ALL", " EXPECTED"))]
+    order = list(dict.fromkeys([*first, *rows[0]]))
+    tables.show(console, [{name: row[name] for name in order} for row in rows[:_MOST_TRIALS]], needed=len(varied) + 3)
+    if len(rows) > _MOST_TRIALS:
+        console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
+    console.print()
+    tables.show_stages(console, stages)
+    measure, band = chosen.judged_by
+    goal = f"the best over {band}" if measure == MAP else f"the best by {TITLES[measure].column}"
+    if any(map(is_yardstick, trials)):
+        goal = "PAUM(1, 50) over ALL, TOP10 and RARE"
+    if chosen.measured_on:
+        tables.print_text(console, f"\nMeasured on {chosen.measured_on}.")
+    taken = {key: getattr(chosen.recipe, section).get(key) for section, key in varied}
+    tables.print_text(console, f"\nThe sparsest that ranks as well as {goal}: {settings_text(taken)}")
+    if out is not None:
+        tables.print_text(console, f"Table, recipe and trials: {out}")
+
+
+def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
+    """Return the parameters in which recipes differ, by section and name."""
+    sections = ("tokens", "features", "topics", "learner")
+    named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
+    return [
+        (section, key)
+        for section, key in named
+        if len({json.dumps(getattr(recipe, section).get(key)) for recipe in recipes}) > 1
+    ]

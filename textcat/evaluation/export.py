@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from textcat.errors import TextcatError
+from textcat.evaluation.evaluation import Evaluation, TopicQuality
 from textcat.evaluation.metrics import checked_labels
-from textcat.evaluation.ranking import Evaluation, TopicQuality
-from textcat.evaluation.top import TopEvaluation
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -29,39 +28,39 @@ _LATEX = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
 _NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
-def json_text(evaluation: "Evaluation | TopEvaluation | Comparison", **others: Any) -> str:
+def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
     """Write the figures of an evaluation or comparison, after other entries, as one JSON object.
 
     A measure that is not defined is ``null``.
     """
-    figures = evaluation.as_dict() if isinstance(evaluation, (Evaluation, TopEvaluation)) else asdict(evaluation)
-    return json.dumps(others | figures, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return json.dumps(entries | measured.as_dict(), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
-def csv_lines(evaluation: Evaluation | TopEvaluation) -> str:
+def csv_lines(evaluation: Evaluation) -> str:
     """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
 
-    Where each document gets exactly one topic, the last columns count the documents that got each. With many topics
-    there is a line per band.
+    Where each document gets exactly one topic, the last columns count the documents that got each. An evaluation
+    without rows of topics has a line per band.
     """
+    rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
     text = io.StringIO()
-    if isinstance(evaluation, TopEvaluation):
-        rows = evaluation.flat_rows()
-        lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(rows)
-        return text.getvalue()
+    lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
+    return text.getvalue()
+
+
+def _topic_lines(evaluation: Evaluation) -> list[dict[str, Any]]:
     measures = [column.name for column in fields(TopicQuality) if column.name != "facts"]
     names = [row.topic for row in evaluation.topics] if evaluation.confusion is not None else []
-    got: dict[str, dict[str, int]] = {name: dict.fromkeys([f"got {other}" for other in names], 0) for name in names}
+    got = {name: {f"got {other}": 0 for other in names} for name in names}
     for topic, other, documents in evaluation.confusion or ():
         got[topic][f"got {other}"] = documents
-    columns = [*measures, *fact_names(evaluation), *(f"got {name}" for name in names)]
-    lines = csv.DictWriter(text, columns, lineterminator="\n")
-    lines.writeheader()
-    for row in evaluation.topics:
-        lines.writerow({name: getattr(row, name) for name in measures} | row.facts | got.get(row.topic, {}))
-    return text.getvalue()
+    no_facts = dict.fromkeys(fact_names(evaluation), "")
+    return [
+        {name: getattr(row, name) for name in measures} | no_facts | row.facts | got.get(row.topic, {})
+        for row in evaluation.topics
+    ]
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -125,7 +124,7 @@ def trec_files(
     topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
     positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
     many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
-    name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluation.ranking` where scores are
+    name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluate` where scores are
     equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
     twice.
     """

@@ -174,6 +174,7 @@ class _DocumentRankings(NamedTuple):
 
 
 def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
+    """Measure the ranking of topics of every document."""
     positives, values = checked_labels(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
@@ -223,6 +224,52 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
         recall=np.where(either == 0, 1, of.hits / np.maximum(of.positives, 1)),
         f1=np.where(either == 0, 1, 2 * of.hits / np.maximum(either, 1)),
     )
+
+
+class RankingSteps(NamedTuple):
+    """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
+
+    order: NDArray[np.intp]  # documents from the highest score down to the lowest positive,
+    starts: NDArray[np.intp]  # and where the steps start in it
+    positives: NDArray[np.intp]  # positives from the highest score down,
+    hit_starts: NDArray[np.intp]  # where the steps start among them,
+    step: NDArray[np.intp]  # and the step of each
+
+    @classmethod
+    def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
+        """Cut the ranking of all documents, given their scores and the rows of the positives."""
+        places = PositivePlaces.of(scores[positives], scores)
+        ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
+        return cls(
+            order=np.argsort(-scores, kind="stable")[: ends.max(initial=0)],
+            starts=np.r_[0, ends[:-1]],
+            positives=positives[np.argsort(-scores[positives], kind="stable")],
+            hit_starts=np.r_[0, places.hits[first][:-1]],
+            step=step[::-1],  # places are given from the lowest score up
+        )
+
+    def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Return the average precision in each resample.
+
+        A copy of a document is not another document: where a positive was drawn twice, the precision at it counts it
+        once. Else a topic of few positives would rank much better in a resample than it does.
+        """
+        weights = drawn[self.positives]
+        total = weights.sum(axis=0)
+        if not len(weights):
+            return np.full(drawn.shape[1], np.nan)
+        retrieved = np.cumsum(np.add.reduceat(drawn[self.order], self.starts, axis=0), axis=0)[self.step]
+        hits = np.cumsum(np.add.reduceat(weights, self.hit_starts, axis=0), axis=0)[self.step]
+        others = weights - 1
+        precision = (hits - others) / np.maximum(retrieved - others, 1)
+        return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
+
+
+def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Average values of shape (n_topics, n_resamples) over topics, those that are nan left out; nan where all are."""
+    is_known = ~np.isnan(values)
+    n_known = is_known.sum(axis=0)
+    return np.where(n_known > 0, np.where(is_known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
 
 
 def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:

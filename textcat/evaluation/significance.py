@@ -5,18 +5,14 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from textcat.errors import TextcatError
-from textcat.evaluation.metrics import Decisions, PositivePlaces, checked_labels, positives_by_topic
-from textcat.evaluation.ranking import NOT_KEPT, Band, Evaluation
-
-MEASURES = ("macro_average_precision", "macro_f1", "micro_f1")
+from textcat.evaluation.evaluation import Evaluation
 
 _OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
@@ -30,26 +26,18 @@ NUMBERS_AT_ONCE = 1 << 24
 def resampled_measures(
     evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the `MEASURES` of bands, shape (n_bands, n_resamples), on bootstrap resamples of the documents.
+    """Return measures of the rows of an evaluation, shape (n_rows, n_resamples), on resamples of the documents.
 
     A resample has as many documents, drawn with replacement: the same ones for the same seed and number of documents,
-    so values of two models can be subtracted. A topic that has lost all its positives in a resample is left out of its
-    macro-averages there; they are nan where no topic of the band has a positive.
+    so values of two models can be subtracted. Values are nan where no topic of the band has a positive.
     """
-    if evaluation.scores is None or evaluation.threshold is None or evaluation.band_topics is None:
-        raise TextcatError(NOT_KEPT)
-    positives, values = checked_labels(evaluation.relevant, evaluation.scores)
-    given = sparse.csc_array(values > evaluation.threshold)
-    counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
-    rankings = [RankingSteps.of(column, of) for column, of in zip(values.T, positives_by_topic(positives), strict=True)]
-    topics_of_bands, blocks = [list(band.topics) for band in evaluation.band_topics], []
-    for drawn in bootstrap_draws(len(values), n_resamples, seed):
-        precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
-        counts = Decisions(*(entries @ drawn for entries in counted))
-        f1 = counts.f1
-        blocks.append([[_mean(precision[of]), _mean(f1[of]), counts.pooled(of).f1[0]] for of in topics_of_bands])
-    measured = np.concatenate(blocks, axis=2)
-    return {name: measured[:, k] for k, name in enumerate(MEASURES)}
+    if evaluation.sample is None:
+        raise TextcatError(
+            "Only the figures of this evaluation were kept, and resampling needs the scores: "
+            "measure on a corpus that has test documents."
+        )
+    values = evaluation.sample.resampled(bootstrap_draws(evaluation.test_documents, n_resamples, seed))
+    return {name: values[:, k] for k, name in enumerate(evaluation.sample.measures)}
 
 
 def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -67,18 +55,18 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return an evaluation, which must have its scores, with the bootstrap intervals of its bands."""
-    values = resampled_measures(evaluation, n_resamples, seed)
+    """Return an evaluation, which must have its scores or values, with the bootstrap intervals of its rows."""
+    samples = resampled_measures(evaluation, n_resamples, seed)
     rows = [
-        replace(
-            row, intervals={name: interval_of_resamples(getattr(row, name), values[name][place]) for name in MEASURES}
-        )
-        for place, row in enumerate(evaluation.bands)
+        replace(row, intervals={name: interval_of_resamples(row[name], values[k]) for name, values in samples.items()})
+        for k, row in enumerate(evaluation.rows)
     ]
-    return replace(evaluation, bands=tuple(rows))
+    first = len(rows) - len(evaluation.bands)
+    return replace(evaluation, overall=rows[0] if first else None, bands=tuple(rows[first:]))
 
 
 def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the interval of a measure that lies between 0 and 1, None if it is not defined."""
     if measured is None or np.isnan(values).all():  # no resample has a document that counts
         return None
     low, high = centred_interval(measured, values)
@@ -95,51 +83,6 @@ def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[N
             places = random.integers(0, max(n_documents, 1), n_documents)
             resample[:] = np.bincount(places, minlength=n_documents)
         yield drawn
-
-
-class RankingSteps(NamedTuple):
-    """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
-
-    order: NDArray[np.intp]  # documents from the highest score down to the lowest positive,
-    starts: NDArray[np.intp]  # and where the steps start in it
-    positives: NDArray[np.intp]  # positives from the highest score down,
-    hit_starts: NDArray[np.intp]  # where the steps start among them,
-    step: NDArray[np.intp]  # and the step of each
-
-    @classmethod
-    def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
-        places = PositivePlaces.of(scores[positives], scores)
-        ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
-        return cls(
-            order=np.argsort(-scores, kind="stable")[: ends.max(initial=0)],
-            starts=np.r_[0, ends[:-1]],
-            positives=positives[np.argsort(-scores[positives], kind="stable")],
-            hit_starts=np.r_[0, places.hits[first][:-1]],
-            step=step[::-1],  # places are given from the lowest score up
-        )
-
-    def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the average precision in each resample.
-
-        A copy of a document is not another document: where a positive was drawn twice, the precision at it counts it
-        once. Else a topic of few positives would rank much better in a resample than it does.
-        """
-        weights = drawn[self.positives]
-        total = weights.sum(axis=0)
-        if not len(weights):
-            return np.full(drawn.shape[1], np.nan)
-        retrieved = np.cumsum(np.add.reduceat(drawn[self.order], self.starts, axis=0), axis=0)[self.step]
-        hits = np.cumsum(np.add.reduceat(weights, self.hit_starts, axis=0), axis=0)[self.step]
-        others = weights - 1
-        precision = (hits - others) / np.maximum(retrieved - others, 1)
-        return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
-
-
-def _mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average over topics, those that are nan left out; nan where all are."""
-    known = ~np.isnan(values)
-    n_known = known.sum(axis=0)
-    return np.where(n_known > 0, np.where(known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
 
 
 @dataclass(frozen=True)
@@ -185,27 +128,42 @@ class Comparison:
     measures: tuple[MeasureComparison, ...]
     topics: tuple[TopicComparison, ...]
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON has them."""
+        return asdict(self)
+
 
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    The p-values are not corrected for the number of comparisons. Models may have scales of their own.
+    Differences are paired, document by document. The p-values are not corrected for the number of comparisons. Models
+    may have scales of their own. Of evaluations at k, which have no rows of topics, no topics are compared.
     """
     first = evaluations[0]
-    for other in evaluations[1:]:
-        same_bands = [row.band for row in other.bands] == [row.band for row in first.bands]
-        same_topics = [row.topic for row in other.topics] == [row.topic for row in first.topics]
-        if not (same_bands and same_topics and other.test_documents == first.test_documents):
-            raise TextcatError(
-                "Models can only be compared on the same documents, topics and bands: measure them on one corpus."
-            )
+    if any(_subject(other) != _subject(first) for other in evaluations[1:]):
+        raise TextcatError(
+            "Models can only be compared on the same documents, topics and bands, and at the same k: "
+            "measure them on one corpus."
+        )
     samples = [resampled_measures(evaluation, n_resamples, seed) for evaluation in evaluations]
-    measures = (
-        _measure(band, place, name, evaluations, samples, seed)
-        for place, band in enumerate(first.band_topics or ())
-        for name in MEASURES
+    measures = tuple(
+        _compare_measure(evaluations, samples, band, name, seed)
+        for band in range(len(first.bands))
+        for name in samples[0]
     )
-    return Comparison(first.test_documents, n_resamples, seed, tuple(measures), _topics(evaluations))
+    return Comparison(first.test_documents, n_resamples, seed, measures, _compare_topics(evaluations))
+
+
+def _subject(evaluation: Evaluation) -> Any:
+    """Return what evaluations must share to be compared."""
+    bands = [(row.band, row.documents, row.pairs) for row in evaluation.bands]
+    return (
+        evaluation.test_documents,
+        evaluation.n_topics,
+        [row.topic for row in evaluation.topics],
+        evaluation.ks,
+        bands,
+    )
 
 
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
@@ -265,35 +223,39 @@ def _p_value(extremes: NDArray[np.float64], measured: float, rounding: float) ->
     return (1 + int(np.count_nonzero(extremes >= measured - rounding))) / (1 + len(extremes))
 
 
-def _measure(
-    band: Band, place: int, name: str, evaluations: Sequence[Evaluation], samples: list[dict[str, Any]], seed: int
+def _compare_measure(
+    evaluations: Sequence[Evaluation], samples: Sequence[dict[str, Any]], band: int, name: str, seed: int
 ) -> MeasureComparison:
-    def of_topics(of_model: Evaluation) -> NDArray[np.float64]:
-        """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
-        rows = [of_model.topics[topic] for topic in band.topics]
-        return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)
-
-    values = [getattr(of_model.bands[place], name) for of_model in evaluations]
+    values = [evaluation.bands[band][name] for evaluation in evaluations]
+    row = band - len(evaluations[0].bands)  # a row for all topics may come before those of the bands
     differences: list[Difference | None] = []
-    for value, sample, of_model in zip(values[1:], samples[1:], evaluations[1:], strict=True):
-        if value is None:
+    for value, sample, evaluation in zip(values[1:], samples[1:], evaluations[1:], strict=True):
+        if value is None or values[0] is None:
             differences.append(None)
             continue
-        measured, resamples = value - values[0], sample[name][place] - samples[0][name][place]
-        p_documents = paired_bootstrap(measured, resamples)
-        p_topics = None
+        measured, resamples = value - values[0], sample[name][row] - samples[0][name][row]
+        p_documents, p_topics = paired_bootstrap(measured, resamples), None
         if name in _OF_TOPICS:
-            p_topics = sign_flip_test(of_topics(of_model) - of_topics(evaluations[0]), seed)
+            p_topics = sign_flip_test(
+                _topic_values(evaluation, band, name) - _topic_values(evaluations[0], band, name), seed
+            )
         differences.append(Difference(measured, centred_interval(measured, resamples), p_documents, p_topics))
-    return MeasureComparison(band.name, name, tuple(values), tuple(differences))
+    return MeasureComparison(evaluations[0].bands[band].band, name, tuple(values), tuple(differences))
 
 
-def _topics(evaluations: Sequence[Evaluation]) -> tuple[TopicComparison, ...]:
+def _topic_values(evaluation: Evaluation, band: int, name: str) -> NDArray[np.float64]:
+    """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
+    assert evaluation.scored is not None
+    rows = [evaluation.topics[topic] for topic in evaluation.scored.bands[band].topics]
+    return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)
+
+
+def _compare_topics(evaluations: Sequence[Evaluation]) -> tuple[TopicComparison, ...]:
     rows = []
     for of_models in zip(*(evaluation.topics for evaluation in evaluations), strict=True):
         row, values = of_models[0], [of_model.average_precision for of_model in of_models]
-        known = tuple(value for value in values if value is not None)
-        if known:
-            differences = tuple(value - known[0] for value in known[1:])
-            rows.append(TopicComparison(row.topic, row.train_positives, row.test_positives, known, differences))
+        defined = tuple(value for value in values if value is not None)
+        if defined:
+            differences = tuple(value - defined[0] for value in defined[1:])
+            rows.append(TopicComparison(row.topic, row.train_positives, row.test_positives, defined, differences))
     return tuple(sorted(rows, key=lambda row: (-max(map(abs, row.differences), default=0.0), row.topic)))

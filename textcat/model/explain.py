@@ -20,8 +20,8 @@ from textcat.reading import document_stream
 from textcat.surrogates import join_surrogates
 
 if TYPE_CHECKING:
+    from textcat.model.counterfactual import Without
     from textcat.model.tagger import Tagger
-    from textcat.model.without import Without
 
 _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
@@ -179,10 +179,10 @@ def explain_document(
     """Explain topics of a document, by default its tags: see `Tagger.explain_all`. Without spans it takes less time."""
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
-    scores = tagger.product(row)
+    scores = tagger.score_rows(row)
     given = tagger.decide(scores)[0]
     if topics is None:
-        topics = [tag.topic for tag in tagger.tags_of_rows(row, None)[0]]
+        topics = [tag.topic for tag in tagger.select(scores)[0]]
     explained = []
     for topic in topics:
         weights = tagger.weights_of(topic, row.indices)
@@ -215,6 +215,14 @@ def explain_document(
     return explanations
 
 
+def term_contributions(
+    tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
+) -> list[dict[str, float]]:
+    """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+    explained = explain_document(tagger, document, topics, n, with_spans=False)
+    return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
+
+
 def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:
     support = tagger.support
     assert support is not None
@@ -232,7 +240,7 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
 
 
 def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":
-    from textcat.model.without import without  # here, as it is looked for only if asked for
+    from textcat.model.counterfactual import without  # here, as it is looked for only if asked for
 
     return without(tagger, counted, column)
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.evaluation import Evaluation
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import TopEvaluation
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
@@ -148,7 +147,7 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
 
 def load_training_counts(
     folder: str | os.PathLike[str],
-) -> tuple[TrainingCounts, dict[str, Any], Evaluation | TopEvaluation | None]:
+) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
     """Read a model's training counts; also its manifest, and the evaluation that was kept with it.
 
     Parameters
@@ -157,7 +156,7 @@ def load_training_counts(
 
     Returns
     -------
-    TrainingCounts, dict, Evaluation or TopEvaluation or None
+    TrainingCounts, dict, Evaluation or None
 
     Raises
     ------
@@ -200,21 +199,21 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
     }
 
 
-def _without_facts(evaluation: Evaluation | TopEvaluation) -> dict[str, Any]:
+def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
     """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
     figures = evaluation.as_dict()
-    if isinstance(evaluation, TopEvaluation):
-        return figures
-    return {**figures, "topics": [{**row, "facts": {}} for row in figures["topics"]]}
+    if evaluation.topics:
+        figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
+    return figures
 
 
-def _evaluation(manifest: dict[str, Any]) -> Evaluation | TopEvaluation | None:
+def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
     figures, facts = manifest.get("evaluation"), manifest["facts"]
     if figures is None:
         return None
-    if "ks" in figures:
-        return TopEvaluation.from_dict(figures)
-    rows = [{**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures["topics"])]
+    rows = [
+        {**row, "facts": {name: facts[name][k] for name in facts}} for k, row in enumerate(figures.get("topics", ()))
+    ]
     return Evaluation.from_dict({**figures, "topics": rows})
 
 

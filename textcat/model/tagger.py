@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -10,9 +10,8 @@ import numpy as np
 
 from textcat.documents import Corpus, html_table
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation, evaluate, one_topic
+from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import KS, MANY_TOPICS, TopEvaluation, evaluate_top
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
@@ -21,11 +20,11 @@ from textcat.model._product import top as sparse_top
 from textcat.model.shortlist import NOT_LISTED, Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.training_counts import TrainingCounts
-from textcat.progress import Advance, Stages, advance_over
+from textcat.progress import Stages
 from textcat.reading import document_stream
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array, csr_matrix
+    from scipy.sparse import csr_array
 
     from textcat.model.explain import Explanation
     from textcat.recipe import Recipe
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
 _BATCH = 4096  # documents that are read at the same time while tagging,
 SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
-_CELLS = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
 class Tag(NamedTuple):
@@ -65,7 +63,7 @@ class Tagger:
         The recipe, the name of the corpus, and its `Corpus.origin`.
     calibration : Calibration, optional
         The curves from scores to probabilities.
-    evaluation : Evaluation or TopEvaluation, optional
+    evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
     shortlist, support, training_counts : optional
         With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
@@ -85,7 +83,7 @@ class Tagger:
     recipe: dict[str, Any] = field(default_factory=dict)
     corpus: str = ""
     calibration: Calibration | None = None
-    evaluation: Evaluation | TopEvaluation | None = None
+    evaluation: Evaluation | None = None
     origin: dict[str, Any] = field(default_factory=dict)
     shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
@@ -101,19 +99,14 @@ class Tagger:
             self.weights = csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
 
     def __repr__(self) -> str:
-        return f"Tagger({len(self.topics):,} topics, {self._description()})"
+        return f"Tagger({len(self.topics):,} topics, {_description(self)})"
 
     def _repr_html_(self) -> str:
         order = np.argsort(-self.train_sizes, kind="stable").tolist()
         sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
         rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
-        caption = f"Tagger: {len(self.topics):,} topics, {self._description()}"
+        caption = f"Tagger: {len(self.topics):,} topics, {_description(self)}"
         return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
-
-    def _description(self) -> str:
-        learner = self.recipe.get("learner", {}).get("name", "paum")
-        documents = f"{self.train_documents:,} documents of {self.corpus!r}"
-        return f"{len(self.features.idf_):,} features, trained on {documents} by {learner}"
 
     @classmethod
     def fit(
@@ -162,29 +155,24 @@ class Tagger:
         TextcatError
             If a table, a single text or a single record is given, or a dict has no text.
         """
-        blocks = list(map(self.product, self.features.row_blocks(document_stream(documents, text))))
+        blocks = list(map(self.score_rows, self.features.row_blocks(document_stream(documents, text))))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
-    def _scores_of(self, rows: "csr_matrix") -> np.ndarray:
-        return self.product(Rows.of(rows))
-
-    def product(self, rows: Rows) -> np.ndarray:
+    def score_rows(self, rows: Rows) -> np.ndarray:
+        """Return the scores of rows, as `scores` does of documents."""
         if self.shortlist is not None:
             rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
             return self.shortlist.scores(rows, self.weights, self.bias)
-        if not self._is_compiled(rows):
+        if not _is_compiled(self, rows):
             product_ = self.features.matrix(rows) @ self.weights
             return np.asarray((product_.toarray() if self.sparse_weights else product_) + self.bias)
         if self.sparse_weights:
             return np.asarray(sparse_product(*rows, *self.sparse_parts, self.bias))
         return np.asarray(product(*rows, self.weights, self.bias))
 
-    def _is_compiled(self, rows: Rows) -> bool:
-        """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
-        return bool(rows.data.dtype == self.weights.dtype == self.bias.dtype == np.float32)
-
     @property
     def sparse_weights(self) -> bool:
+        """Whether the weights are kept without their zeros."""
         return not isinstance(self.weights, np.ndarray)
 
     @property
@@ -197,15 +185,6 @@ class Tagger:
     def n_held(self) -> int:
         """Of how many documents the scores may be held at the same time: of 1 at least."""
         return max(1, min(_BATCH, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
-
-    def _held_blocks(self, documents: Iterable[Any]) -> Iterator[Rows]:
-        """Yield the rows of documents, so many at a time that their scores can be held."""
-        step = self.n_held
-        for rows in self.features.row_blocks(documents):
-            for start in range(0, len(rows.indptr) - 1, step):
-                indptr = rows.indptr[start : start + step + 1]
-                entries = slice(indptr[0], indptr[-1])
-                yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
@@ -224,15 +203,18 @@ class Tagger:
         TextcatError
             As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
         """
-        if self.calibration is None:
-            raise TextcatError(
-                "The model has no probabilities, as its recipe has the strategy 'zero': "
-                "train it by one with another strategy in [tags], such as 'probability'."
-            )
-        return self.calibration.probabilities(self.scores(documents, text=text))
+        return self._curves().probabilities(self.scores(documents, text=text))
 
-    def tag(self, documents: Records, *, top: int | None = None, text: str | Sequence[str] = "text") -> list[list[Tag]]:
-        """Return the topics of each document whose scores are above their thresholds, the highest score first.
+    def tag(
+        self,
+        documents: Records,
+        *,
+        top: int | None = None,
+        everything: bool = False,
+        min_probability: float | None = None,
+        text: str | Sequence[str] = "text",
+    ) -> list[list[Tag]]:
+        """Return the topics of each document, the highest score first: by default those that score above thresholds.
 
         With a recipe for one topic per document (`single`), that is exactly one topic.
 
@@ -240,14 +222,15 @@ class Tagger:
         ----------
         documents, text
             As for `scores`.
-        top : int >= 1, optional
-            Return this many topics of each document, as for `tags_of`.
+        top, everything, min_probability
+            As for `select`.
 
         Returns
         -------
         list of list of Tag
         """
-        return list(self.tag_stream(documents, batch=_BATCH, top=top, text=text))
+        choice: dict[str, Any] = {"top": top, "everything": everything, "min_probability": min_probability}
+        return list(self.tag_stream(documents, batch=_BATCH, text=text, **choice))
 
     def tag_stream(
         self,
@@ -255,6 +238,8 @@ class Tagger:
         *,
         batch: int = 1024,
         top: int | None = None,
+        everything: bool = False,
+        min_probability: float | None = None,
         text: str | Sequence[str] = "text",
     ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` gives them, while documents are being read.
@@ -268,8 +253,8 @@ class Tagger:
             As for `scores`.
         batch : int, default=1024
             How many documents are read before their tags are yielded. Larger batches are faster; 1 reads none ahead.
-        top : int >= 1, optional
-            Return this many topics of each document, as for `tags_of`.
+        top, everything, min_probability
+            As for `select`.
 
         Yields
         ------
@@ -277,24 +262,21 @@ class Tagger:
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
-        _check_number(top)
+        _check_choice(top, everything)
         stream = document_stream(documents, text)
         batches = iter(lambda: list(islice(stream, batch)), [])
-        blocks = chain.from_iterable(map(self._held_blocks, batches))
-        return chain.from_iterable(self.tags_of_rows(rows, top) for rows in blocks)
+        blocks = chain.from_iterable(_held_blocks(self, documents) for documents in batches)
+        choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
+        return chain.from_iterable(_tags_of_rows(self, rows, top, **choice) for rows in blocks)
 
-    def tags_of_rows(self, rows: Rows, n: int | None) -> list[list[Tag]]:
-        if n is None or self.single or not self.sparse_weights or not self._is_compiled(rows):
-            return self.tags_of(self.product(rows), top=n)
-        n = min(n, len(self.topics))
-        if self.shortlist is None:
-            columns, values = sparse_top(*rows, *self.sparse_parts, self.bias, n)
-        else:
-            columns, values = self.shortlist.top(rows, self.weights, self.bias, n)
-        n_documents, n = columns.shape
-        return self._tags(np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-
-    def tags_of(self, scores: np.ndarray, *, top: int | None = None, everything: bool = False) -> list[list[Tag]]:
+    def select(
+        self,
+        scores: np.ndarray,
+        *,
+        top: int | None = None,
+        everything: bool = False,
+        min_probability: float | None = None,
+    ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
 
         Of equal scores, the topic that stands first in `topics` comes first.
@@ -307,41 +289,56 @@ class Tagger:
             highest probabilities), in place of those above their thresholds.
         everything : bool, default=False
             Return all topics of each document; with a shortlist, all that are listed for it.
+        min_probability : float in [0, 1], optional
+            Return no topic of a lower probability; it replaces the thresholds, unless each document gets one topic.
 
         Returns
         -------
         list of list of Tag
+
+        Raises
+        ------
+        TextcatError
+            If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        rows, columns = self._ranked(scores, top, everything)
-        return self._tags(rows, columns, scores[rows, columns], len(scores))
-
-    def _tags(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int) -> list[list[Tag]]:
-        if self.shortlist is not None:  # how likely the others are, nobody knows
-            listed = values > NOT_LISTED
-            rows, columns, values = rows[listed], columns[listed], values[listed]
-        probabilities: Iterable[float | None] = repeat(None)
-        if self.calibration is not None:
-            probabilities = self.calibration.of_topics(columns).probabilities(values).tolist()
-        names = map(self.topics.__getitem__, columns.tolist())
-        tags = list(map(Tag, names, values.tolist(), probabilities))
-        ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
-        return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-    def _ranked(self, scores: np.ndarray, top: int | None, everything: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the documents and topics of tags, the documents in order, and of each the highest topic first."""
-        if everything and top is not None:
-            raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
-        _check_number(top)
+        _check_choice(top, everything)
         if everything or top:
             columns = self.first_topics(scores, top)
-            return np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
-        rows, columns = np.nonzero(self.decide(scores))
+            rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
+            tags = _tags(self, rows, columns, scores[rows, columns], len(scores))
+            return tags if min_probability is None else _likely(tags, min_probability)
+        tagger = self if min_probability is None else self.with_min_probability(min_probability)
+        rows, columns = np.nonzero(tagger.decide(scores))
         by_score = np.lexsort((columns, -scores[rows, columns], rows))
-        return rows[by_score], columns[by_score]
+        rows, columns = rows[by_score], columns[by_score]
+        return _tags(self, rows, columns, scores[rows, columns], len(scores))
+
+    def with_min_probability(self, probability: float) -> "Tagger":
+        """Return a tagger whose thresholds are the scores of a probability."""
+        return replace(self, thresholds=self._curves().threshold(probability))
+
+    def _curves(self) -> Calibration:
+        if self.calibration is None:
+            raise TextcatError(
+                "The model has no probabilities, as its recipe has the strategy 'zero': "
+                "train it by one with another strategy in [tags], such as 'probability'."
+            )
+        return self.calibration
 
     def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
-        """Return the n topics that come first, or all, of each document: of equal ones, that which stands first."""
-        values = self._comparable(scores)
+        """Return the topics that come first of each document: of equal ones, that which stands first in `topics`.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_documents, n_topics), float32
+        n : int or None
+            How many topics; None: all.
+
+        Returns
+        -------
+        columns : ndarray of shape (n_documents, n), int
+        """
+        values = _comparable(self, scores)
         if n is not None and values.dtype == np.float32:
             return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
         return np.argsort(-values, axis=1, kind="stable")[:, :n]
@@ -356,13 +353,8 @@ class Tagger:
         return np.asarray(scores > self.cut_scores(scores))
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        return one_topic(self._comparable(scores)) if self.single else self.thresholds
-
-    def _comparable(self, scores: np.ndarray) -> np.ndarray:
-        """Return what orders a document's topics: scores, or with one topic a document the log odds."""
-        if not self.single or self.calibration is None:
-            return scores
-        return np.asarray(scores * self.calibration.a + self.calibration.b)  # probabilities may all round to 1
+        """Return the thresholds of scores: one per topic, or if `single` one per score."""
+        return one_topic(_comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and the weights, the largest first.
@@ -421,35 +413,29 @@ class Tagger:
 
         return explain_document(self, next(document_stream([document], "text")), topics, n)
 
-    def contributions(self, document: str | Zoned, topics: Sequence[str], n: int) -> list[dict[str, float]]:
-        """Return what the terms that add or take most do to the score of each topic, the strongest first."""
-        from textcat.model.explain import explain_document
-
-        explained = explain_document(self, document, topics, n, with_spans=False)
-        return [{reason.term: reason.contribution for reason in each} for each in explained]
-
     def weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
-        """Return a topic's weights: of some features, or of all."""
+        """Return a topic's weights.
+
+        Parameters
+        ----------
+        topic : str
+        features : ndarray of int, optional
+            The features whose weights are asked for, by default all.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+        """
         if topic not in self.topics:
             raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
         column = self.topics.index(topic)
-        if not self.sparse_weights:
-            return np.asarray(self.weights[slice(None) if features is None else features, column])
-        starts, topics, values = self.sparse_parts
-        weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
-        if features is None:
-            entries = np.flatnonzero(topics == column)
-            weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
-            return weights
-        for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
-            place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
-            if place < end and topics[place] == column:
-                weights[i] = values[place]
-        return weights
+        if self.sparse_weights:
+            return _sparse_column(self.sparse_parts, column, features)
+        return np.asarray(self.weights[slice(None) if features is None else features, column])
 
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
-    ) -> Evaluation | TopEvaluation:
+    ) -> Evaluation:
         """Measure the ranking of a corpus' test documents.
 
         With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
@@ -461,13 +447,13 @@ class Tagger:
         ----------
         corpus : Corpus
         bands : str or iterable of str, optional
-            As `spec` in `textcat.evaluate`, or with many topics in `textcat.evaluate_top`.
+            As `spec` in `textcat.evaluate`, or with many topics in `textcat.evaluate_at_k`.
         stages : Stages, optional
             Times the work, and draws its progress.
 
         Returns
         -------
-        Evaluation or TopEvaluation
+        Evaluation
 
         Raises
         ------
@@ -475,140 +461,96 @@ class Tagger:
             If the corpus has no test documents, and no evaluation on it was kept; or no test document has a topic of
             the model.
         """
-        if not corpus.test:
-            return self._kept_evaluation(corpus, bands)
-        relevant = self.relevant(corpus)
-        if not relevant.nnz:
-            theirs = sorted({topic for document in corpus.test for topic in document.topics})
-            raise TextcatError(
-                f"No test document of corpus {corpus.name} has a topic of the model (such as {self.topics[0]!r}): "
-                + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
-                + "name the corpus that the model was trained on, or one with its topics."
-            )
-        with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
-            documents = advance_over(corpus.test, advance)
-            scores = self._score_blocks(documents) if self.has_many_topics else self.scores(documents)
-            known: dict[str, Any] = {"n_unknown": self.unknown_topics(corpus), "unjudged": self.unjudged(corpus)}
-            return self.measure_corpus(scores, relevant, bands=bands, **known)
+        from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
 
-    @property
-    def has_many_topics(self) -> bool:
-        return len(self.topics) >= MANY_TOPICS
-
-    def _score_blocks(self, documents: Records) -> Iterator[np.ndarray]:
-        """Yield the scores of some documents at a time: those of many topics for all would not fit into memory."""
-        stream, n = iter(documents), max(_CELLS // len(self.topics), 1)
-        return map(self.scores, iter(lambda: list(islice(stream, n)), []))
-
-    def unknown_topics(self, corpus: Corpus) -> np.ndarray:
-        """Return how many topics each test document has that the model does not know."""
-        known = set(self.topics)
-        return np.array([len({*document.topics} - known) for document in corpus.test], np.int64)
-
-    def measure_rows(self, rows: "csr_matrix", relevant: Any, advance: Advance = lambda n: None, **options: Any) -> Any:
-        """Measure documents as `evaluate` does, given their rows; options are those of `_measure`.
-
-        With many topics `advance` counts the documents.
-        """
-        scores = self.row_scores(rows, advance) if self.has_many_topics else self._scores_of(rows)
-        return self.measure_corpus(scores, relevant, **options)
-
-    def row_scores(self, rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[np.ndarray]:
-        n = max(_CELLS // len(self.topics), 1)
-        for start in range(0, rows.shape[0], n):
-            block = rows[start : start + n]
-            yield self._scores_of(block)
-            advance(block.shape[0])
-
-    def was_trained_on(self, corpus: Corpus) -> bool:
-        """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""
-        known = self.corpus, self.topics, self.train_documents
-        return known == (corpus.name, corpus.topics, len(corpus.train))
-
-    def _kept_evaluation(self, corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation | TopEvaluation:
-        """Return the evaluation that was kept with the model, as the corpus has no documents to measure anew."""
-        kept = self.evaluation
-        if kept is None or not self.was_trained_on(corpus):
-            raise TextcatError(
-                f"Corpus {corpus.name} has no test documents to evaluate on: give documents the split 'test', call "
-                "their file test.jsonl or the like, or set some aside (--test-size, Corpus.split)."
-            )
-        names = [row.band for row in kept.bands]
-        if spec is not None and [spec] != names and [*spec] != names:
-            raise TextcatError(
-                f"The corpus has no test documents, and what was measured after training on {kept.measured_on} "
-                f"was kept of {', '.join(names)} alone: train again with other bands."
-            )
-        return kept
-
-    def measure_corpus(
-        self,
-        scores: np.ndarray | Iterator[np.ndarray],
-        relevant: Any,
-        *,
-        bands: str | Iterable[str] | None = None,
-        n_unknown: np.ndarray | None = None,
-        measured_on: str = "test documents",
-        unjudged: Any = None,
-    ) -> Evaluation | TopEvaluation:
-        """Measure scores of documents, on the model's scale, with its decisions; `measured_on` says which they are.
-
-        Those of many topics may come in blocks, and `n_unknown` is of them: see `evaluate_top`. Documents that were not
-        judged for a topic, as `Corpus.unjudged` tells them, come last for it and do not have it: what it is measured
-        on is the others.
-        """
-        known = self.topics, self.train_sizes, self.train_documents
-        if self.has_many_topics:
-            blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-            top = (self.first_topics(block, max(KS)) for block in blocks)
-            return evaluate_top(top, relevant, *known, spec=bands, n_unknown=n_unknown, measured_on=measured_on)
-        assert isinstance(scores, np.ndarray)
-        options: dict[str, Any] = {
-            "threshold": self.cut_scores(scores),
-            "facts": self.facts,
-            "measured_on": measured_on,
-        }
-        scores = _last_unjudged(scores, unjudged)
-        return evaluate(scores, relevant, *known, spec=bands, **options)
-
-    def relevant(self, corpus: Corpus) -> Any:
-        """Return which test documents have which topics of the model: sparse of shape (n_test_documents, n_topics)."""
-        return Corpus(corpus.name, corpus.train, corpus.test, self.topics).labels(corpus.test)
-
-    def unjudged(self, corpus: Corpus) -> Any:
-        """Return for which topics of the model test documents were not judged, None if all were for all."""
-        return Corpus(corpus.name, corpus.train, corpus.test, self.topics).unjudged(corpus.test)
+        return evaluate_tagger(self, corpus, bands=bands, stages=stages)
 
 
-def _without_unjudged(blocks: Iterable[np.ndarray], unjudged: Any) -> Iterator[np.ndarray]:
-    """Yield blocks of scores, in which a document has none of the topics that it was not judged for."""
-    start, by_document = 0, None if unjudged is None else unjudged.tocsr()
-    for block in blocks:
-        if by_document is not None:
-            of_block = by_document[start : start + len(block)].tocoo()
-            block, start = block.copy(), start + len(block)
-            block[of_block.row, of_block.col] = -np.inf
-        yield block
+def _description(tagger: Tagger) -> str:
+    learner = tagger.recipe.get("learner", {}).get("name", "paum")
+    documents = f"{tagger.train_documents:,} documents of {tagger.corpus!r}"
+    return f"{len(tagger.features.idf_):,} features, trained on {documents} by {learner}"
 
 
-def _last_unjudged(scores: np.ndarray, unjudged: Any) -> np.ndarray:
-    """Return scores, in which those of documents for topics that they were not judged for are below all others.
+def _is_compiled(tagger: Tagger, rows: Rows) -> bool:
+    """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
+    return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
 
-    Neither average precision nor F1 depends on documents that are not relevant and rank last.
-    """
-    if unjudged is None:
+
+def _held_blocks(tagger: Tagger, documents: Iterable[Any]) -> Iterator[Rows]:
+    """Yield the rows of documents, so many at a time that their scores can be held."""
+    step = tagger.n_held
+    for rows in tagger.features.row_blocks(documents):
+        for start in range(0, len(rows.indptr) - 1, step):
+            indptr = rows.indptr[start : start + step + 1]
+            entries = slice(indptr[0], indptr[-1])
+            yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
+
+
+def _tags_of_rows(
+    tagger: Tagger, rows: Rows, top: int | None, *, everything: bool, min_probability: float | None
+) -> list[list[Tag]]:
+    """Return the tags of rows: see `select`."""
+    if top is None or tagger.single or not tagger.sparse_weights or not _is_compiled(tagger, rows):
+        choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
+        return tagger.select(tagger.score_rows(rows), top=top, **choice)
+    n = min(top, len(tagger.topics))
+    if tagger.shortlist is None:
+        columns, values = sparse_top(*rows, *tagger.sparse_parts, tagger.bias, n)
+    else:
+        columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
+    n_documents, n = columns.shape
+    tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
+    return tags if min_probability is None else _likely(tags, min_probability)
+
+
+def _tags(
+    tagger: Tagger, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
+) -> list[list[Tag]]:
+    if tagger.shortlist is not None:  # how likely the others are, nobody knows
+        listed = values > NOT_LISTED
+        rows, columns, values = rows[listed], columns[listed], values[listed]
+    probabilities: Iterable[float | None] = repeat(None)
+    if tagger.calibration is not None:
+        probabilities = tagger.calibration.of_topics(columns).probabilities(values).tolist()
+    names = map(tagger.topics.__getitem__, columns.tolist())
+    tags = list(map(Tag, names, values.tolist(), probabilities))
+    ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
+    return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _comparable(tagger: Tagger, scores: np.ndarray) -> np.ndarray:
+    """Return what orders a document's topics: scores, or with one topic a document the log odds."""
+    if not tagger.single or tagger.calibration is None:
         return scores
-    places, scores = unjudged.tocoo(), scores.copy()
-    scores[places.row, places.col] = np.inf
-    lowest = scores.min(axis=0, initial=np.inf)
-    below = np.nextafter(np.where(np.isfinite(lowest), lowest, 0).astype(scores.dtype), scores.dtype.type(-np.inf))
-    scores[places.row, places.col] = below[places.col]
-    return scores
+    return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
 
 
-def _check_number(top: int | None) -> None:
+def _sparse_column(
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray], column: int, features: np.ndarray | None
+) -> np.ndarray:
+    starts, topics, values = parts
+    weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
+    if features is None:
+        entries = np.flatnonzero(topics == column)
+        weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
+        return weights
+    for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
+        place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
+        if place < end and topics[place] == column:
+            weights[i] = values[place]
+    return weights
+
+
+def _check_choice(top: int | None, everything: bool) -> None:
+    if top is not None and everything:
+        raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
     if top is not None and top < 1:
         raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
+
+
+def _likely(tags: list[list[Tag]], min_probability: float) -> list[list[Tag]]:
+    return [[tag for tag in of_document if (tag.probability or 0) >= min_probability] for of_document in tags]
 
 
 def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":

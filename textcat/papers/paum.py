@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 
 from textcat import read_recipe
 from textcat.errors import TextcatError
+from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.metrics import average_precisions, macro_average
-from textcat.evaluation.ranking import choose_bands
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
 from textcat.margin.problems import Problem, Solution, rows_by_column

@@ -18,7 +18,7 @@ _MANY = 120  # from so many topics on, each has fewer examples
 
 def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
     """Return by topic how a model's decisions on the documents differ from those of an earlier model."""
-    labels = after.evaluation.relevant.toarray() > 0
+    labels = after.scored.relevant.toarray() > 0
     right = [of.given == labels for of in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
     p_values = mcnemar(lost.sum(axis=0), gained.sum(axis=0))
@@ -74,7 +74,7 @@ def _examples(
 
 def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray[np.float64]:
     """Return how far documents' scores are above the threshold of a topic."""
-    threshold = np.broadcast_to(np.asarray(measured.evaluation.threshold), measured.scores.shape)[documents, j]
+    threshold = np.broadcast_to(measured.scored.threshold, measured.scores.shape)[documents, j]
     return np.nan_to_num(measured.scores[documents, j].astype(np.float64) - threshold, posinf=1e9, neginf=-1e9)
 
 

@@ -16,7 +16,7 @@ from textcat.report.figures import rounded_values
 
 if TYPE_CHECKING:
     from textcat.documents import Document
-    from textcat.evaluation.ranking import Evaluation
+    from textcat.evaluation.evaluation import Evaluation, ScoredDocuments
     from textcat.evaluation.thresholds import Calibration
     from textcat.model.tagger import Tagger
 
@@ -40,35 +40,40 @@ class Measured(NamedTuple):
     calibration: Calibration | None
 
     @property
+    def scored(self) -> ScoredDocuments:
+        """What the evaluation was measured on."""
+        assert self.evaluation.scored is not None
+        return self.evaluation.scored
+
+    @property
     def scores(self) -> NDArray[Any]:
         """The scores of the documents, of shape (n_documents, n_topics)."""
-        assert self.evaluation.scores is not None
-        return self.evaluation.scores
+        return self.scored.scores
 
     @property
     def given(self) -> NDArray[np.bool_]:
         """Which document gets which topic."""
-        return np.asarray(self.scores > self.evaluation.threshold)
+        return self.scored.given
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
     """Return topics, curves of bands and pairs of topics that are mistaken for each other."""
-    evaluation, names = measured.evaluation, measured.tagger.topics
-    mistaken = figures.confused_pairs(evaluation.relevant, measured.given)
+    evaluation, scored, names = measured.evaluation, measured.scored, measured.tagger.topics
+    mistaken = figures.confused_pairs(scored.relevant, measured.given)
     topics = []
-    for j, column in enumerate(positives_by_topic(evaluation.relevant)):
+    for j, column in enumerate(positives_by_topic(scored.relevant)):
         topics.append(_topic(measured, j, column))
         advance(1)
     calibrated = None
     if measured.calibration is not None:
         probabilities = measured.calibration.probabilities(measured.scores).ravel()
-        labels = evaluation.relevant.toarray().ravel() > 0
+        labels = scored.relevant.toarray().ravel() > 0
         calibrated = [rounded_values(row, 4) for row in figures.reliability(probabilities, labels)]
     return {
         "names": list(names),
         "documents": evaluation.test_documents,
-        "bands": {name: rounded_values(curve, 3) for name, curve in figures.band_curves(evaluation).items()},
-        "in_bands": {band.name: sorted(band.topics) for band in evaluation.band_topics or ()},
+        "bands": {name: rounded_values(curve, 3) for name, curve in figures.band_curves(scored).items()},
+        "in_bands": {band.name: sorted(band.topics) for band in scored.bands},
         "calibration": calibrated,
         "topics": topics,
         "confusion": mistaken[:_CONFUSED],
@@ -81,8 +86,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
     row, scores, given = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
     is_positive = np.zeros(len(scores), bool)
     is_positive[places] = True
-    assert evaluation.threshold is not None
-    threshold = None if tagger.single else float(evaluation.threshold[j])
+    threshold = None if tagger.single else float(measured.scored.threshold[j])
     share = max(len(tagger.topics) / _MANY, 1)
     cuts = figures.sample_thresholds(scores, is_positive, threshold, most=max(int(160 / share), 24))
     histogram = figures.score_histogram(scores, is_positive)
@@ -137,6 +141,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
 
 
 def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
+    """Return where the term of a reason stands."""
     return getattr(reason, "spans", ())
 
 

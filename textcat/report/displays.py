@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.errors import TextcatError, install_hint
-from textcat.evaluation.ranking import Evaluation, evaluate
+from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate
 from textcat.evaluation.thresholds import Calibration
 from textcat.report import figures
 
@@ -43,12 +43,12 @@ class _OfTopics:
         -------
         display
         """
-        if not isinstance(evaluation, Evaluation) or evaluation.scores is None:
+        if evaluation.scored is None:
             raise TextcatError(
                 "Pictures of topics are drawn from their scores, and this evaluation has none: "
                 "evaluate on test documents a model of fewer than 1,000 topics."
             )
-        display = cls(**cls._measured(evaluation, **options))
+        display = cls(**cls._measured(evaluation, evaluation.scored, **options))
         display.plot(ax)
         return display
 
@@ -118,9 +118,9 @@ class PrecisionRecallBands(_OfTopics):
         self.recall, self.precision, self.average_precision = recall, precision, average_precision
 
     @classmethod
-    def _measured(cls, evaluation: Evaluation) -> dict[str, Any]:
-        means = {row.band: row.macro_average_precision for row in evaluation.bands}
-        curves = figures.band_curves(evaluation)
+    def _measured(cls, evaluation: Evaluation, scored: ScoredDocuments) -> dict[str, Any]:
+        means = {row.band: row["macro_average_precision"] for row in evaluation.bands}
+        curves = figures.band_curves(scored)
         return {
             "recall": figures.LEVELS,
             "precision": curves,
@@ -172,18 +172,18 @@ class CalibrationBands(_OfTopics):
 
     @classmethod
     def _measured(
-        cls, evaluation: Evaluation, *, calibration: Calibration | None = None, n_bins: int = 10
+        cls, _: Evaluation, scored: ScoredDocuments, *, calibration: Calibration | None = None, n_bins: int = 10
     ) -> dict[str, Any]:
         if calibration is None:
             raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.calibration.")
         probabilities, labels = (
-            calibration.probabilities(np.asarray(evaluation.scores)),
-            evaluation.relevant.toarray() > 0,
+            calibration.probabilities(scored.scores),
+            scored.relevant.toarray() > 0,
         )
         columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
-        for band in evaluation.band_topics or ():
-            of = list(band.topics)
-            bins = figures.reliability(probabilities[:, of].ravel(), labels[:, of].ravel(), n_bins)
+        for band in scored.bands:
+            topics = list(band.topics)
+            bins = figures.reliability(probabilities[:, topics].ravel(), labels[:, topics].ravel(), n_bins)
             for column, values in zip(columns.values(), zip(*bins, strict=True), strict=True):
                 column[band.name] = np.array(values)
         return columns
@@ -238,14 +238,15 @@ class ScoreHistogram(_OfTopics):
         self.positives, self.negatives = positives, negatives
 
     @classmethod
-    def _measured(cls, evaluation: Evaluation, *, topic: str = "", n_bins: int = 30) -> dict[str, Any]:
+    def _measured(
+        cls, evaluation: Evaluation, scored: ScoredDocuments, *, topic: str = "", n_bins: int = 30
+    ) -> dict[str, Any]:
         names = [row.topic for row in evaluation.topics]
         if topic not in names:
             raise TextcatError(f"The evaluation has no topic {topic!r}: give topic=, one of {', '.join(names[:9])}, …")
         j = names.index(topic)
-        assert evaluation.scores is not None
-        is_positive = evaluation.relevant[:, [j]].toarray()[:, 0] > 0
-        drawn = figures.score_histogram(evaluation.scores[:, j], is_positive, n_bins)
+        is_positive = scored.relevant[:, [j]].toarray()[:, 0] > 0
+        drawn = figures.score_histogram(scored.scores[:, j], is_positive, n_bins)
         edges, counts = np.linspace(drawn.low, drawn.high, n_bins + 1), drawn._asdict()
         known = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
         return known | {name: counts[name] for name in ("positives", "negatives")}
@@ -290,7 +291,7 @@ class PrecisionBySize(_OfTopics):
         self.topics, self.train_sizes, self.average_precision = topics, train_sizes, average_precision
 
     @classmethod
-    def _measured(cls, evaluation: Evaluation) -> dict[str, Any]:
+    def _measured(cls, evaluation: Evaluation, _: ScoredDocuments) -> dict[str, Any]:
         known = [row for row in evaluation.topics if row.average_precision is not None]
         return {
             "topics": [row.topic for row in known],

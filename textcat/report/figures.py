@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from textcat.evaluation.evaluation import ScoredDocuments
 from textcat.evaluation.metrics import PositivePlaces, positives_by_topic
-from textcat.evaluation.ranking import Evaluation
 
 LEVELS = np.linspace(0, 1, 101)  # of recall, at which the topics of a band are averaged
 
@@ -73,6 +73,7 @@ class _Histogram(NamedTuple):
 
 
 def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int = 30) -> _Histogram:
+    """Count the documents with and without a topic whose scores are in bins of equal width."""
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 1.0)
     high = high if high > low else low + 1
     counted = [np.histogram(scores[of], n_bins, (low, high))[0] for of in (is_positive, ~is_positive)]
@@ -89,18 +90,17 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
     return np.asarray(precision[np.maximum(enough, 0)])
 
 
-def band_curves(evaluation: Evaluation) -> dict[str, NDArray[np.float64]]:
+def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
     """Return by band the mean of its topics' precision at the `LEVELS` of recall, without bands that have no positive.
 
     Topics without a positive are left out.
     """
-    assert evaluation.scores is not None
     of_topics = [
         interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
-        for column, places in zip(evaluation.scores.T, positives_by_topic(evaluation.relevant), strict=True)
+        for column, places in zip(scored.scores.T, positives_by_topic(scored.relevant), strict=True)
     ]
     curves = {}
-    for band in evaluation.band_topics or ():
+    for band in scored.bands:
         known = [of_topics[topic] for topic in band.topics if not np.isnan(of_topics[topic][0])]
         if known:
             curves[band.name] = np.mean(known, axis=0)
@@ -118,7 +118,7 @@ def confused_pairs(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int
     return [(topic, other, -n) for n, topic, other in cells if n]
 
 
-class _LabelIssue(NamedTuple):
+class LabelIssue(NamedTuple):
     """A document, by its place, whose score confidently contradicts its label for a topic."""
 
     document: int
@@ -128,7 +128,7 @@ class _LabelIssue(NamedTuple):
     limit: float  # the probability from which on, or down to which, a score is confident
 
 
-def _label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[_LabelIssue]:
+def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:
     """Return labels that are probably wrong, the surest first.
 
     Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
@@ -147,7 +147,7 @@ def _label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[_Labe
         high, low = max(float(column[has].mean()), 0.5), min(float(column[~has].mean()), 0.5)
         for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
             documents = np.flatnonzero(wrong).tolist()
-            found += [_LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
+            found += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
     return sorted(found, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
 
 

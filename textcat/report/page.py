@@ -45,6 +45,7 @@ def report_page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapp
 
 
 def content_hash(text: str) -> str:
+    """Return the hash by which a page's policy allows a script or a style sheet."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 

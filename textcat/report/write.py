@@ -13,11 +13,12 @@ import numpy as np
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
-from textcat.evaluation import significance, top
-from textcat.evaluation.ranking import Evaluation
+from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.evaluation import Evaluation, MeasuredOn
+from textcat.evaluation.significance import add_intervals
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import TopEvaluation
 from textcat.folders import write_atomically
+from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
@@ -33,18 +34,14 @@ _N_LABEL_ISSUES = 60  # that the page shows; a file has all
 _TITLE = 90  # characters of a document by which it is shown
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
-_BAND_LINES = {
-    "macro_average_precision": "Macro-averaged precision (MAP)",
-    "macro_f1": "Macro F1",
-    "micro_f1": "Micro F1",
-    "macro_precision": "Macro precision",
-    "macro_recall": "Macro recall",
-    "micro_precision": "Micro precision",
-    "micro_recall": "Micro recall",
-    "macro_r_precision": "Macro R-precision",
-    "macro_ndcg": "Macro nDCG",
-    "label_ranking_average_precision": "Label ranking average precision",
-    "top_1_accuracy": "Top-1 accuracy",
+_WHY_BANDS = "With so many topics, the first topics of each document are measured, not each topic."
+_NOT_SHOWN = {
+    "macro_precision_at_10",
+    "average_sparsity",
+    "sample_precision",
+    "sample_recall",
+    "sample_f1",
+    "coverage_error",
 }
 
 
@@ -122,27 +119,30 @@ def write_report(
     title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
     sections: list[tuple[str, str, str]]
     data: dict[str, Any]
-    if len(tagger.topics) >= top.MANY_TOPICS:
+    if has_many_topics(tagger):
         if label_issues is not None:
             raise TextcatError(
-                f"Labels that are probably wrong are not looked for in models of {top.MANY_TOPICS:,} topics or more: "
+                f"Labels that are probably wrong are not looked for in models of {MANY_TOPICS:,} topics or more: "
                 "leave out the file for them."
             )
-        sections, data = _of_tops(tagger, before, corpus, bands, resamples, names, stages)
+        models = [(tagger, names[1])] if before is None else [(tagger, names[1]), (before, names[0])]
+        sections, data = _sections_of_bands(models, corpus, bands, resamples, stages), {}
     else:
         scored = _out_of_fold(tagger, corpus, folds, n_jobs, stages)
         measured = _measured(tagger, corpus, scored, bands, resamples, stages)
         parts = [scored] if scored else []
         if measured.documents is corpus.test and tagger.calibration is not None:
-            evaluation = measured.evaluation
-            parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, evaluation.relevant, _BY_THE_MODEL))
-        found = _label_issues(parts, tagger)
+            labels = measured.scored.relevant
+            parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, labels, _BY_THE_MODEL))
+        issues = _label_issues(parts, tagger)
         if label_issues is not None:
-            write_atomically(label_issues, (json.dumps(one, ensure_ascii=False) + "\n" for _, _, one in found))
+            write_atomically(label_issues, (json.dumps(entry, ensure_ascii=False) + "\n" for _, _, entry in issues))
         with stages.stage("report", len(tagger.topics)) as advance:
             data = report_contents(measured, advance)
-            data["label_issues"] = [_shown(one, part, place, measured) for part, place, one in found[:_N_LABEL_ISSUES]]
-            data["n_label_issues"] = len(found)
+            data["label_issues"] = [
+                _shown(entry, part, issue, measured) for part, issue, entry in issues[:_N_LABEL_ISSUES]
+            ]
+            data["n_label_issues"] = len(issues)
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
                 data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
@@ -156,7 +156,7 @@ def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None,
     """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
     from textcat.training.cross_validation import cross_validated
 
-    if not folds or not tagger.was_trained_on(corpus):
+    if not folds or not was_trained_on(tagger, corpus):
         return None
     found = cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
     return found and _Scored(corpus.train, *found, _OUT_OF_FOLD.format(folds))
@@ -177,33 +177,30 @@ def _measured(
     else:
         documents, calibration = list(scored.documents), scored.calibration
         with stages.stage("evaluate"):
-            by = "training documents, by cross-validation"
-            evaluation = tagger.measure_corpus(scored.scores, scored.labels, bands=bands, measured_on=by)
-    assert isinstance(evaluation, Evaluation)
+            on = MeasuredOn.CROSS_VALIDATION
+            evaluation = measure_scores(tagger, scored.scores, scored.labels, bands=bands, measured_on=on)
     if resamples:
         with stages.stage("intervals"):
-            evaluation = significance.add_intervals(evaluation, n_resamples=resamples)
+            evaluation = add_intervals(evaluation, n_resamples=resamples)
     return Measured(tagger, documents, evaluation, calibration)
 
 
 def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> Measured:
-    if measured.evaluation.measured_on != "test documents":
+    if measured.evaluation.measured_on is not MeasuredOn.TEST:
         raise TextcatError("Two models are compared on test documents, and the corpus has none: give one that has.")
-    evaluation = before.measure_corpus(before.scores(measured.documents), measured.evaluation.relevant, bands=bands)
-    assert isinstance(evaluation, Evaluation)
+    scores = before.scores(measured.documents)
+    evaluation = measure_scores(before, scores, measured.scored.relevant, bands=bands)
     if resamples:
-        evaluation = significance.add_intervals(evaluation, n_resamples=resamples)
+        evaluation = add_intervals(evaluation, n_resamples=resamples)
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _label_issues(
-    parts: Sequence[_Scored], tagger: Tagger
-) -> list[tuple[_Scored, figures._LabelIssue, dict[str, Any]]]:
+def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
     found = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
-        for one in figures._label_issues(part.calibration.probabilities(part.scores), part.labels):
+        for one in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
             document = part.documents[one.document]
             entry = {
                 "id": document.id,
@@ -226,9 +223,9 @@ def _heading(document: Document) -> str:
     return shortened_text(text, _TITLE)
 
 
-def _shown(entry: Mapping[str, Any], part: _Scored, one: figures._LabelIssue, measured: Measured) -> dict[str, Any]:
+def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
     """Return a label issue with the evidence in its text."""
-    evaluation = replace(measured.evaluation, scores=part.scores)
+    evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
     known = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
@@ -240,7 +237,7 @@ def _sections(
 ) -> list[tuple[str, str, str]]:
     evaluation, tagger = measured.evaluation, measured.tagger
     overview = (
-        f"<p>{html_text(_about(tagger, evaluation))}</p>{_bands(evaluation)}"
+        f"<p>{html_text(_about(tagger, evaluation))}</p>{_bands_table('bands', evaluation)}"
         '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
     )
     topics = (
@@ -265,7 +262,7 @@ def _sections(
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
 
 
-def _about(tagger: Tagger, evaluation: Evaluation | TopEvaluation) -> str:
+def _about(tagger: Tagger, evaluation: Evaluation) -> str:
     learner = tagger.recipe.get("learner", {}).get("name", "paum")
     where = f" of {tagger.corpus}" if tagger.corpus else ""
     return (
@@ -274,18 +271,20 @@ def _about(tagger: Tagger, evaluation: Evaluation | TopEvaluation) -> str:
     )
 
 
-def _bands(evaluation: Evaluation) -> str:
+def _bands_table(name: str, evaluation: Evaluation) -> str:
+    """Return the measures of an evaluation, a column per band."""
+    bands = evaluation.bands
     rows: list[list[Any]] = []
-    for measure, name in _BAND_LINES.items():
-        cells = [_with_bounds(getattr(row, measure), row.intervals.get(measure)) for row in evaluation.bands]
-        rows.append([name, *cells])
-    rows.append(["Topics with a positive", *(row.topics for row in evaluation.bands)])
-    if any(row.left_out for row in evaluation.bands):
-        rows.append(["Topics without a positive, left out", *(row.left_out for row in evaluation.bands)])
-    intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in evaluation.bands)
-    return html_table(
-        "bands", f"Quality by bands of topics{intervals}", ["", *(row.band for row in evaluation.bands)], rows
-    )
+    for measure, title in evaluation.titles().items():
+        if measure not in _NOT_SHOWN:
+            rows.append([title.line, *(_with_bounds(row[measure], row.intervals.get(measure)) for row in bands)])
+    if any(row.documents is not None for row in bands):
+        rows.append(["documents", *(row.documents for row in bands)])
+    rows.append(["topics with a positive", *(row.topics for row in bands)])
+    if any(row.left_out for row in bands):
+        rows.append(["topics without a positive, left out", *(row.left_out for row in bands)])
+    intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in bands)
+    return html_table(name, f"Quality by bands of topics{intervals}", ["", *(row.band for row in bands)], rows)
 
 
 def _with_bounds(value: float | None, bounds: tuple[float, float] | None) -> str | float | None:
@@ -337,45 +336,23 @@ def _about_label_issues(parts: Sequence[_Scored]) -> str:
     )
 
 
-def _of_tops(
-    tagger: Tagger,
-    before: Tagger | None,
-    corpus: Corpus,
-    bands: Any,
-    resamples: int,
-    names: tuple[str, str],
-    stages: Stages,
-) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
-    """Return the sections for a model of many topics: measures of each document's first topics, by bands."""
+def _sections_of_bands(
+    models: Sequence[tuple[Tagger, str]], corpus: Corpus, bands: Any, resamples: int, stages: Stages
+) -> list[tuple[str, str, str]]:
+    """Return the sections for models of many topics: measures of each document's first topics, by bands."""
     sections: list[tuple[str, str, str]] = []
-    for of, name in ((tagger, names[1]), (before, names[0])):
-        if of is None:
-            continue
-        evaluation = of.evaluate(corpus, bands=bands, stages=stages)
-        assert isinstance(evaluation, TopEvaluation)
-        if resamples and evaluation.values is not None:
-            evaluation = top.add_intervals_at_k(evaluation, n_resamples=resamples)
-        rows: list[list[Any]] = []
-        for shown, measure, k in (line for line in top.SHOWN if line[2] in evaluation.ks):
-            cells = (
-                _with_bounds(getattr(row, measure)[k], row.intervals.get(f"{measure}@{k}")) for row in evaluation.bands
-            )
-            rows.append([shown, *cells])
-        rows += [
-            [what.capitalize(), *(getattr(row, what) for row in evaluation.bands)] for what in ("documents", "topics")
-        ]
-        table = html_table(
-            f"bands-{len(sections)}", "Quality by bands of topics", ["", *(row.band for row in evaluation.bands)], rows
-        )
-        why = "With so many topics, the first topics of each document are measured, not each topic."
-        heading = "Overview" if before is None else f"Overview: {name}"
-        sections.append(
-            (f"overview-{len(sections)}", heading, f"<p>{html_text(_about(of, evaluation))} {why}</p>{table}")
-        )
+    for number, (tagger, name) in enumerate(models):
+        evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
+        if resamples and evaluation.sample is not None:
+            evaluation = add_intervals(evaluation, n_resamples=resamples)
+        about = f"<p>{html_text(_about(tagger, evaluation))} {_WHY_BANDS}</p>"
+        heading = "Overview" if len(models) == 1 else f"Overview: {name}"
+        sections.append((f"overview-{number}", heading, about + _bands_table(f"bands-{number}", evaluation)))
+    tagger, _ = models[0]
     order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
     rows = [
         [html_text(tagger.topics[j]), int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])]
         for j in order
     ]
     largest = html_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
-    return [*sections, ("topics", "Topics", largest)], {}
+    return [*sections, ("topics", "Topics", largest)]

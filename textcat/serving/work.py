@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from textcat.serving.http.problems import Problem
@@ -56,18 +55,11 @@ class Work:
         tagger = self._tagger
         if least is not None and tagger.calibration is None:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
-        if least is not None and top is None and not everything and tagger.calibration is not None:
-            tagger = replace(tagger, thresholds=tagger.calibration.threshold(least))
         self._on_batch(len(documents))
-        if everything and top is None:
-            all_tags = tagger.tags_of(tagger.scores(documents), everything=True)
-        else:
-            all_tags = tagger.tag(documents, top=top)
-        if least is not None and (top is not None or everything):
-            all_tags = [[tag for tag in tags if (tag.probability or 0) >= least] for tags in all_tags]
+        everything = everything and top is None
         return [
-            [{"topic": topic, "score": score, "probability": probability} for topic, score, probability in tags]
-            for tags in all_tags
+            [tag._asdict() for tag in tags]
+            for tags in tagger.tag(documents, top=top, everything=everything, min_probability=least)
         ]
 
     def _tag_waiting(self) -> None:

@@ -83,12 +83,13 @@ def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record],
 
 
 def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
-    tags, least = tagger.tags_of(scores, top=output.top, everything=output.everything), output.min_probability
-    if output.top is not None and least is not None:
-        tags = [[tag for tag in of_record if (tag.probability or 0) >= least] for of_record in tags]
+    least, everything = output.min_probability, output.everything
+    tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least)
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
-        return tagger.contributions(record, topics, output.explain)
+        from textcat.model.explain import term_contributions  # here, as it is only needed if asked for
+
+        return term_contributions(tagger, record, topics, output.explain)
 
     return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
 
@@ -107,7 +108,7 @@ def load_tagger(job: Job) -> "Tagger":
     if job.output.topics:
         tagger = restrict_topics(tagger, job.output.topics)
     if job.output.min_probability is not None and tagger.calibration is not None:
-        tagger = replace(tagger, thresholds=tagger.calibration.threshold(job.output.min_probability))
+        tagger = tagger.with_min_probability(job.output.min_probability)
     tagger.scores([""])  # at the first text, tables of the vocabulary are made
     if multiprocessing.parent_process() is not None:
         # In a worker, what has been loaded stays: to look through it for garbage takes a tenth of the time.

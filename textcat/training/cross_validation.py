@@ -18,8 +18,8 @@ import scipy.sparse as sp
 
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
+from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
-from textcat.evaluation.ranking import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
@@ -197,7 +197,7 @@ class Trial:
     folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
     as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
     "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
-    documents that were held out it is "ndcg@10" and others of `TopEvaluation`. "average_sparsity", the number of
+    documents that were held out it is "ndcg@10" and others of `evaluate_at_k`. "average_sparsity", the number of
     support documents, is always among them.
     """
 

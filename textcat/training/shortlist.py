@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from textcat.errors import TextcatError
+from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.evaluation.thresholds import Calibration
-from textcat.evaluation.top import PROPENSITY, inverse_propensities
 from textcat.features.rows import Rows
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
@@ -57,7 +57,7 @@ class _Evidence(NamedTuple):
     """What kinds of evidence count in the score of a listed topic, and what more of it with log(1 + size).
 
     The score is the log odds with every positive weighed by the inverse propensity of its topic, to a power: see
-    `textcat.evaluation.top`. With 1 it would count as many times as there would be such, had nobody forgotten any.
+    `textcat.evaluation.at_k`. With 1 it would count as many times as there would be such, had nobody forgotten any.
     """
 
     similarity: float = 0.0  # to the centroid

@@ -15,13 +15,15 @@ from scipy import sparse
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
-from textcat.evaluation.ranking import Evaluation, choose_bands
+from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
-from textcat.evaluation.top import MANY_TOPICS, TopEvaluation
 from textcat.features.rows import release_memory
 from textcat.features.store import check_target
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
+from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
 from textcat.model.support import checked_keep_support, support_documents, title_of
 from textcat.model.tagger import Tagger, csr_weights
 from textcat.model.training_counts import TrainingCounts, without_texts
@@ -40,8 +42,6 @@ from textcat.training.examples import CountedCorpus, Examples
 from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
-_CROSS_VALIDATED = "training documents, by cross-validation"
-MEASURED_ON_SAMPLE = "training documents, held out as a sample"
 # Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
 # docs/learners.md.
 SPARSE_SHARE = 0.25
@@ -171,23 +171,20 @@ def train_and_evaluate(
 
 def _evaluation(
     trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
-) -> Evaluation | TopEvaluation:
+) -> Evaluation:
     """Measure a tagger by what came with it, or else on the texts of test documents."""
     tagger = trained.tagger
     if trained.sample_evaluation is not None:
         return trained.sample_evaluation
     if trained.scores_out_of_fold is not None:
         relevant = labels_out_of_fold(corpus.labels(corpus.train), recipe)
-        options: dict[str, Any] = {"measured_on": _CROSS_VALIDATED, "unjudged": corpus.unjudged(corpus.train)}
-        return tagger.measure_corpus(trained.scores_out_of_fold, relevant, bands=bands, **options)
+        on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
+        return measure_scores(tagger, trained.scores_out_of_fold, relevant, bands=bands, **on)
     if trained.test_rows is None:
         return tagger.evaluate(corpus, bands=bands, stages=stages)
-    with stages.stage("evaluate", len(corpus.test) if tagger.has_many_topics else None) as advance:
-        judged: dict[str, Any] = {"n_unknown": tagger.unknown_topics(corpus), "unjudged": tagger.unjudged(corpus)}
-        measured: Evaluation | TopEvaluation = tagger.measure_rows(
-            trained.test_rows, tagger.relevant(corpus), advance, bands=bands, **judged
-        )
-        return measured
+    with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
+        scores = score_rows(tagger, trained.test_rows, advance)
+        return measure_test_documents(tagger, corpus, scores, bands=bands)
 
 
 class Trained(NamedTuple):
@@ -195,7 +192,7 @@ class Trained(NamedTuple):
 
     tagger: Tagger
     scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
-    sample_evaluation: Evaluation | TopEvaluation | None  # with a shortlist: of a first tagger, trained without it
+    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger, trained without it
     test_rows: sparse.csr_matrix | None  # if test documents were counted
 
 
@@ -282,9 +279,7 @@ class _Training:
             )
         return counted
 
-    def sample_evaluation(
-        self, counted: CountedCorpus, bands: str | Iterable[str] | None
-    ) -> Evaluation | TopEvaluation:
+    def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Measure a tagger with a shortlist on a sample of the training documents, trained on the others."""
         sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
@@ -292,10 +287,8 @@ class _Training:
                 counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
             )
             relevant = counted.labels[sample.held_out]
-            measured: Evaluation | TopEvaluation = tagger.measure_rows(
-                rows, relevant, bands=bands, measured_on=MEASURED_ON_SAMPLE
-            )
-            return measured
+            scores = score_rows(tagger, rows)
+            return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
         """Return the scores of training documents by cross-validation."""

@@ -14,10 +14,11 @@ import numpy as np
 from textcat import __version__
 from textcat.documents import Corpus
 from textcat.errors import TextcatError, install_hint
-from textcat.evaluation.ranking import choose_bands
-from textcat.evaluation.top import KS, TopEvaluation, evaluate_top
+from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.evaluation import Evaluation
 from textcat.features.tokens import Tokens
 from textcat.journal import KeptResults
+from textcat.model.measure import measure_at_k, score_row_blocks
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
 from textcat.settings import format_value, read_toml
@@ -39,7 +40,7 @@ SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # unless told otherwise
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
-_MEASURES = (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5))  # of recipes with a shortlist
+_MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # of recipes with a shortlist
 MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a shortlist
 
 # What the study of margins compares: every fixed pair, and every adapted one.
@@ -354,9 +355,7 @@ def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
 
 def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | None, advance: Advance) -> Trial:
     tagger, rows = train_without(counts, recipe, part, n_jobs=n_jobs, advance=advance)
-    top = (tagger.first_topics(scores, max(KS)) for scores in tagger.row_scores(rows))
-    facts = tagger.topics, tagger.train_sizes, tagger.train_documents
-    measured = evaluate_top(top, counts.labels[part.held_out], *facts)
+    measured = measure_at_k(tagger, score_row_blocks(tagger, rows), counts.labels[part.held_out])
     support = np.asarray(tagger.facts["support"], float)
     bands = choose_bands(tagger.topics, tagger.train_sizes, [row.band for row in measured.bands])
     sparsity = {band.name: nanmean(support[list(band.topics)]) for band in bands}
@@ -364,12 +363,12 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
     return Trial(recipe, {**_figures(measured), SPARSITY_MEASURE: sparsity}, on)
 
 
-def _figures(measured: TopEvaluation) -> dict[str, dict[str, float]]:
+def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
     """Return measures by name, such as ``ndcg@10``, of each band; nan where no document has its topics."""
-    # numpy makes nan of None
-    of_bands = {(name, k): np.array([getattr(row, name)[k] for row in measured.bands], float) for name, k in _MEASURES}
-    names = [row.band for row in measured.bands]
-    return {f"{name}@{k}": dict(zip(names, values.tolist(), strict=True)) for (name, k), values in of_bands.items()}
+    return {
+        name: {row.band: math.nan if (value := row[name]) is None else value for row in measured.bands}
+        for name in _MEASURES
+    }
 
 
 def to_toml(recipe: Recipe) -> str:

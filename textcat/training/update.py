@@ -19,8 +19,7 @@ import numpy as np
 
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
-from textcat.evaluation.ranking import Evaluation
-from textcat.evaluation.top import TopEvaluation
+from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
@@ -50,7 +49,7 @@ class UpdateResult(NamedTuple):
         The ids of these documents.
     sizes_before : dict of str to int
         How many training documents each topic had before.
-    before : Evaluation, TopEvaluation or None
+    before : Evaluation or None
         What was measured before; `tagger.evaluation` is what is measured now.
     """
 
@@ -60,7 +59,7 @@ class UpdateResult(NamedTuple):
     corrected: tuple[str, ...]
     removed: tuple[str, ...]
     sizes_before: dict[str, int]
-    before: Evaluation | TopEvaluation | None
+    before: Evaluation | None
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per topic of the old or new model: number of training documents, average precision and F1."""

@@ -38,7 +38,7 @@ class _Remainders:
     """What is left of a document's row without some of its words."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
-        self._features, self.sparse_parts, self._counts, self._lengths = features, parts, counts, lengths
+        self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
         self._find_words()
         self._find_cells()
 
@@ -72,7 +72,7 @@ class _Remainders:
 
     def _find_cells(self) -> None:
         """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
-        features, parts, counts = self._features, self.sparse_parts, self._counts
+        features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
         entries, columns, factors, half = [], [], [], []
@@ -125,7 +125,7 @@ class _Remainders:
         left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
         counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])
-        return self._features.rows_of_counts(self.sparse_parts, counts, self._lengths)
+        return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
         """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
@@ -172,7 +172,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
             words, least = _least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
             found = Without(words or found.words, found.least and least)
         chosen = np.array([word in found.words for word in left.words], np.float64)
-        if not found.words or not tagger.decide(tagger.product(left.row(chosen)))[0, column]:
+        if not found.words or not tagger.decide(tagger.score_rows(left.row(chosen)))[0, column]:
             break
     return found._replace(least=found.least and (tagger.shortlist is None or len(found.words) < 2))
 

@@ -1,0 +1,281 @@
+"""The first topics of each document's ranking → measures at k, overall and per band: for models of thousands of topics.
+
+A matrix of scores is never made: rankings come as topic numbers, in blocks, and what is summed is summed document after
+document, so that the figures are the same to the bit however the blocks are cut. These are the measures of extreme
+multi-label ranking and of subject indexing. Of a document, with g_r = 1 if the topic at rank r is relevant, else 0, R
+the number of its relevant topics, and G_k how many topics the ranking has among its first k places:
+
+* P@k = 1/k · Σ_{r≤k} g_r, whether or not the ranking has k topics; recall@k = 1/R · Σ_{r≤k} g_r;
+* F1@k = 2 · Σ_{r≤k} g_r / (G_k + R), the F1 of giving the document its first k topics, as Annif measures it;
+* nDCG@k = Σ_{r≤k} g_r / log₂(r + 1), divided by Σ_{r≤min(k,R)} 1 / log₂(r + 1).
+
+All are means over the documents that have a relevant topic. Pair recall@k is Σ_documents Σ_{r≤k} g_r / Σ_documents R.
+PSP@k, the propensity-scored precision, weighs a relevant topic l, which has N_l of N training documents, by 1/p_l:
+
+    p_l = 1 / (1 + C · exp(-A · ln(N_l + B))),  C = (ln N - 1) · (B + 1)^A
+
+and is the sum of the weights of the relevant topics among the first k, over all documents, divided by the largest that
+it can be, with the k relevant topics of largest weight in front (Jain, Prabhu & Varma, "Extreme multi-label loss
+functions for recommendation, tagging, ranking & other missing label applications", KDD 2016, section 3; normalised as
+in the Extreme Classification Repository).
+
+In a band, ranks are still those among all topics, but only the band's topics are gains, relevant or, for F1, given.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.evaluation.bands import Band, choose_bands
+from textcat.evaluation.evaluation import BandQuality, DocumentValues, Evaluation, MeasuredOn
+
+MANY_TOPICS = 1000  # from so many on, taggers are measured by the first topics of each document
+PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
+KS = (1, 3, 5, 10)
+BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
+RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # what intervals and comparisons are made of
+
+_SUMMED = ("precision", "recall", "ndcg", "f1", "hits", "gain", "best gain")
+DOCUMENTS_AT_ONCE = 4096  # measured at the same time
+
+
+def evaluate_at_k(
+    top: NDArray[Any] | Iterable[NDArray[Any]],
+    relevant: Any,
+    topics: Sequence[str],
+    train_sizes: ArrayLike,
+    train_documents: int,
+    *,
+    ks: Iterable[int] = KS,
+    spec: str | Iterable[str] | None = None,
+    n_unknown: ArrayLike | None = None,
+    propensity: tuple[float, float] = PROPENSITY,
+    measured_on: MeasuredOn = MeasuredOn.TEST,
+) -> Evaluation:
+    """Measure the first topics of each document's ranking, and average over bands.
+
+    The head of this module has the formulas and their sources.
+
+    Parameters
+    ----------
+    top : ndarray of shape (n_documents, n_ranks), int, or iterable of such blocks
+        Column numbers of each document's topics, the best first, and -1 where it has fewer. n_ranks is at least the
+        largest k, or else n_topics.
+    relevant : array-like or sparse of shape (n_documents, n_topics)
+        Positive where a document has a topic.
+    topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
+        Names in the order of the columns, number of training positives per topic, and of all training documents.
+    ks : iterable of int, default=(1, 3, 5, 10)
+        How many topics of each document are looked at.
+    spec : str or iterable of str, optional
+        The bands, as in `evaluate`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training documents,
+        and ``0-0`` if a topic has none.
+    n_unknown : array-like of shape (n_documents,), int, optional
+        How many relevant topics each document has that have no column. They are never found: overall and in ``ALL``
+        they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
+    propensity : (float, float), default=(0.55, 1.5)
+        A and B of PSP. Jain et al. estimate .5 and .4 for Wikipedia, .6 and 2.6 for Amazon, and take the default
+        elsewhere.
+    measured_on : MeasuredOn
+        Which documents these are.
+
+    Returns
+    -------
+    Evaluation
+        Without rows of topics. Its bands have ``precision``, ``recall``, ``pair_recall``, ``ndcg``, ``f1`` and ``psp``
+        at each k, by names such as ``ndcg@10``.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or the ranking of a document has a number that is no column's, or a number twice.
+    """
+    ks, sizes = tuple(sorted(set(ks))), np.asarray(train_sizes)
+    if not ks or ks[0] < 1:
+        raise ValueError(f"Rankings cannot be measured at {ks}: give numbers of topics from 1.")
+    if spec is None:
+        spec = [BANDS[0], *["0-0"] * bool((sizes == 0).any()), *BANDS[1:]]
+    named = choose_bands(topics, sizes, spec)
+    labels, unknown = _checked_labels(relevant, n_unknown, len(topics))
+    sets = _TopicSets.of(named, sizes, labels, unknown)
+    resampled = tuple(name for name in RESAMPLED if int(name.partition("@")[2]) in ks)
+    weights = inverse_propensities(sizes, train_documents, *propensity)
+    sums, values = _sums(top, labels, sets, weights, ks, resampled)
+    rows = [sets.row(number, ks, sums_of_set) for number, sums_of_set in enumerate(sums)]
+    return Evaluation(
+        train_documents=int(train_documents),
+        test_documents=labels.shape[0],
+        n_topics=len(topics),
+        bands=tuple(replace(rows[k], band=band.name) for k, band in zip(sets.set_of_band, named, strict=True)),
+        measured_on=measured_on,
+        overall=rows[0],
+        ks=ks,
+        propensity=(float(propensity[0]), float(propensity[1])),
+        without_topic=labels.shape[0] - (rows[0].documents or 0),
+        unknown=int(unknown.sum()),
+        values=DocumentValues(resampled, values[[0, *sets.set_of_band]]),
+    )
+
+
+def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -> tuple[Any, NDArray[np.int64]]:
+    """Return the labels row by row (CSR, bool), and how many relevant topics of each document have no column."""
+    from scipy import sparse  # here, so that tagging need not import it
+
+    labels = sparse.csr_array((relevant if sparse.issparse(relevant) else np.asarray(relevant)) > 0)
+    labels.eliminate_zeros()
+    labels.sort_indices()
+    unknown = np.zeros(labels.shape[0], np.int64) if n_unknown is None else np.asarray(n_unknown)
+    if labels.shape[1] != n_topics or unknown.shape != labels.shape[:1] or (unknown < 0).any():
+        raise ValueError(
+            f"{n_topics} topics need as many columns of relevance, and each document a number of unknown topics "
+            f"from 0, but relevance has the shape {labels.shape} and n_unknown {unknown.shape}."
+        )
+    return labels, unknown
+
+
+@dataclass(frozen=True, eq=False)
+class _TopicSets:
+    """The sets of topics that are measured, all topics first, and what is relevant of them."""
+
+    names: list[str]
+    members: NDArray[np.bool_]  # shape (n_sets, n_topics)
+    set_of_band: list[int]  # ALL is the first set
+    relevant: NDArray[np.int64]  # relevant topics, shape (n_sets, n_documents): of the first set also unknown ones
+    is_tested: NDArray[np.bool_]  # whether a topic has a test document
+
+    @classmethod
+    def of(cls, bands: Sequence[Band], sizes: NDArray[Any], labels: Any, unknown: NDArray[np.int64]) -> "_TopicSets":
+        set_of_band, sets = [], [Band("ALL", tuple(range(len(sizes))))]
+        for band in bands:
+            is_all = band.name == "ALL" and len(band.topics) == len(sizes)
+            set_of_band.append(0 if is_all else len(sets))
+            sets += [] if is_all else [band]
+        members = np.zeros((len(sets), len(sizes)), np.bool_)
+        for member, band in zip(members, sets, strict=True):
+            member[list(band.topics)] = True
+        relevant = np.array([labels @ member.astype(np.int64) for member in members]).reshape(len(sets), -1)
+        relevant[0] += unknown
+        is_tested = np.bincount(labels.indices, minlength=len(sizes)) > 0
+        return cls([band.name for band in sets], members, set_of_band, relevant, is_tested)
+
+    def row(self, number: int, ks: Sequence[int], sums: NDArray[np.float64]) -> BandQuality:
+        """Divide the sums of a set, shape (n_summed, n_ks)."""
+        n_topics, n_tested = int(self.members[number].sum()), int((self.is_tested & self.members[number]).sum())
+        documents, pairs = int((self.relevant[number] > 0).sum()), int(self.relevant[number].sum())
+        summed = dict(zip(_SUMMED, sums.tolist(), strict=True))
+        per_document = [documents] * len(ks)
+        fractions = {
+            "precision": (summed["hits"], [k * documents for k in ks]),  # of counts, and so without rounding
+            "recall": (summed["recall"], per_document),
+            "pair_recall": (summed["hits"], [pairs] * len(ks)),
+            "ndcg": (summed["ndcg"], per_document),
+            "f1": (summed["f1"], per_document),
+            "psp": (summed["gain"], summed["best gain"]),
+        }
+        measures = {
+            f"{name}@{k}": value / divisor if divisor else None
+            for name, (values, divisors) in fractions.items()
+            for k, value, divisor in zip(ks, values, divisors, strict=True)
+        }
+        return BandQuality(
+            self.names[number], n_tested, n_topics - n_tested, measures, documents=documents, pairs=pairs
+        )
+
+
+def inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
+    """Return 1/p_l of each topic: see the head of this module; 1 for all where C would be negative, with N < e."""
+    c = max(math.log(max(train_documents, 1)) - 1, 0.0) * (b + 1) ** a
+    return np.asarray(1 + c * (sizes + float(b)) ** -float(a), np.float64)
+
+
+def _sums(
+    top: NDArray[Any] | Iterable[NDArray[Any]],
+    labels: Any,
+    sets: _TopicSets,
+    weights: NDArray[Any],
+    ks: Sequence[int],
+    resampled: Sequence[str],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what is `_SUMMED` of each set of topics, shape (n_sets, n_summed, n_ks), and the values to resample."""
+    n_documents, n_topics = labels.shape
+    sums = np.zeros((len(sets.members), len(_SUMMED), len(ks)))
+    values, start = np.full((len(sets.members), len(resampled), n_documents), np.nan), 0
+    for block in _blocks(top, n_topics, max(ks)):
+        rows = slice(start, start + len(block))
+        start += len(block)
+        if start > n_documents:
+            raise ValueError(f"Relevance is known of {n_documents} documents, and there are rankings of more.")
+        relevant = sets.relevant[:, rows]
+        summands = _summands(block, labels[rows], sets.members, relevant, weights, ks)
+        # One document after the other, as another order would round to another sum.
+        sums = np.add.accumulate(np.concatenate([sums[np.newaxis], summands]))[-1]
+        for number, (name, _, k) in enumerate(measure.partition("@") for measure in resampled):
+            of_measure = summands[:, :, _SUMMED.index(name), ks.index(int(k))]
+            values[:, number, rows] = np.where(relevant > 0, of_measure.T, np.nan)
+    if start < n_documents:
+        raise ValueError(f"Relevance is known of {n_documents} documents, and there are rankings of {start} only.")
+    return sums, values
+
+
+def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
+    """Yield rankings of some thousand documents at a time, of exactly so many ranks, once they are checked."""
+    for block in [top] if isinstance(top, np.ndarray) else top:
+        ranking = np.asarray(block)
+        if ranking.ndim != 2 or ranking.dtype.kind not in "iu" or ranking.shape[1] < min(n_ranks, n_topics):
+            raise ValueError(
+                f"Rankings are integers of shape (n_documents, {n_ranks} or more), -1 where a document has fewer, "
+                f"not {ranking.dtype} of shape {ranking.shape}."
+            )
+        for start in range(0, len(ranking), DOCUMENTS_AT_ONCE):
+            part = ranking[start : start + DOCUMENTS_AT_ONCE, :n_ranks].astype(np.int64)
+            ordered = np.sort(part, axis=1)
+            if part.size and not -1 <= ordered[:, 0].min() <= ordered[:, -1].max() < n_topics:
+                raise ValueError(f"Topics have the numbers 0 to {n_topics - 1}, not {part.min()} to {part.max()}.")
+            if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+                raise ValueError("A topic stands twice in the ranking of a document.")
+            yield np.pad(part, ((0, 0), (0, n_ranks - part.shape[1])), constant_values=-1)
+
+
+def _summands(
+    top: NDArray[np.int64], labels: Any, members: NDArray[np.bool_], relevant: NDArray[np.int64], weights: Any, ks: Any
+) -> NDArray[np.float64]:
+    """Return what is `_SUMMED` of each document and set of topics: shape (n_documents, n_sets, n_summed, n_ks)."""
+    ks, ranks = np.asarray(ks), np.asarray(ks) - 1
+    hits, discounts = _hits(top, labels), 1 / np.log2(np.arange(top.shape[1]) + 2)
+    ideal = np.concatenate([[0.0], np.cumsum(discounts)])
+    # The relevant topics of each document, those of largest weight first.
+    document = np.repeat(np.arange(len(top)), np.diff(labels.indptr))
+    topic = labels.indices[np.lexsort((-weights[labels.indices], document))]
+    summands = np.empty((len(top), len(members), len(_SUMMED), len(ks)))
+    for number, (member, n_relevant) in enumerate(zip(members, relevant, strict=True)):
+        hits_of_set, n = hits & member[top], np.maximum(n_relevant, 1)[:, np.newaxis]
+        # What there is up to each rank; -1 is no topic, and no hit.
+        n_hits, n_given = (np.cumsum(is_it, axis=1)[:, ranks] for is_it in (hits_of_set, (top >= 0) & member[top]))
+        dcg, gain = (
+            np.cumsum(np.where(hits_of_set, worth, 0), axis=1)[:, ranks] for worth in (discounts, weights[top])
+        )
+        best = _best_gains(document[member[topic]], weights[topic[member[topic]]], len(top), ks)
+        f1 = 2 * n_hits / (n_given + n)
+        measured = (n_hits / ks, n_hits / n, dcg / ideal[np.minimum(n, ks)], f1, n_hits, gain, best)
+        summands[:, number] = np.stack(measured, axis=1)
+    return summands
+
+
+def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
+    """Return which ranks hold a relevant topic."""
+    n_documents, n_topics = labels.shape
+    start = np.arange(n_documents) * n_topics
+    relevant = np.repeat(start, np.diff(labels.indptr)) + labels.indices  # sorted, as the columns of each row are
+    ranked = start[:, np.newaxis] + top
+    positions = np.searchsorted(relevant, ranked)
+    return (top >= 0) & (np.append(relevant, -1)[positions] == ranked)
+
+
+def _best_gains(document: Any, weights: Any, n_documents: int, ks: Sequence[int]) -> NDArray[np.float64]:
+    """Add up the k largest weights of each document, (n_documents, n_ks): they come by document, the largest first."""
+    rank = np.arange(len(document)) - np.searchsorted(document, document)
+    return np.stack([np.bincount(document, weights * (rank < k), minlength=n_documents) for k in ks], axis=1)

@@ -1,0 +1,474 @@
+"""Scores and labels → ranking quality: measures of every band of topics and, of few topics, a row for each of them.
+
+A topic without a positive has no recall and no average precision: its row has ``None`` there, and it is left out of
+every macro-average, which says how many it left out.
+"""
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from textcat.errors import TextcatError
+from textcat.evaluation import metrics
+from textcat.evaluation.bands import Band, choose_bands
+
+_Confusion = tuple[tuple[str, str, int], ...]
+
+
+class MeasuredOn(str, Enum):
+    """Which documents an evaluation is of, as people read it and files store it."""
+
+    TEST = "test documents"
+    CROSS_VALIDATION = "training documents, by cross-validation"  # scored by rankers that were trained on others
+    SAMPLE = "training documents, held out as a sample"  # by a tagger that was trained on others
+
+    __str__ = str.__str__
+
+
+class Title(NamedTuple):
+    """How tables name and show a measure."""
+
+    line: str
+    column: str
+    decimals: int = 3
+    is_main: bool = False  # whether it is shown unless all measures are asked for
+
+
+TITLES = {
+    "macro_average_precision": Title("macro-averaged precision (MAP)", "MAP", is_main=True),
+    "macro_r_precision": Title("macro R-precision", "macro R-precision"),
+    "macro_precision_at_10": Title("macro P@10", "macro P@10"),
+    "macro_ndcg": Title("macro nDCG", "macro nDCG"),
+    "average_sparsity": Title("average sparsity (support documents)", "sparsity", decimals=0, is_main=True),
+    "macro_precision": Title("macro precision", "macro precision"),
+    "macro_recall": Title("macro recall", "macro recall"),
+    "macro_f1": Title("macro F1", "macro F1", is_main=True),
+    "micro_precision": Title("micro precision", "micro precision"),
+    "micro_recall": Title("micro recall", "micro recall"),
+    "micro_f1": Title("micro F1", "micro F1", is_main=True),
+    "sample_precision": Title("sample precision", "sample precision"),
+    "sample_recall": Title("sample recall", "sample recall"),
+    "sample_f1": Title("sample F1", "sample F1"),
+    "label_ranking_average_precision": Title("label ranking average precision", "LRAP"),
+    "coverage_error": Title("coverage error", "coverage error", decimals=2),
+    "top_1_accuracy": Title("top-1 accuracy", "top-1 accuracy"),
+    "precision@1": Title("P@1", "P@1", is_main=True),
+    "precision@3": Title("P@3", "P@3", is_main=True),
+    "precision@5": Title("P@5", "P@5", is_main=True),
+    "ndcg@10": Title("nDCG@10", "nDCG@10", is_main=True),
+    "recall@10": Title("recall@10", "recall@10", is_main=True),
+    "pair_recall@10": Title("recall@10 of all pairs", "recall@10 of all pairs", is_main=True),
+    "f1@5": Title("F1@5", "F1@5", is_main=True),
+    "psp@5": Title("PSP@5", "PSP@5", is_main=True),
+}
+"""The measures that tables show, in their order."""
+_IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  # that a repr names
+
+
+@dataclass(frozen=True)
+class TopicQuality:
+    """How well one topic ranks the test documents; a measure is None if no test document has the topic."""
+
+    topic: str
+    train_positives: int
+    test_positives: int
+    prevalence: float  # fraction of the training documents that are positive
+    average_precision: float | None
+    r_precision: float | None
+    precision_at_10: float | None
+    ndcg: float | None
+    threshold: float | None
+    """The precision, recall and F1 below are those of ``score > threshold``; None if infinite, or one per document."""
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What training knows of the topic, such as ``tau_pos``, ``epochs``, ``updates``, ``support``, ``stopped``."""
+
+
+@dataclass(frozen=True)
+class BandQuality:
+    """The measures of one band by their names, as in ``row["macro_f1"]``; None if none of its topics has a positive.
+
+    Of few topics, *macro* averages are means over the topics that have a test positive. *Micro* averages are computed
+    from the decisions of all topics of the band together. *Sample* averages are means over all documents; so are
+    ``label_ranking_average_precision``, ``coverage_error`` (the mean rank of a document's last relevant topic: how many
+    must be read to have all) and ``top_1_accuracy`` (the fraction of documents whose topic of the highest score is
+    right) over those that have a topic of the band. For these only the band's topics count. ``average_sparsity`` is the
+    mean number of support documents over all topics of the band, None if not known.
+
+    Measures at k, such as ``ndcg@10``, are defined at the head of `textcat.evaluation.at_k`.
+    """
+
+    band: str
+    topics: int  # with a test positive
+    left_out: int  # without one
+    measures: Mapping[str, float | None]
+    intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
+    """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.significance`."""
+    documents: int | None = None  # with a topic of the band: measures at k are means over these
+    pairs: int | None = None  # of a document and a relevant topic of the band
+
+    def __getitem__(self, measure: str) -> float | None:
+        return self.measures[measure]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON has them: those of a measure at several k in an object of its own."""
+        figures = self._counts()
+        for name, value in self.measures.items():
+            measure, _, k = name.partition("@")
+            figures |= {measure: {**figures.get(measure, {}), k: value}} if k else {measure: value}
+        return figures | {"intervals": dict(self.intervals)}
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> "BandQuality":
+        """Return the row that `as_dict` made these figures of."""
+        figures = dict(figures)
+        intervals = {name: bounds and tuple(bounds) for name, bounds in figures.pop("intervals").items()}
+        counts = {name: figures.pop(name) for name in ("band", "topics", "left_out")}
+        counts |= {name: figures.pop(name, None) for name in ("documents", "pairs")}
+        measures: dict[str, float | None] = {}
+        for name, value in figures.items():
+            measures |= {f"{name}@{k}": at_k for k, at_k in value.items()} if isinstance(value, dict) else {name: value}
+        return cls(**counts, measures=measures, intervals=intervals)
+
+    def flat(self) -> dict[str, Any]:
+        """Return counts, measures and the ends of intervals, each by a name of its own, such as ``ndcg@10_low``."""
+        figures = self._counts() | dict(self.measures)
+        for name, bounds in self.intervals.items():
+            figures[f"{name}_low"], figures[f"{name}_high"] = bounds or (None, None)
+        return figures
+
+    def _counts(self) -> dict[str, Any]:
+        names = ("band", "topics", "left_out", "documents", "pairs")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredDocuments:
+    """What an evaluation of few topics was measured on, as `evaluate` takes it."""
+
+    scores: NDArray[Any]
+    relevant: Any
+    """Sparse (CSC), of the shape of the scores, 1 where the document has the topic."""
+    threshold: NDArray[Any]
+    bands: tuple[Band, ...]
+    measures: ClassVar = ("macro_average_precision", "macro_f1", "micro_f1")  # that are resampled
+
+    @property
+    def given(self) -> NDArray[np.bool_]:
+        """Which documents get which topics."""
+        return np.asarray(self.scores > self.threshold)
+
+    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
+        """Measure the bands on resamples: shape (n_bands, n_measures, n_resamples), nan where no topic has a positive.
+
+        Draws come in blocks of shape (n_documents, n_in_block): how often each document was drawn. A topic that has
+        lost all its positives in a resample is left out of its macro-averages there.
+        """
+        from scipy import sparse
+
+        positives, values = metrics.checked_labels(self.relevant, self.scores)
+        given = sparse.csc_array(self.given)
+        counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
+        columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
+        rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
+        topics_of_bands, blocks = [list(band.topics) for band in self.bands], []
+        for drawn in draws:
+            precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
+            counts = metrics.Decisions(*(entries @ drawn for entries in counted))
+            f1, mean = counts.f1, metrics.mean_of_topics
+            blocks.append(
+                [[mean(precision[topics]), mean(f1[topics]), counts.pooled(topics).f1[0]] for topics in topics_of_bands]
+            )
+        return np.concatenate(blocks, axis=2)
+
+
+@dataclass(frozen=True, eq=False)
+class DocumentValues:
+    """Measures that are means over documents, and their values, which means of resamples are made of."""
+
+    measures: tuple[str, ...]
+    values: NDArray[np.float64]
+    """Of shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
+
+    def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
+        """Average over resamples: shape (1 + n_bands, n_measures, n_resamples), nan where none has the band.
+
+        Draws come in blocks of shape (n_documents, n_in_block): how often each document was drawn.
+        """
+        is_known = ~np.isnan(self.values)
+        values, blocks = np.where(is_known, self.values, 0.0), []
+        for drawn in draws:
+            times = drawn.astype(np.float64)
+            n_known = is_known @ times
+            blocks.append(np.divide(values @ times, n_known, out=np.full(n_known.shape, np.nan), where=n_known > 0))
+        return np.concatenate(blocks, axis=2)
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """Ranking quality on the test documents: a row per band and, of few topics, a row per topic.
+
+    An evaluation that was read from a model's folder has the figures alone: `scored` and `values` are None.
+    """
+
+    train_documents: int
+    test_documents: int
+    n_topics: int
+    bands: tuple[BandQuality, ...]
+    topics: tuple[TopicQuality, ...] = ()
+    """In the order of the columns; none if the evaluation is at k: see `textcat.evaluate_at_k`."""
+    measured_on: MeasuredOn = MeasuredOn.TEST
+    accuracy: float | None = None
+    """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
+    confusion: _Confusion | None = None
+    """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one.
+
+    Of a document that got one of its topics, that one alone is counted, else all of them."""
+    overall: BandQuality | None = None
+    """All topics, and those that have no column; like the next ones None unless the evaluation is at k."""
+    ks: tuple[int, ...] | None = None
+    propensity: tuple[float, float] | None = None
+    without_topic: int | None = None  # test documents without a relevant topic, which do not count
+    unknown: int | None = None  # pairs of a document and a relevant topic that has no column
+    scored: ScoredDocuments | None = field(default=None, compare=False)
+    values: DocumentValues | None = field(default=None, compare=False)
+
+    @property
+    def sample(self) -> ScoredDocuments | DocumentValues | None:
+        """What can be resampled, where it is kept."""
+        return self.scored or self.values
+
+    @property
+    def rows(self) -> tuple[BandQuality, ...]:
+        """The rows that resamples have: all topics, if they have a row of their own, and the bands."""
+        return self.bands if self.overall is None else (self.overall, *self.bands)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures, without what they were measured on, as JSON has them."""
+        names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
+        figures = {name: value for name in (*names, "measured_on") if (value := getattr(self, name)) is not None}
+        if self.confusion is not None:
+            figures |= {"accuracy": self.accuracy, "confusion": self.confusion}
+        if self.overall is not None:
+            figures["overall"] = self.overall.as_dict()
+        if self.topics:
+            del figures["n_topics"]  # their rows say it
+            figures["topics"] = list(map(asdict, self.topics))
+        return figures | {"bands": [row.as_dict() for row in self.bands]}
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> "Evaluation":
+        """Return the evaluation that `as_dict` made these figures of; a KeyError, TypeError or ValueError if none."""
+        topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
+        parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
+        parts |= {name: tuple(figures[name]) for name in ("ks", "propensity") if name in figures}
+        if figures.get("confusion") is not None:
+            parts["confusion"] = tuple(map(tuple, figures["confusion"]))
+        if "overall" in figures:
+            parts["overall"] = BandQuality.from_dict(figures["overall"])
+        parts["measured_on"] = MeasuredOn(figures.get("measured_on", MeasuredOn.TEST))
+        return cls(**{"n_topics": len(topics), **figures, **parts})
+
+    def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
+        """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
+
+        The default is a row per topic, if there are rows of topics. For "confusion", return the matrix of confusions:
+        documents of the row's topic that got the column's topic.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise TextcatError("A DataFrame needs pandas: pip install pandas.") from error
+        kinds = {"topics": self.topics, "bands": self.bands, "confusion": self.confusion is not None}
+        rows = rows or ("topics" if self.topics else "bands")
+        if not kinds.get(rows):
+            choices = " or ".join(repr(kind) for kind, is_there in kinds.items() if is_there)
+            raise TextcatError(f"This evaluation has no rows of {rows!r}: ask for {choices}.")
+        if rows == "confusion":
+            names = [row.topic for row in self.topics]
+            matrix = pandas.DataFrame(0, index=pandas.Index(names, name="topic"), columns=names)
+            for topic, got, documents in self.confusion or ():
+                matrix.loc[topic, got] = documents
+            return matrix
+        if rows == "bands":
+            return pandas.DataFrame([row.flat() for row in self.bands]).set_index("band")
+        entries = [asdict(row) for row in self.topics]
+        return pandas.DataFrame([entry | entry.pop("facts") for entry in entries]).set_index("topic")
+
+    def __repr__(self) -> str:
+        measures = dict(next(iter(self.rows)).measures) if self.rows else {}
+        shown = {TITLES[name].column: measures.get(name) for name in _IN_A_LINE} | {"accuracy": self.accuracy}
+        figures = "".join(f", {title} {value:.3f}" for title, value in shown.items() if value is not None)
+        return f"<Evaluation of {self.n_topics} topics on {self.test_documents} {self.measured_on}{figures}>"
+
+    def _repr_html_(self) -> str:
+        shown = [name for name in self.titles() if TITLES[name].is_main]
+        counts = [name for name in ("documents", "topics") if self.bands and getattr(self.bands[0], name) is not None]
+        lines = ["".join(f"<th>{title}</th>" for title in ("", *(TITLES[name].column for name in shown), *counts))]
+        for row in self.bands:
+            values = (*(row[name] for name in shown), *(getattr(row, name) for name in counts))
+            cells = "".join("<td></td>" if value is None else f"<td>{value:.4g}</td>" for value in values)
+            lines.append(f"<td>{html.escape(row.band)}</td>{cells}")
+        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
+
+    def titles(self) -> dict[str, Title]:
+        """Return how tables name the measures that the bands have; sparsity only if it is known of one."""
+        measures = set(self.bands[0].measures if self.bands else ())
+        if all(row.measures.get("average_sparsity") is None for row in self.bands):
+            measures.discard("average_sparsity")
+        return {name: title for name, title in TITLES.items() if name in measures}
+
+
+def evaluate(
+    scores: ArrayLike,
+    Y: Any,
+    topics: Sequence[str],
+    train_sizes: ArrayLike,
+    train_documents: int,
+    *,
+    spec: str | Iterable[str] | None = None,
+    threshold: ArrayLike = 0.0,
+    facts: Mapping[str, ArrayLike] | None = None,
+    measured_on: MeasuredOn = MeasuredOn.TEST,
+) -> Evaluation:
+    """Measure the ranking of every topic and average over bands.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_documents, n_topics)
+        Scores of the test documents: signed, unscaled, larger = more relevant.
+    Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
+        Positive where a document is relevant to a topic.
+    topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
+        Names in the order of the columns, number of training positives per topic, and of all training documents.
+    spec : str or iterable of str, optional
+        The bands: each is ``ALL``; ``TOPn`` or ``LASTn``, the n largest or smallest topics; a range of training sizes,
+        ends included, such as ``10-50`` or ``50-``; or ``name=topic,topic``. By default ``ALL``, ``TOP10`` and
+        ``LAST30``, the last two only if there are more topics than that.
+    threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
+        A document gets a topic if ``score > threshold``. With a threshold for every score, as
+        `textcat.evaluation.evaluation.one_topic` returns them, accuracy and confusions are counted.
+    facts : mapping of str to array-like of shape (n_topics,), optional
+        Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
+        averaged per band.
+    measured_on : MeasuredOn
+        Which documents these are.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    ValueError
+        If shapes differ, or a score is nan.
+    TextcatError
+        If a band cannot be understood, or names a topic that is not there.
+    """
+    from scipy import sparse  # here, so that tagging need not import it
+
+    ranked, chosen = metrics.topic_rankings(Y, scores), metrics.topic_decisions(Y, scores, threshold)
+    labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
+    is_single = cut.ndim == 2
+    cut = cut if is_single else np.broadcast_to(cut, ranked.ndcg.shape)
+    measures = {
+        "average_precision": ranked.average_precision,
+        "r_precision": ranked.r_precision,
+        "precision_at_10": ranked.precision_at_k,
+        "ndcg": ranked.ndcg,
+        "precision": chosen.precision,
+        "recall": chosen.recall,
+        "f1": chosen.f1,
+    }
+    sizes = {
+        "train_positives": train_sizes,
+        "test_positives": chosen.positives,
+        "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
+        "threshold": np.full(len(topics), np.nan) if is_single else cut,
+    }
+    facts = dict(facts or {})
+    rows = zip(topics, _rows(sizes | measures, topics), _rows(facts, topics), strict=True)
+    scored = ScoredDocuments(values, labels, cut, tuple(choose_bands(topics, train_sizes, spec)))
+    accuracy, confusion = _confusions(labels, scored.given, topics) if is_single else (None, None)
+    return Evaluation(
+        train_documents=int(train_documents),
+        test_documents=len(values),
+        n_topics=len(topics),
+        topics=tuple(TopicQuality(topic, **row, facts=facts_of_topic) for topic, row, facts_of_topic in rows),
+        bands=tuple(_band_quality(band, scored, measures, chosen, facts.get("support")) for band in scored.bands),
+        measured_on=measured_on,
+        accuracy=accuracy,
+        confusion=confusion,
+        scored=scored,
+    )
+
+
+def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return thresholds, of the scores' shape, by which each document gets the topic of its highest score."""
+    values = np.asarray(scores)
+    return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
+
+
+def _confusions(labels: Any, given: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
+    """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
+    from scipy import sparse
+
+    has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
+    hits = has * got
+    is_right, is_labelled = hits.sum(axis=1) > 0, np.diff(has.indptr) > 0
+    # A document of several topics that got one of them has confused nothing.
+    diagonal = sparse.diags_array(hits.sum(axis=0), dtype=np.int64)
+    counts = sparse.coo_array(has[~is_right].T @ got[~is_right] + diagonal)
+    cells = sorted(zip(-counts.data, counts.row.tolist(), counts.col.tolist(), strict=True))
+    confusion = tuple((topics[row], topics[column], int(-n)) for n, row, column in cells if n)
+    return float(is_right[is_labelled].mean()) if is_labelled.any() else None, confusion
+
+
+def _band_quality(
+    band: Band,
+    scored: ScoredDocuments,
+    measures: Mapping[str, ArrayLike],
+    chosen: metrics.Decisions,
+    support: ArrayLike | None,
+) -> BandQuality:
+    """Average measures of topics over a band, and measure the documents with the band's topics alone."""
+    counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
+    columns = list(band.topics)
+    labels, scores, threshold = scored.relevant[:, columns], scored.scores[:, columns], scored.threshold[..., columns]
+    decided, ranked = metrics.document_decisions(labels, scores, threshold), metrics.document_rankings(labels, scores)
+    macro = {f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()}
+    sparsity = None if support is None else metrics.macro_average(support, band.topics).mean
+    micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
+    sample = {name: float(values.mean()) if labels.nnz else None for name, values in decided._asdict().items()}
+    quality = {
+        "macro_average_precision": macro.pop("macro_average_precision"),
+        "average_sparsity": sparsity,
+        **macro,
+        **{f"micro_{name}": _plain(float(values[0])) for name, values in micro.items()},
+        **{f"sample_{name}": value for name, value in sample.items()},
+        "label_ranking_average_precision": metrics.macro_average(ranked.average_precision).mean,
+        "coverage_error": metrics.macro_average(ranked.coverage).mean,
+        "top_1_accuracy": metrics.macro_average(ranked.first).mean,
+    }
+    return BandQuality(band.name, counted.counted, counted.left_out, quality)
+
+
+def _rows(columns: Mapping[str, ArrayLike], topics: Sequence[str]) -> list[dict[str, Any]]:
+    """Turn columns into a row of plain Python values per topic, nan and infinity into None."""
+    lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    for name, values in lists.items():
+        if len(values) != len(topics):
+            raise ValueError(f"{len(topics)} topics need as many values of '{name}', not {len(values)}.")
+    return [{name: _plain(values[row]) for name, values in lists.items()} for row in range(len(topics))]
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,190 @@
+"""A tagger and a corpus → an evaluation: of few topics each topic's ranking, of many each document's first topics."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from textcat.documents import Corpus, Document
+from textcat.errors import TextcatError
+from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
+from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate
+from textcat.features.rows import Rows
+from textcat.progress import Advance, Stages, advance_over
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from textcat.model.tagger import Tagger
+
+CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
+
+
+def evaluate_tagger(
+    tagger: "Tagger", corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
+) -> Evaluation:
+    """Measure the ranking of a corpus' test documents: see `Tagger.evaluate`."""
+    if not corpus.test:
+        return _kept_evaluation(tagger, corpus, bands)
+    if not relevant_topics(tagger, corpus).nnz:
+        theirs = sorted({topic for document in corpus.test for topic in document.topics})
+        raise TextcatError(
+            f"No test document of corpus {corpus.name} has a topic of the model (such as {tagger.topics[0]!r}): "
+            + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
+            + "name the corpus that the model was trained on, or one with its topics."
+        )
+    with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
+        documents = advance_over(corpus.test, advance)
+        scores = _score_blocks(tagger, documents) if has_many_topics(tagger) else tagger.scores(documents)
+        return measure_test_documents(tagger, corpus, scores, bands=bands)
+
+
+def measure_test_documents(
+    tagger: "Tagger",
+    corpus: Corpus,
+    scores: NDArray[Any] | Iterable[NDArray[Any]],
+    *,
+    bands: str | Iterable[str] | None = None,
+) -> Evaluation:
+    """Measure the scores of a corpus' test documents; topics that the tagger does not know count as not found."""
+    unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
+    unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
+    relevant = relevant_topics(tagger, corpus)
+    return measure_scores(
+        tagger, scores, relevant, bands=bands, n_unknown=np.array(unknown, np.int64), unjudged=unjudged
+    )
+
+
+def measure_scores(
+    tagger: "Tagger",
+    scores: NDArray[Any] | Iterable[NDArray[Any]],
+    relevant: Any,
+    *,
+    bands: str | Iterable[str] | None = None,
+    n_unknown: NDArray[Any] | None = None,
+    measured_on: MeasuredOn = MeasuredOn.TEST,
+    unjudged: Any = None,
+) -> Evaluation:
+    """Measure scores of documents, on the tagger's scale, with its decisions.
+
+    Those of many topics may come in blocks, and `n_unknown` is of them: see `textcat.evaluate_at_k`. Documents that
+    were not judged for a topic, as `Corpus.unjudged` tells them, come last for it and do not have it: what it is
+    measured on is the others.
+    """
+    if has_many_topics(tagger):
+        options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
+        return measure_at_k(tagger, scores, relevant, bands=bands, **options)
+    assert isinstance(scores, np.ndarray)
+    return evaluate(
+        _last_unjudged(scores, unjudged),
+        relevant,
+        tagger.topics,
+        tagger.train_sizes,
+        tagger.train_documents,
+        spec=bands,
+        threshold=tagger.cut_scores(scores),
+        facts=tagger.facts,
+        measured_on=measured_on,
+    )
+
+
+def measure_at_k(
+    tagger: "Tagger",
+    scores: NDArray[Any] | Iterable[NDArray[Any]],
+    relevant: Any,
+    *,
+    bands: str | Iterable[str] | None = None,
+    unjudged: Any = None,
+    **options: Any,
+) -> Evaluation:
+    """Measure the first topics of each document, given scores, which may come in blocks; options as for the others."""
+    blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
+    top = (tagger.first_topics(block, max(KS)) for block in blocks)
+    sizes = tagger.train_sizes, tagger.train_documents
+    return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
+
+
+def score_rows(
+    tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
+) -> NDArray[Any] | Iterator[NDArray[Any]]:
+    """Return the scores of rows: of many topics in blocks, and `advance` counts the documents."""
+    return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
+
+
+def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
+    """Yield the scores of some rows at a time: those of many topics for all would not fit into memory."""
+    n = max(CELLS_AT_ONCE // len(tagger.topics), 1)
+    for start in range(0, rows.shape[0], n):
+        block = rows[start : start + n]
+        yield tagger.score_rows(Rows.of(block))
+        advance(block.shape[0])
+
+
+def _score_blocks(tagger: "Tagger", documents: Iterable[Document]) -> Iterator[NDArray[Any]]:
+    stream, n = iter(documents), max(CELLS_AT_ONCE // len(tagger.topics), 1)
+    return map(tagger.scores, iter(lambda: list(islice(stream, n)), []))
+
+
+def has_many_topics(tagger: "Tagger") -> bool:
+    """Return whether a tagger is measured by the first topics of each document, and not by each topic's ranking."""
+    return len(tagger.topics) >= MANY_TOPICS
+
+
+def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:
+    """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""
+    trained_on = tagger.corpus, tagger.topics, tagger.train_documents
+    return trained_on == (corpus.name, corpus.topics, len(corpus.train))
+
+
+def relevant_topics(tagger: "Tagger", corpus: Corpus) -> Any:
+    """Return which test documents have which topics of a tagger: sparse of shape (n_test_documents, n_topics)."""
+    return _with_topics_of(tagger, corpus).labels(corpus.test)
+
+
+def _with_topics_of(tagger: "Tagger", corpus: Corpus) -> Corpus:
+    return Corpus(corpus.name, corpus.train, corpus.test, tagger.topics)
+
+
+def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
+    """Return the evaluation that was kept with the tagger, as the corpus has no documents to measure anew."""
+    kept = tagger.evaluation
+    if kept is None or not was_trained_on(tagger, corpus):
+        raise TextcatError(
+            f"Corpus {corpus.name} has no test documents to evaluate on: give documents the split 'test', call "
+            "their file test.jsonl or the like, or set some aside (--test-size, Corpus.split)."
+        )
+    names = [row.band for row in kept.bands]
+    if spec is not None and [spec] != names and [*spec] != names:
+        raise TextcatError(
+            f"The corpus has no test documents, and what was measured after training on {kept.measured_on} "
+            f"was kept of {', '.join(names)} alone: train again with other bands."
+        )
+    return kept
+
+
+def _without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[NDArray[Any]]:
+    """Yield blocks of scores, in which a document has none of the topics that it was not judged for."""
+    start, by_document = 0, None if unjudged is None else unjudged.tocsr()
+    for block in blocks:
+        if by_document is not None:
+            of_block = by_document[start : start + len(block)].tocoo()
+            block, start = block.copy(), start + len(block)
+            block[of_block.row, of_block.col] = -np.inf
+        yield block
+
+
+def _last_unjudged(scores: NDArray[Any], unjudged: Any) -> NDArray[Any]:
+    """Return scores, in which those of documents for topics that they were not judged for are below all others.
+
+    Neither average precision nor F1 depends on documents that are not relevant and rank last.
+    """
+    if unjudged is None:
+        return scores
+    cells, scores = unjudged.tocoo(), scores.copy()
+    scores[cells.row, cells.col] = np.inf
+    lowest = scores.min(axis=0, initial=np.inf)
+    below = np.nextafter(np.where(np.isfinite(lowest), lowest, 0).astype(scores.dtype), scores.dtype.type(-np.inf))
+    scores[cells.row, cells.col] = below[cells.col]
+    return scores
