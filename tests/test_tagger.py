@@ -75,7 +75,7 @@ def test_tags_are_the_topics_above_their_threshold_the_best_first(tagger):
 
 def test_tags_do_not_depend_on_how_many_documents_go_together(corpus, tagger, monkeypatch):
     whole = tagger.tag(corpus.test)
-    monkeypatch.setattr(module, "_BATCH", 7)
+    monkeypatch.setattr(module, "BATCH_DOCUMENTS", 7)
     assert tagger.tag(iter(corpus.test)) == whole
 
 

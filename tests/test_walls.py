@@ -13,18 +13,7 @@ PROTOCOLS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace", "_rep
 # Strings that name an attribute, as "_CONSTANT" or "textcat.module._name" does, or are a program.
 NAMING = re.compile(r"_[A-Z]\w*|textcat\.[\w.]+|(.*\n)?(from \S+ )?import .*", re.DOTALL)
 #: Today's leftovers, "file: name". An entry goes when its name is not used across files any more; none is added.
-EXCEPTIONS: set[str] = {
-    "tests/test_cli.py: _tables",
-    "tests/test_report.py: _label_issues",
-    "tests/test_reproduce.py: _tables",
-    "tests/test_shortlist.py: _CELLS",
-    "tests/test_tables.py: _tables",
-    "tests/test_tagger.py: _BATCH",
-    "tests/test_tagger.py: _CELLS",
-    "tests/test_top.py: _DOCUMENTS",
-    "tests/test_train.py: _CELLS",
-    "textcat/report/write.py: _LabelIssue",
-}
+EXCEPTIONS: set[str] = set()
 
 
 def is_private(name):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
-_BATCH = 4096  # documents that are read at the same time while tagging,
+BATCH_DOCUMENTS = 4096  # documents that are read at the same time while tagging,
 SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
 
 
@@ -184,7 +184,7 @@ class Tagger:
     @property
     def n_held(self) -> int:
         """Of how many documents the scores may be held at the same time: of 1 at least."""
-        return max(1, min(_BATCH, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
+        return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
@@ -230,7 +230,7 @@ class Tagger:
         list of list of Tag
         """
         choice: dict[str, Any] = {"top": top, "everything": everything, "min_probability": min_probability}
-        return list(self.tag_stream(documents, batch=_BATCH, text=text, **choice))
+        return list(self.tag_stream(documents, batch=BATCH_DOCUMENTS, text=text, **choice))
 
     def tag_stream(
         self,
