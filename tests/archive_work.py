@@ -55,5 +55,9 @@ def unpack_a_number(batch):
     _, _, _ = batch.start[0]
 
 
+def large_result(batch):
+    return bytes(32 << 20)
+
+
 def sleep_long(batch):
     time.sleep(60)

@@ -217,6 +217,14 @@ def test_workers_end_at_once_when_they_are_told_to(two_processes):
     assert all(future.done() for future in futures)
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_an_early_end_does_not_wait_for_what_a_killed_worker_was_sending(number):
+    large = (batch(number, 4 << 20) for number in range(40))
+    with open_workers(2, MUCH) as workers, closing(ordered_map(archive_work.large_result, large, workers)) as results:
+        for _ in range(1 + number):
+            next(results)
+
+
 # --- who does it -----------------------------------------------------------------------------------------------------
 
 

@@ -244,8 +244,17 @@ class _ProcessPool(ProcessPoolExecutor):
         super().__init__(jobs, context, initializer=_start_worker, initargs=self._lifeline)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """End all processes and wait until they have ended."""
+        """Kill all processes and wait until they have ended."""
+        if self._lifeline[1].closed:
+            return
         self._lifeline[1].close()
+        for process in list((self._processes or {}).values()):
+            process.kill()
+            process.join()
+        # This process holds the far ends of both pipes, too. As long as they are open, the executor's threads wait for
+        # ever: one for the rest of a result that a worker was sending, one for a reader of the next batch.
+        self._result_queue._writer.close()  # type: ignore[attr-defined]
+        self._call_queue._reader.close()  # type: ignore[attr-defined]
         super().shutdown(wait=True, cancel_futures=True)
         self._lifeline[0].close()
 
