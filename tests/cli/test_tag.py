@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from archive_runs import make_archive
+from commands import COMMAND, Run, environment
 from scipy import sparse
-from test_cli import COMMAND, Run, environment
 
 import textcat
 

@@ -22,7 +22,7 @@ import textcat
 from textcat.errors import DISTRIBUTION
 from textcat.folders import shipped
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMPILED = {"_primal", "_product"}  # a part of the sources, with headers in two folders and declarations of a third
 BUILD_TOOLS = ("Cython", "setuptools", "pip")
 

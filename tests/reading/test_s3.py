@@ -11,7 +11,7 @@ import zipfile
 
 import pytest
 from archive_runs import make_archive, run, written
-from test_cli import COMMAND, environment
+from commands import COMMAND, environment
 
 from textcat.errors import TextcatError
 

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import archive_runs
 import pytest
 from archive_folders import JSONL, content, write
 from archive_runs import make_archive, run, written
@@ -305,7 +306,7 @@ def threads(request):
 
 def started(model, archive, out, threads):
     """A run in a process of its own, with two workers, whose journal has its first shard: it is named before that."""
-    here, environment = str(Path(__file__).parent), os.environ | {"OPENBLAS_NUM_THREADS": threads}
+    here, environment = str(Path(archive_runs.__file__).parent), os.environ | {"OPENBLAS_NUM_THREADS": threads}
     command = [sys.executable, "-c", PROGRAM, here, str(model), str(archive), str(out)]
     process = subprocess.Popen(command, stdout=-1, env=environment)
     journal = out / "_journal.jsonl"

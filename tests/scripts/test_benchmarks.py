@@ -18,7 +18,7 @@ from textcat.features.tokens import Tokens
 from textcat.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 
-SCRIPTS = Path(__file__).parent.parent / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture(autouse=True)

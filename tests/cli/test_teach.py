@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from commands import COMMAND, Run, environment
 from teaching_work import documents, subject_of, teach
-from test_cli import COMMAND, Run, environment
 
 import textcat
 from textcat.teaching.session import Session

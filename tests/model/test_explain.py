@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Run
 from hypothesis import example, given
 from hypothesis import strategies as st
-from test_cli import Run
-from test_storage import rewrite
+from manifests import rewrite
 
 import textcat
 from textcat.features.spans import places

@@ -298,7 +298,7 @@ def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters_a
         return [f"{quality[band][name]:.{decimals}f}".lstrip("0") for band in ("ALL", "TOP10", "LAST30")]
 
     precision, sparsity = figures("macro_average_precision", 3), figures("average_sparsity", 0)
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert f"| `{recipe}` | {' / '.join(precision)} | {' / '.join(sparsity)} |" in readme
     if recipe == "default":  # what the quickstart prints
         printed = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = sorted(path for room in ("textcat", "scripts", "tests") for path in (ROOT / room).rglob("*.py"))
 # Names that Python, Jupyter and spaCy tell everybody to use.
 PROTOCOLS = {"_asdict", "_field_defaults", "_fields", "_make", "_replace", "_repr_html_", "_exit", "_"}

@@ -14,7 +14,7 @@ import pytest
 
 import textcat
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MODULES = sorted(
     path.relative_to(ROOT)
     for path in ROOT.glob("textcat/**/*.py")

@@ -7,13 +7,13 @@ import runpy
 import numpy as np
 import optional_tools
 import pytest
+from commands import Run
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
-from test_cli import Run
 
 from textcat.cli.simulate import exact_interval
 from textcat.corpus.catalogue import open_corpus

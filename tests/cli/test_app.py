@@ -16,15 +16,14 @@ from pathlib import Path
 
 import ir_measures
 import pytest
+from commands import COMMAND, Run, environment
 
 import textcat
-from textcat import cli
 from textcat.cli.common import LEARNERS as LEARNER_NAMES
 from textcat.evaluation.evaluation import TITLES
 from textcat.margin.learners import LEARNERS
 from textcat.recipe import read_recipe, recipes
 
-COMMAND = [sys.executable, "-m", "textcat"]
 COMMANDS = (
     "train",
     "evaluate",
@@ -40,39 +39,6 @@ COMMANDS = (
     "corpora fetch",
     "corpora show",
 )
-
-
-class Run:
-    """Runs a command in this process: what it printed, and its exit code."""
-
-    def __init__(self, capsys, monkeypatch):
-        self._capsys, self._monkeypatch = capsys, monkeypatch
-
-    def __call__(self, *arguments, stdin=b""):
-        self._monkeypatch.setattr(sys, "argv", ["textcat", *map(str, arguments)])
-        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        self.code = 0
-        self._capsys.readouterr()
-        try:
-            cli.main()
-        except SystemExit as end:
-            self.code = end.code or 0
-        self.out, self.err = self._capsys.readouterr()
-        return self
-
-    def refuses(self, *arguments, **options):
-        """Run a command that must end in one sentence on stderr and nothing else; returns the sentence."""
-        self(*arguments, **options)
-        assert (self.code, self.out) == (1, "")
-        assert re.fullmatch(r"textcat: [^\n]+\n", self.err), self.err
-        return self.err[len("textcat: ") : -1]
-
-    def misuses(self, *arguments):
-        """Run a command used wrongly, which must end in one line on stderr; returns it."""
-        self(*arguments)
-        assert (self.code, self.out) == (2, "")
-        assert re.fullmatch(r"textcat: [^\n]+ Usage: textcat[^\n]+\n", self.err), self.err
-        return self.err
 
 
 @pytest.fixture
@@ -747,10 +713,6 @@ def test_what_the_library_logs_is_a_warning_in_a_line(run, monkeypatch, tmp_path
 
 
 # --- how a process ends ----------------------------------------------------------------------------------------------
-
-
-def environment(**more):
-    return {**os.environ, "COLUMNS": "100", "TERM": "xterm", **more}
 
 
 @pytest.mark.parametrize(

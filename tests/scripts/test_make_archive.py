@@ -17,7 +17,7 @@ from scipy import sparse
 
 import textcat
 
-SCRIPTS = Path(__file__).parent.parent / "scripts"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 def written(n, **settings):

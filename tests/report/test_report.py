@@ -29,7 +29,7 @@ from textcat.report import contents, figures, page
 from textcat.report.write import write_report
 from textcat.training.train import train_and_evaluate
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
     '"><img src=x onerror="window.hacked=2">',

@@ -1,6 +1,6 @@
 """The commands and Python blocks of README.md and docs/*.md run, and what docs/cli.md and docs/recipes.md list is so.
 
-``python tests/test_documentation.py --write`` writes docs/cli.md and the tables of docs/recipes.md anew.
+``python tests/project/test_documentation.py --write`` writes docs/cli.md and the tables of docs/recipes.md anew.
 
 A block is not run if the line before it is an HTML comment that begins with ``not run``, as in ``<!-- not run: takes an
 hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
@@ -32,7 +32,7 @@ from textcat.recipe import Recipe
 from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 CLI_PAGE = ROOT / "docs" / "cli.md"
 RECIPES_PAGE = ROOT / "docs" / "recipes.md"
 PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if path != CLI_PAGE]
@@ -191,7 +191,7 @@ def cli_page():
         "output, progress to standard error, and only if that is a terminal. `--json` prints results for programs,\n"
         "with all columns of a table: one for people has those that fit the terminal.\n"
         "`textcat --install-completion` lets the shell complete commands and names.\n\n"
-        f"<!-- Written by `python tests/test_documentation.py --write` with {printed_by()}. -->\n"
+        f"<!-- Written by `python tests/project/test_documentation.py --write` with {printed_by()}. -->\n"
     )
     return head + "".join(f"\n## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps())
 
@@ -203,7 +203,7 @@ def test_the_page_of_the_command_line_holds_the_help_texts_as_printed():
         pytest.skip(
             f"docs/cli.md was written with {written_with}, and {printed_by()} lays its help texts out differently"
         )
-    assert page == cli_page(), "run `python tests/test_documentation.py --write`"
+    assert page == cli_page(), "run `python tests/project/test_documentation.py --write`"
 
 
 def test_the_page_of_the_command_line_has_every_command():
@@ -256,7 +256,7 @@ def recipes_page():
 
 def test_the_page_of_the_recipes_has_every_field():
     page = RECIPES_PAGE.read_text(encoding="utf-8")
-    assert page == recipes_page(), "run `python tests/test_documentation.py --write`"
+    assert page == recipes_page(), "run `python tests/project/test_documentation.py --write`"
     for name in LEARNERS:
         for field in Recipe("", learner={"name": name}).fields():
             assert re.search(rf"^\| (`[\w-]+` \| )?`{field.name}` \| .* \|$", page, re.MULTILINE)

@@ -8,7 +8,7 @@ import naive_features as naive
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_tokens import LANGUAGES, PIECES
+from texts import LANGUAGES, PIECES
 
 from textcat.features.affixes import (
     ABSENT,

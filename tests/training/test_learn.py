@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Run
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from test_cli import Run
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError

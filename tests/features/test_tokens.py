@@ -18,6 +18,7 @@ import spacy
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from texts import LANGUAGES, PIECES
 
 from textcat.errors import TextcatError
 from textcat.features.language import MissingPackageError, open_language, read_language
@@ -25,16 +26,8 @@ from textcat.features.tables import LanguageTables, kept_tables
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
-LANGUAGES = ["en", "de", "fr", "it", "pl", "ru", "hu", "fi", "sv", "nl", "es"]
 TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
 KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
-PIECES = r"""
-:) :)) :-) ) ( :( ((: )-: 8-) 8 - ) x:) : ; ^_^ (^_^) <3 </3 :/ :-/ (o: =) o.O O.o (╯°□°）╯︵┻━┻ ' '' 's n't don't can't
-I'm we'll 'Cause a.m. 10a.m. 5pm p.m. . .. ... U.S. U.K. Mr. Mr e.g. i.e. Corp. Co Inc. , ; ! ? % $ $5 5% 5km km 3.14
-1,000 1/4 -5 + +7 7+ °C. ° C. 10°C. " “ ” ‘ ’ ’s – — -- - _ * & # @ a@b.com http://x.org/y?z=1 www.example.com x.y
-z. B. d.h. aujourd'hui l'an and/or C++ <RD> <SC> \n \t word Word WORD über naïve Привет т.е. 東京 ｅ ſ İ
-""".split()  # noqa: SIM905
-PIECES += ["\u00a0", "\t", "\n", "\n\n", "\r\n", "\x1c", "\x85", "\u2028", "\u3000"]
 gaps = st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])
 pieces = st.lists(st.tuples(st.sampled_from(PIECES), gaps).map("".join), max_size=12).map("".join)
 texts = st.one_of(st.text(), pieces, st.text(alphabet="ab:)(-.8' \n'sS,/*_<3>"))

@@ -14,7 +14,7 @@ from textcat.corpus.catalogue import card, open_corpus
 from textcat.folders import shipped
 
 FILE = shipped("corpora") / "newswire" / "newswire.sgm"
-SCRIPT = Path(__file__).parent.parent / "scripts" / "make_newswire.py"
+SCRIPT = Path(__file__).parents[2] / "scripts" / "make_newswire.py"
 
 
 @pytest.fixture(scope="module")

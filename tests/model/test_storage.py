@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from manifests import rewrite
 
 import textcat
 from textcat.evaluation.thresholds import Calibration
@@ -74,13 +75,6 @@ def test_a_loaded_tagger_gives_the_probabilities_of_the_saved_one(tagger, tmp_pa
 
 def sha256_of(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def rewrite(model, **entries):
-    """Change entries of the manifest, and seal it as `save` does."""
-    manifest = {**json.loads((model / "manifest.json").read_text()), **entries}
-    manifest["sha256"] = MODEL.sum_of_entries(manifest)
-    (model / "manifest.json").write_text(json.dumps(manifest))
 
 
 # --- what is written is what is read ---------------------------------------------------------------------------------

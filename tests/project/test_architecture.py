@@ -7,7 +7,7 @@ import pytest
 
 from textcat import HOMES
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 LAYERS = (
     {"cluster", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings", "surrogates"},
     {"reading"},
