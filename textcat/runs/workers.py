@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 # Of input that is worked on in this process, before others are started for more.
 IN_PROCESS_BYTES = 8 << 20
+_PATIENCE = 5  # seconds for the thread of an executor to find that its workers are gone
 _LOSSES = 3  # of workers in a row, until a batch is held to be what kills them
 # Batches under way for each job: while one is worked on, the next has been read and the last is being written.
 _PER_JOB = 3
@@ -254,7 +255,10 @@ class _ProcessPool(ProcessPoolExecutor):
         # This process holds the far ends of both pipes, too. As long as they are open, the executor's threads wait for
         # ever: one for the rest of a result that a worker was sending, one for a reader of the next batch.
         self._result_queue._writer.close()  # type: ignore[attr-defined]
-        self._call_queue._reader.close()  # type: ignore[attr-defined]
+        if (manager := self._executor_manager_thread) is not None:
+            manager.join(_PATIENCE)
+            if manager.is_alive():  # Python before 3.12 may leave the second pipe open
+                self._call_queue._reader.close()  # type: ignore[attr-defined]
         super().shutdown(wait=True, cancel_futures=True)
         self._lifeline[0].close()
 
