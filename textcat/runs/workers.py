@@ -255,7 +255,8 @@ class _ProcessPool(ProcessPoolExecutor):
         # This process holds the far ends of both pipes, too. As long as they are open, the executor's threads wait for
         # ever: one for the rest of a result that a worker was sending, one for a reader of the next batch.
         self._result_queue._writer.close()  # type: ignore[attr-defined]
-        if (manager := self._executor_manager_thread) is not None:
+        manager: Any = self._executor_manager_thread
+        if manager is not None:
             manager.join(_PATIENCE)
             if manager.is_alive():  # Python before 3.12 may leave the second pipe open
                 self._call_queue._reader.close()  # type: ignore[attr-defined]
