@@ -383,17 +383,7 @@ def show_trials(
     from textcat.training.tune import is_yardstick, to_toml
 
     varied = _varied([trial.recipe for trial in trials])
-    rows = [
-        {
-            **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
-            **{
-                f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
-                for measure, of_bands in trial.measures.items()
-                for band, value in of_bands.items()
-            },
-        }
-        for trial in trials
-    ]
+    rows = [_trial_row(trial, varied) for trial in trials]
     if out is not None:
         write_atomically(out / "table.md", markdown_table(rows))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
@@ -418,6 +408,20 @@ def show_trials(
     tables.print_text(console, f"\nThe sparsest that ranks as well as {goal}: {settings_text(taken)}")
     if out is not None:
         tables.print_text(console, f"Table, recipe and trials: {out}")
+
+
+def _trial_row(trial: "Trial", varied: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the row of a recipe in a table: the parameters that vary, and what was measured."""
+    from textcat.cli import tables
+    from textcat.evaluation.evaluation import TITLES
+
+    parameters = {key: getattr(trial.recipe, section).get(key) for section, key in varied}
+    measures = {
+        f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
+        for measure, values in trial.measures.items()
+        for band, value in values.items()
+    }
+    return parameters | measures
 
 
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:

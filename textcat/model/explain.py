@@ -16,6 +16,7 @@ from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
+from textcat.model.weights import weights_of_topic
 from textcat.reading import document_stream
 from textcat.surrogates import join_surrogates
 
@@ -185,7 +186,7 @@ def explain_document(
         topics = [tag.topic for tag in tagger.select(scores)[0]]
     explained = []
     for topic in topics:
-        weights = tagger.weights_of(topic, row.indices)
+        weights = weights_of_topic(tagger, topic, row.indices)
         column = tagger.topics.index(topic)
         if tagger.shortlist is not None and scores[0, column] <= NOT_LISTED:
             raise TextcatError(

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.significance import holm, mcnemar
+from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of, spans_of_reason
 from textcat.report.figures import rounded_values
@@ -54,7 +55,7 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
     """Return the terms whose weights differ most, with both; a term that a model does not know weighs 0 there."""
     weights = []
     for of, times in ((before.tagger, scale), (after.tagger, 1.0)):
-        values = of.weights_of(topic) * times
+        values = weights_of_topic(of, topic) * times
         places = np.flatnonzero(values)
         weights.append(dict(zip(of.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
     was, now = weights

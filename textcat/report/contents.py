@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.metrics import positives_by_topic
+from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.figures import rounded_values
 
@@ -111,7 +112,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
     """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
-    weights = tagger.weights_of(topic)
+    weights = weights_of_topic(tagger, topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
     chosen = [*order[:_TERMS], *(k for k in order[max(len(order) - _AGAINST, _TERMS) :] if weights[k] < 0)]
