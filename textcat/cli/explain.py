@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def explain(
     if html:
         write_atomically(html, _page(explained))
         return
-    console = common.console()
+    console = terminal.console()
     for record, explanations in explained:
         if as_json:
             values = [each.as_dict() for each in explanations]
@@ -104,11 +104,11 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
-    topic, id = map(common.harmless, (explained.topic, record.id))
+    topic, id = map(terminal.harmless, (explained.topic, record.id))
     console.print(Text.assemble((topic, "bold"), f" in {id}: {numbers}"), soft_wrap=True)
     strongest = max(abs(each.contribution) for each in explained) if len(explained) else 0.0
     for zone, text in record.zones.items():
-        shown = Text(common.harmless(text))
+        shown = Text(terminal.harmless(text))
         for each in reversed(explained.reasons):
             strength = min(2, int(3 * abs(each.contribution) / strongest)) if strongest else 0
             for span in each.spans:

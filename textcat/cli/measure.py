@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def evaluate(
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
-    tagger, stages = storage.load(model), common.new_stages()
+    tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if trec:
@@ -66,8 +66,8 @@ def evaluate(
 
         write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
     if evaluation.sample is None and not form:
-        common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    show_evaluation(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
+        terminal.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
+    show_evaluation(terminal.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -96,7 +96,7 @@ def compare(
     form = common.table_form(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
-    taggers, stages = [storage.load(model) for model in models], common.new_stages()
+    taggers, stages = [storage.load(model) for model in models], terminal.new_stages()
     first = taggers[0]
     for tagger, model in zip(taggers, models, strict=True):
         if tagger.topics != first.topics:
@@ -109,7 +109,7 @@ def compare(
 
         of: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
         write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
-    show_comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
+    show_comparison(terminal.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -143,7 +143,7 @@ def report(
 
     if folds == 1:
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
-    tagger, stages = storage.load(model), common.new_stages()
+    tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     how: dict[str, Any] = {
         "folds": folds,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def simulate(
     from textcat.teaching.simulate import Setting, experiment, simulated_topics
     from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
-    stages = common.new_stages()
+    stages = terminal.new_stages()
     how = read_recipe(recipe).with_settings(settings or [])
     ranker = how.make_ranker()
     opened = [read(name, stages) for name in corpora]
@@ -99,7 +99,7 @@ def simulate(
     with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
         results = experiment(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
-    _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
+    _report(terminal.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
 
 
 # --- what is printed and written --------------------------------------------------------------------------------------

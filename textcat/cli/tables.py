@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from textcat.cli import common
+from textcat.cli import terminal
 from textcat.evaluation.export import cell_text, formatted_tables
 from textcat.progress import Stages, peak_memory
 
@@ -63,7 +63,7 @@ class _Column:
 
     def __init__(self, title: str, cells: Sequence[Any]):
         self.title, self.header = title, title.split("\n")
-        self.cells = [common.harmless(cell_text(cell)) for cell in cells]
+        self.cells = [terminal.harmless(cell_text(cell)) for cell in cells]
         self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not Figure for cell in cells)
         self.width = max(map(cell_len, [*self.header, *self.cells]))
 
@@ -84,7 +84,7 @@ def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figur
 
 def print_text(console: Console, text: str) -> None:
     """Print a text as it is, without control characters."""
-    console.print(common.harmless(text), soft_wrap=True, markup=False)
+    console.print(terminal.harmless(text), soft_wrap=True, markup=False)
 
 
 def wrapped_text(console: Console, text: str, indent: str = "") -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +87,7 @@ def train(
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
-    stages, read = common.new_stages(), read.speaking(recipe)
+    stages, read = terminal.new_stages(), read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
@@ -104,7 +104,7 @@ def train(
         tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    show_training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    show_training(terminal.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 def _counted_while_read(
@@ -153,14 +153,14 @@ def learn(
     if undo:
         if new or remove or out or new_topics_negative:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
-        show_undone(common.console(), undo_learn(model), as_json=as_json)
+        show_undone(terminal.console(), undo_learn(model), as_json=as_json)
         return
-    stages = common.new_stages()
+    stages = terminal.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     result = learn(model, documents, ids, out=out, **options)
-    show_update(common.console(), result, stages, per_topic=topics, as_json=as_json)
+    show_update(terminal.console(), result, stages, per_topic=topics, as_json=as_json)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
@@ -206,12 +206,12 @@ def tune(
     from textcat.recipe import read_recipe
     from textcat.training.tune import best_trial, run_trials
 
-    start, stages = read_recipe(recipe), common.new_stages()
+    start, stages = read_recipe(recipe), terminal.new_stages()
     documents = read.speaking(start)(corpus, stages)
     results = run_trials(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    show_trials(common.console(), results, best_trial(results), stages, out, as_json=as_json)
+    show_trials(terminal.console(), results, best_trial(results), stages, out, as_json=as_json)
 
 
 def recipes(
@@ -226,9 +226,9 @@ def recipes(
     from textcat.recipe import recipes as shipped_recipes
 
     if name is None:
-        show_recipes(common.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
+        show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
     else:
-        show_recipe(common.console(), read_recipe(name), as_json=as_json)
+        show_recipe(terminal.console(), read_recipe(name), as_json=as_json)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
