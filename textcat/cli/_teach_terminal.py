@@ -52,8 +52,8 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             undone = session.undo(person)
             console.print("There is nothing to undo." if undone is None else "Undone.")
         elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
-            answer, *others = (_ANSWERS[key] for key in keys_pressed)
-            other_answers = dict(zip(order[1:], others, strict=False))
+            answer, *remaining = (_ANSWERS[key] for key in keys_pressed)
+            other_answers = dict(zip(order[1:], remaining, strict=False))
             session.answer(question.topic, question.position, answer, person, others=other_answers)
             if (question.n_answers + 1) % _EVERY == 0:
                 print_text(console, _how_far(session, question.topic))

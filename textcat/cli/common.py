@@ -230,8 +230,8 @@ def scheduler_address(
 def table_form(**asked: bool) -> str:
     """Return the form of output that was asked for, "" if none; wrong usage if several were."""
     if sum(asked.values()) > 1:
-        *others, last = (f"--{form}" for form in asked)
-        raise BadParameter(f"choose one of {', '.join(others)} and {last}")
+        *first_forms, last = (f"--{form}" for form in asked)
+        raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")
     return next((form for form, is_asked in asked.items() if is_asked), "")
 
 

@@ -102,8 +102,8 @@ def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]
         counts = {name: card.counts.get(name, None if as_json else "?") for name in ("documents", "topics")}
         fetch = f"not here; `textcat corpora fetch {card.name}`"
         way = f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
-        place = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
-        rows.append({"corpus": card.name, **counts, **place})
+        row = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
+        rows.append({"corpus": card.name, **counts, **row})
     tables.show_rows(console, rows, as_json=as_json)
 
 

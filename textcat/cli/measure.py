@@ -107,8 +107,8 @@ def compare(
     if report:
         from textcat.report.write import write_report
 
-        of: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
-        write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
+        options: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
+        write_report(report, taggers[1], documents, bands=band, stages=stages, **options)
     show_comparison(terminal.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
@@ -145,7 +145,7 @@ def report(
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
     tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "folds": folds,
         "resamples": bootstrap,
         "bands": band,
@@ -153,8 +153,8 @@ def report(
         "n_jobs": jobs,
     }
     if before:
-        how |= {"before": storage.load(before), "names": common.model_names(before, model)}
-    path = write_report(out, tagger, documents, stages=stages, **how)
+        options |= {"before": storage.load(before), "names": common.model_names(before, model)}
+    path = write_report(out, tagger, documents, stages=stages, **options)
     echo(f"Report: {path} ({path.stat().st_size / 1e3:,.0f} kB)")
 
 
@@ -296,7 +296,7 @@ def show_comparison(
     if form == "json":
         console.file.write(json_text(compared, models=list(map(str, folders)), corpus=corpus))
         return
-    names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    names = [string.ascii_uppercase[number] for number in range(len(folders))]
     if form:
         parts = [tables.named_rows(("model", "folder"), zip(names, folders, strict=True))]
         parts += (measure_rows(compared, names, other) for other in range(1, len(names)))
@@ -329,7 +329,7 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
     for row in compared.measures:
         of_model = row.differences[other - 1]
         difference, interval, *p_values = astuple(of_model) if of_model else [None] * 4
-        values = [tables.format_figure(row.values[place], undefined="no topic") for place in (0, other)]
+        values = [tables.format_figure(row.values[column], undefined="no topic") for column in (0, other)]
         differing = (
             tables.format_figure(difference, sign="+"),
             tables.format_interval(interval, "+"),

@@ -50,9 +50,9 @@ def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]],
     for header in zip_longest(*(column.header for column in table), fillvalue=""):
         print_line(header, "bold")
     for *cells, words in zip(*(column.cells for column in table), strict=True):
-        first, *others = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
+        first, *rest = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
         print_line([*cells, first])
-        for piece in others:
+        for piece in rest:
             print_line([""] * len(cells) + [piece])
     if left_out:
         print_text(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
@@ -104,8 +104,8 @@ def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 def print_json(console: Console, value: Any, indent: int | None = 1) -> None:
     """Write a value as JSON, in which a number that is none is null."""
-    known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
-    console.file.write(json.dumps(known, ensure_ascii=False, indent=indent) + "\n")
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
+    console.file.write(json.dumps(finite, ensure_ascii=False, indent=indent) + "\n")
 
 
 def show_in_form(console: Console, tables: Iterable[Sequence[Mapping[str, Any]]], form: str) -> None:

@@ -85,18 +85,18 @@ def tag(
     def warn(rejection: "Rejection") -> None:
         typer.echo(f"textcat: {rejection}", err=True)
 
-    how: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
-    how |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
+    options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
+    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     # Progress is drawn on standard error, unless tags are printed on the same terminal.
     hidden = quiet or (out is None and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            inputs, how["progress"] = inputs or ["-"], show
+            inputs, options["progress"] = inputs or ["-"], show
             if out is None:
-                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
+                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **options)
             else:
-                summary = run.tag_archive(model, inputs, out, restart=restart, **how)
+                summary = run.tag_archive(model, inputs, out, restart=restart, **options)
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
     # Behind the tags a summary stands only if asked for, or for people and several documents.
@@ -256,8 +256,8 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
     counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
-        known = {name: manifest.get(name) for name in names}
-        tables.print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
+        facts_stored = {name: manifest.get(name) for name in names}
+        tables.print_json(console, {"model": str(folder), **facts_stored, **counts, "bytes": size})
         return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",

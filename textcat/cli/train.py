@@ -251,8 +251,8 @@ def show_training(
     from textcat.evaluation.export import json_text
     from textcat.training.train import unevaluated_topics
 
-    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
-    late = [topic for topic, converged in known if not converged]
+    states = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in states if not converged]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:
@@ -273,7 +273,7 @@ def show_training(
         tables.print_text(console, unevaluated)
     if late:
         tables.print_text(console, f"Did not converge: {', '.join(late)}.")
-    if not tagger.single and len(tagger.topics) > 1 and all(len(each.topics) == 1 for each in corpus.train):
+    if not tagger.single and len(tagger.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train):
         tables.print_text(
             console,
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
@@ -337,11 +337,11 @@ def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
 
-def show_recipes(console: "Console", known: "Sequence[Recipe]", *, as_json: bool) -> None:
+def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bool) -> None:
     """Print the names of recipes, and what they are."""
     from textcat.cli import tables
 
-    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in known]
+    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in shipped]
     tables.show_rows(console, rows, as_json=as_json)
 
 

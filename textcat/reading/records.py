@@ -412,9 +412,9 @@ class RecordFormat(NamedTuple):
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
-def encoding_error(encoding: str, place: object) -> UnreadableError:
+def encoding_error(encoding: str, position: object) -> UnreadableError:
     """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
-    fault = f"is not {encoding} (byte {place})"
+    fault = f"is not {encoding} (byte {position})"
     return UnreadableError(f"{fault}: name its encoding with --encoding", FaultKind.ENCODING, fault)
 
 
