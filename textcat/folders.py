@@ -82,9 +82,9 @@ def raise_write_errors(place: object, remedy: str) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
-    """Return the lock at a path, held; raise a TextcatError of that sentence if another process holds it.
+    """Acquire the lock at a path and return it; if another process holds it, raise a TextcatError that says `refusal`.
 
-    The system lets go of it when the process ends, however it ends. Options are those of `filelock.FileLock`.
+    The system releases the lock when the process ends, even if it is killed. Options are those of `filelock.FileLock`.
     """
     from filelock import FileLock, Timeout
 

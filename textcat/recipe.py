@@ -316,7 +316,7 @@ class Recipe:
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
-        """Return what turns text into terms."""
+        """Return the object that turns text into terms."""
         return self._make("tokens")
 
     def same_terms(self, other: "Recipe") -> bool:
@@ -384,7 +384,7 @@ class Recipe:
         return cls(**keywords, **options)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a file of this recipe holds."""
+        """Return the contents of this recipe's file as a dict."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 

@@ -249,7 +249,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return what the figures of documents' first topics leave out or take in."""
+    """Return notes on the documents that measures at k leave out, and on topics that count as not found."""
     notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (

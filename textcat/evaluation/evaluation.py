@@ -320,7 +320,7 @@ class Evaluation:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
 
     def titles(self) -> dict[str, Title]:
-        """Return how tables name the measures that the bands have; sparsity only if it is known of one."""
+        """Return the titles in tables of the measures that the bands have; sparsity only if some band has a value."""
         measures = set(self.bands[0].measures if self.bands else ())
         if all(row.measures.get("average_sparsity") is None for row in self.bands):
             measures.discard("average_sparsity")

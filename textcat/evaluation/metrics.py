@@ -266,7 +266,7 @@ class RankingSteps(NamedTuple):
 
 
 def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average values of shape (n_topics, n_resamples) over topics, those that are nan left out; nan where all are."""
+    """Return the mean over topics of values of shape (n_topics, n_resamples), ignoring nan; nan if all are nan."""
     is_known = ~np.isnan(values)
     n_known = is_known.sum(axis=0)
     return np.where(n_known > 0, np.where(is_known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)

@@ -103,7 +103,7 @@ def half_saturation(
 
 
 def term_weights(counts: TermCounts, char_weight: float | None) -> np.ndarray:
-    """Return what each term counts: shape (n_terms,); (0,), without n-grams of characters, if all count the same."""
+    """Return the weight of each term: shape (n_terms,); empty, without n-grams of characters, as all weigh the same."""
     if char_weight is None:
         return np.zeros(0)
     weights = np.ones(len(counts.terms))

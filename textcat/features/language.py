@@ -139,7 +139,10 @@ class _Language:
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
     ) -> WordTable | None:
-        """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
+        """Return a table that cuts plain spans without the tokenizer; for the parameters see `WordTable`.
+
+        None is returned if the language does not split at every space.
+        """
         if not self.splits_at_space:
             return None
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
@@ -211,9 +214,9 @@ class _Language:
 
 
 def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
-    """Return a language, of which no two share what changes; spaCy is not imported where there are tables of it.
+    """Return a language; its mutable state is shared with no other. If there are tables for it, spaCy is not imported.
 
-    By default these are those that an earlier process has kept in the user's cache.
+    By default, the tables are those that an earlier process has kept in the user's cache.
     """
     if tables := tables or kept_tables(lang):
         return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))

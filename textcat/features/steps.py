@@ -68,7 +68,7 @@ class FeatureSteps(Parameters):
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Return what was fitted, given the keys of its `vocabulary_`, its other attributes and its parameters."""
+        """Return fitted features, given the keys of their `vocabulary_`, their other attributes and parameters."""
         restored = cls(**settings)
         check_settings(restored)
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
@@ -90,7 +90,7 @@ class FeatureSteps(Parameters):
         return parts, counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
-        """Return what `count_all` has counted as `count` does; the arrays given may be written over."""
+        """Return the counts of `count_all` without rare n-grams, as `count` does; the arrays may be overwritten."""
         lengths = text_lengths(counts.ends, counts.counts)
         if not self.hash_bits:
             counts = without_rare_ngrams(parts, counts, self.ngram_min_df)

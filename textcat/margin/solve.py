@@ -186,15 +186,15 @@ def _on_cluster(
 
 
 def _sent(rows: Any, client: Any) -> Any:
-    """Send rows to every worker of a cluster, or of those on disk what `opened` opens: return what stands for them.
+    """Send rows to every worker of a cluster and return the future; of rows on disk, return what `opened` opens.
 
-    Tasks open them themselves, so that an error reaches the caller as it is.
+    Tasks open rows on disk themselves, so that an error reaches the caller unchanged.
     """
     return pickle.dumps(rows) if primal.is_on_disk(rows) else client.scatter(rows, broadcast=True, hash=False)
 
 
 def opened(sent: Any) -> Any:
-    """Return what was sent to a task; rows on disk are opened."""
+    """Return an argument that was sent to a task; rows on disk are opened."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -217,9 +217,9 @@ class Workers:
         self._client = getattr(backend, "client", None)
 
     def share(self, thing: Any) -> Any:
-        """Return what stands for rows, or for a matrix, among the arguments of tasks: to be `opened` there.
+        """Return rows or a matrix in the form in which tasks take them as an argument, and pass it to `opened`.
 
-        Each worker of a cluster gets it once, so that it is not lost with one of them.
+        Each worker of a cluster gets a copy, so that none is lost if a worker ends.
         """
         return thing if self._client is None else _sent(thing, self._client)
 

@@ -30,8 +30,8 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the t
 class Without(NamedTuple):
     """Words without which a tag falls."""
 
-    words: list[str]  # those that take most first; none if the tag does not fall even without all
-    least: bool  # whether there is no smaller set; else there may be, and only none of these can be spared
+    words: list[str]  # those that take most first; none if the tag stays even without all words
+    least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared
 
 
 class _Remainders:
@@ -128,9 +128,9 @@ class _Remainders:
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
+        """Return the most that leaving out each word can take from the score, given the gain of each column.
 
-        A set of words takes no more than the sum of what they take.
+        The shape is (n_words,). A set of words takes no more than the sum over its words.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -197,7 +197,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
+    """Return the smallest set of words without which ``F(W) ≤ 0``; no words if there is no such set of up to `most`.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, found: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return what each word takes away at most, and what has to be taken in sum for the tag to fall."""
+    """Return the most that each word can take from the score, and the sum that is needed to lose the tag."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:

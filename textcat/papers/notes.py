@@ -88,14 +88,14 @@ class DrawnDocuments(NamedTuple):
         return cls(train[chosen], y[chosen], test, y_test, np.sqrt(largest_squared_length(train[chosen])))
 
     def solutions_after(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
-        """Show the perceptron the first n documents once."""
+        """Train the perceptron for one epoch on the first n documents, for each n."""
         later = (np.arange(n, len(self.y), dtype=np.int32) for n in n_documents)
         positives = np.flatnonzero(self.y > 0).astype(np.int32)
         problems = [Problem(positives, PA(), left_out=rest, rho=self.R, max_epochs=1) for rest in later]
         return solve(self.X, problems, n_jobs=n_jobs)
 
     def solutions_of_epochs(self, n_epochs: Iterable[int], n_jobs: int) -> list[Solution]:
-        """Show the perceptron all documents so many times, or until it makes no mistake."""
+        """Train the perceptron on all documents for each number of epochs, or until it makes no mistake."""
         problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
         return solve(self.X, problems, n_jobs=n_jobs)
 

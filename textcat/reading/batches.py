@@ -394,7 +394,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return where the last record of a block ends, if that is known before reading all: this saves a copy."""
+        """Return where the last record of a block ends, if its tail alone shows it, else `size`; this saves a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size

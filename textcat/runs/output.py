@@ -42,11 +42,11 @@ class ZstandardFile(PlainFile):
         return self._frame.compress(self._head)
 
     def add(self, rows: bytes) -> bytes:
-        """Return what is compressed so far."""
+        """Add rows, and return the compressed bytes that are ready."""
         return self._frame.compress(rows)
 
     def flush(self) -> bytes:
-        """Return all rows added so far, compressed."""
+        """Return the compressed bytes of the rows added so far that `add` has not returned."""
         return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
 
     def end(self) -> bytes:

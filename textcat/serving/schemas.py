@@ -152,7 +152,7 @@ class FileQuery(BaseModel):
 
 
 class VersionedAnswer(BaseModel):
-    """The model that answers."""
+    """An answer that names the model it comes from, and its version."""
 
     model: str = Field(examples=["newswire"])
     version: str = Field(

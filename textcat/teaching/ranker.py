@@ -314,7 +314,7 @@ def _dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 
 def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
-    """Return what the kernels read; only indices that are no int32, or values that are no float32, are copied."""
+    """Return indptr, indices (int32) and data (float32) of a CSR matrix, copied only if the type differs."""
     return rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data.astype(np.float32, copy=False)
 
 

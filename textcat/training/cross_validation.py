@@ -120,7 +120,7 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    """Return the divisor of each topic's scores, by which scores of folds and of the model share a scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 

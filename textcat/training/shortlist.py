@@ -298,7 +298,7 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
 
 
 def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
-    """Return what the kinds of evidence count, found on documents that are held out, for a sample of topics."""
+    """Return the weights of the kinds of evidence, found on held-out documents for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
