@@ -119,10 +119,10 @@ class FolderFormat:
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
-        """Yield an empty sibling of a folder, which takes the folder's place when the block ends well.
+        """Yield an empty sibling of a folder, which replaces the folder if the block ends without an error.
 
-        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. The folder a
-        link points to is replaced, the link stays. What else is there is refused as by `check_target`.
+        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. If the path
+        is a link, the folder it points to is replaced, and the link stays. `check_target` checks the place first.
         """
         folder = Path(folder).expanduser().resolve()
         sibling = _sibling(folder)
@@ -140,7 +140,10 @@ class FolderFormat:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Refuse to write where one may not, or over anything but a folder of this format, old or damaged."""
+        """Raise an error if a folder is the current one, cannot be written, or holds anything not of this format.
+
+        An old or damaged folder of this format may be replaced.
+        """
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
             reason = f"which a {self.name} cannot take the place of"
@@ -161,13 +164,13 @@ class FolderFormat:
             raise self.error(_cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write the manifest, sealed; the entries are what it says besides the format and the checksum."""
+        """Write the manifest with the given entries, its format and its checksum."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
     def sum_of_entries(self, manifest: Mapping[str, Any]) -> str:
-        """Return the sha256 of a manifest's entries, but for the one that holds it."""
+        """Return the sha256 of a manifest's entries, except the checksum itself."""
         entries = {key: value for key, value in manifest.items() if key != self.checksum}
         return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 

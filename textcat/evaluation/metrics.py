@@ -120,7 +120,7 @@ class Decisions:
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
+        """``2·hits / (retrieved + positives)``: harmonic mean of precision and recall; nan without a positive."""
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":

@@ -99,9 +99,10 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return between which characters, the last two of a span and the first two of the next, a special case may be.
+        """Return the characters at a boundary of two spans across which a special case of the tokenizer may lie.
 
-        They have shape (n, 4), uint32; 0 stands for any character before the last one or after the first one.
+        Each row of the array, (n, 4) uint32, has the last two characters of a span and the first two of the next; 0
+        stands for any character, before the last one or after the first one.
         """
         cuts = self.tables.cuts.values() if self.tables is not None else ()
         halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
@@ -148,7 +149,7 @@ class _Language:
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
 
     def _split(self, span: str) -> list[str]:
-        """Return the tokens of a span before special cases are looked for; words and runs of other signs of a long one."""
+        """Return a span's tokens before special cases are looked for; of a long span, words and runs of other signs."""
         return self._cutter.split(span) if len(span) <= LONGEST_SPAN else _RUNS.findall(span)
 
     def cut_text(self, text: str) -> list[str]:

@@ -103,7 +103,7 @@ class FeatureSteps(Parameters):
         return ZoneTexts((), self.zones, self.zone_terms).parts_of_names(documents)
 
     def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
-        """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
+        """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
         They must be counted by the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and `hash_bits`, and no
         lower `ngram_min_df`.

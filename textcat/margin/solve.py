@@ -127,7 +127,7 @@ def solve(
 
 
 def nothing(weights: np.ndarray) -> None:
-    """Keep nothing of weights."""
+    """Return None for any weights, as `keep` of a run that needs no weights."""
 
 
 def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
@@ -224,16 +224,16 @@ class Workers:
         return thing if self._client is None else _sent(thing, self._client)
 
     def in_order(self, task: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
-        """Yield what a task makes of each item, and of what is shared, in the order of the items; some are done ahead.
+        """Yield the result of a task for each item, in the order of the items; some results are computed ahead.
 
         Parameters
         ----------
         task : callable
-            Is called with an item and what is shared. To a cluster nothing else is sent, so that others can do again
-            what was lost with a worker.
+            It is called with an item and the shared objects. Nothing else is sent to a cluster, so that if a worker is
+            lost, others can repeat its tasks.
         items : iterable
         *shared
-            What `share` has returned.
+            Objects that `share` has returned.
 
         Yields
         ------
@@ -278,7 +278,7 @@ def _in_threads(
 
 
 def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dtype: np.dtype) -> None:
-    """Raise ValueError if a problem is not one over these rows; without features (None) it is one on a kernel."""
+    """Raise ValueError if a problem does not fit these rows; `n_features` is None for problems on a kernel."""
     for number, problem in enumerate(problems):
         for name in ("positives", "left_out"):
             if not _are_rows(getattr(problem, name), n_rows):

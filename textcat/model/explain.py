@@ -100,7 +100,7 @@ class Explanation:
         return self.reasons[i]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
+        """Return the whole explanation as a dict of values that JSON can hold."""
         reasons = [{**each._asdict(), "spans": [span._asdict() for span in each.spans]} for each in self.reasons]
         documents = [each._asdict() for each in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None

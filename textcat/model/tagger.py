@@ -177,13 +177,13 @@ class Tagger:
 
     @property
     def sparse_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the weights of each feature start, whose they are, and sparse weights themselves."""
+        """The CSR arrays of sparse weights: where each feature starts, the topics, and the weights."""
         weights: Any = self.weights
         return weights.indptr, weights.indices, weights.data
 
     @property
     def n_held(self) -> int:
-        """Of how many documents the scores may be held at the same time: of 1 at least."""
+        """The number of documents, at least 1, whose scores may be in memory at the same time."""
         return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:

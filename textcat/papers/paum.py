@@ -287,7 +287,7 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics that one of two documents of the same vector, to the bit, has and the other one has not."""
+    """Return the topics on which documents with bitwise equal vectors disagree: some have them, others do not."""
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)

@@ -229,7 +229,7 @@ class _Walk:
     def _entries(
         self, entries: Iterator[ContainerEntry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
-        """Yield what the files of a folder or an archive hold."""
+        """Yield the steps through the files of a folder or an archive."""
         first, base = place.path[0] if place.path else 0, place.base
         within = _Place(place.offset, place.position, 0, place.path[1:])
         while True:
@@ -269,7 +269,7 @@ def _documents(stream: ByteStream, model: Block, settings: InputSettings, place:
 
 
 def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
-    """Yield a file that is one document."""
+    """Yield a file that is one document as one block."""
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
@@ -281,7 +281,7 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
-    """Yield the rows of a Parquet file."""
+    """Yield blocks of rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
         for block, *after, share in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
@@ -293,7 +293,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _P
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
-    """Yield a file of many records."""
+    """Yield the blocks of a file of many records, each cut at the end of a record."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)

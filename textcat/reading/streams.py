@@ -282,7 +282,7 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
 
 class StoredBytes(NamedTuple):
-    """The bytes of the stored file that a part corresponds to."""
+    """The range of bytes of the stored file that a part of its contents comes from."""
 
     start: int
     end: int

@@ -19,11 +19,11 @@ class PlainFile:
         return self._head
 
     def add(self, rows: bytes) -> bytes:
-        """Return the bytes of more rows, as far as they need not be held back."""
+        """Add rows, and return the bytes that can be written now."""
         return rows
 
     def flush(self) -> bytes:
-        """Return bytes that were held back, so that a reader of the file sees all rows added so far."""
+        """Return the bytes that `add` has not returned yet, so that a reader of the file sees all rows added so far."""
         return b""
 
     end = flush

@@ -77,7 +77,7 @@ class TopicProblems:
         self._work = local()
 
     def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
+        """Write to `scores` the held-out scores for a topic: each document's by a ranker trained without its fold."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
         of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
