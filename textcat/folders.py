@@ -216,10 +216,10 @@ class FolderFormat:
     def check_files(
         self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()
     ) -> None:
-        """Raise the error for a file that is missing or not as it was written; those `unread` need only be there.
+        """Raise an error if a file is missing or has changed; the `unread` ones must only exist.
 
-        Files are as `open` yields them, and their sums the sha256 by name; each is read to its end, and goes back to
-        its beginning.
+        Files are as `open` yields them, and `sums` has their sha256 by name; each is read to its end, and is then
+        rewound.
         """
         for name, expected in sums.items():
             if name not in files:
@@ -370,7 +370,7 @@ def remove(path: Path) -> None:
 
 
 def truncate_file(path: Path, length: int) -> None:
-    """Shorten a file to its first bytes; it must not have less."""
+    """Shorten a file to its first `length` bytes; it must not have fewer."""
     with open(path, "rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())

@@ -38,12 +38,12 @@ class Bar:
             self._bars.advance(self._bars.task_ids[0], n)
 
     def show(self, **changes: Any) -> None:
-        """Change what is drawn: how many items are `completed`, of what `total`, and the `description` beside it."""
+        """Change the bar: the number of items `completed`, the `total`, or the `description` beside it."""
         if self._bars is not None:
             self._bars.update(self._bars.task_ids[0], **changes)
 
     def update(self, n: int) -> None:
-        """Advance by `n` bytes of `total`, which may have been set anew."""
+        """Advance by `n` bytes of `total`, which may have changed."""
         if self._bars is not None:
             self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would leave it as it is
         self(n)

@@ -363,7 +363,7 @@ class Recipe:
         return learner
 
     def make_ranker(self) -> RankerSettings:
-        """Return how documents are ranked while a topic is taught."""
+        """Return the settings of the ranker that is used while a topic is taught."""
         ranker: RankerSettings = self._make("ranker")
         return ranker
 

@@ -218,7 +218,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and its path or URL if that is what was named, else an empty string."""
+    """Return the card of a corpus, and its path or URL if it was given by one, else an empty string."""
     path = Path(text).expanduser()
     if is_url(text):
         return _guess_card(text, settings), text

@@ -119,7 +119,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them: those of a measure at several k in an object of its own."""
+        """Return the figures in the form of JSON output: a measure at several k becomes an object by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")

@@ -230,7 +230,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def required_characters(nodes: Iterable[_Node]) -> list[int]:
-    """Return sets of characters of each of which any string that the nodes match holds at least one."""
+    """Return sets of characters: any string that the nodes match has at least one character of each set."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))

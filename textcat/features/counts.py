@@ -149,14 +149,17 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of what is in the chosen ones of stretches that follow each other, and their sizes."""
+    """Return the positions of the entries in the chosen stretches, and these stretches' sizes.
+
+    The stretches follow each other without a gap.
+    """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken
     return np.arange(taken.sum()) + np.repeat(starts - first, taken), taken
 
 
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
-    """Return the position of each of their terms among ours and what is new, and these."""
+    """Return the positions of their terms in the merged list, and this list: our terms, then their new ones."""
     has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
     our_keys, their_keys = (
         [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)

@@ -110,7 +110,7 @@ class _Language:
         return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
-        """Return whether a special case may lie across two spans, given the last token of the left one and so on.
+        """Return whether a special case may lie across two spans, given the tokens `last` and `first` that meet there.
 
         spaCy looks for special cases in whole texts and ignores white space. A match across a boundary changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
@@ -169,9 +169,9 @@ class _Language:
         return self._with_specials(tokens, text, starts)
 
     def _with_specials(self, tokens: list[str], text: str, starts: Sequence[int] | None = None) -> list[str]:
-        """Return the tokens of a text, given where each starts, after `Tokenizer._apply_special_cases`.
+        """Return the tokens of a text after special cases, as by spaCy's `Tokenizer._apply_special_cases`.
 
-        Those of what `starts` is left out for follow each other without white space.
+        `starts` has the position of each token; without it, there is no white space between the tokens.
         """
         matches = [
             (-len(cut), i)

@@ -124,7 +124,7 @@ class FeatureSteps(Parameters):
         return self
 
     def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
-        """Return the rows of documents that `count` has counted, as `transform` does; those chosen are positions."""
+        """Return the rows, as `transform` does, of documents that `count` has counted: all, or those at `chosen`."""
         self.check_is_fitted()  # `count` alone has fitted nothing
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
         return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
@@ -170,7 +170,7 @@ class FeatureSteps(Parameters):
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def count_texts(self, texts: ZoneTexts, terms: KnownTerms | None = None) -> TermCounts:
-        """Count the terms of texts, by default all of them."""
+        """Count the terms of texts: those in `terms`, or by default all."""
         return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=terms)
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:

@@ -352,7 +352,7 @@ class _TermCounter:
         return ids
 
     def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
-        """Return the terms of those tokens that are terms, each token once."""
+        """Return a dict from each token that counts as a term to this term."""
         words = tokens
         for holds in self.required:
             words = filter(holds, words)

@@ -71,7 +71,7 @@ class _Remainders:
         return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
 
     def _find_cells(self) -> None:
-        """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
+        """Find the cells: each is an entry of the counts in a part, with its column and the weight per occurrence."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -178,7 +178,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
 
 
 def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
+    """Yield pairs of weights, at the columns of `left`, and c: the tag falls if the score of one pair falls to c."""
 
     def weights_of(j: int) -> np.ndarray:
         return tagger.weights_of(tagger.topics[j], left.columns).astype(np.float64)

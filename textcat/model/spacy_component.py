@@ -35,8 +35,8 @@ class TopicTagger(Pipe):
 
     Without a tagger, `from_disk` or `from_bytes` has to be called first. With a threshold, a document has the topics
     whose value in `doc.cats` is above it, and the scorer counts these as predicted; without, the model's own thresholds
-    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. A TextcatError says if
-    the model has no such topic, or the threshold is no probability.
+    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. TextcatError is raised
+    if the model has no such topic, or the threshold is no probability.
     """
 
     def __init__(

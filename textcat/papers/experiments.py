@@ -106,7 +106,7 @@ class Result(NamedTuple):
 
 
 def read_experiment(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    """Return an experiment by its name in the file of facts, with the data and tasks that it has."""
+    """Return the experiment with a given name in the file of facts, and with the given data and tasks."""
     facts = FACTS[name]
     return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 

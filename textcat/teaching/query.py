@@ -72,7 +72,7 @@ class QueryStrategy:
         return {"strategy": self.name, "random": self.random}
 
     def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:
-        """Return this with another name or share, where one is given."""
+        """Return a copy of this strategy with another name or share of random questions, if given."""
         return QueryStrategy(name or self.name, self.random if random is None else random)
 
     def choose(

@@ -217,7 +217,7 @@ class Trial:
         return self.measures[measure][band]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the trial as JSON has it."""
+        """Return the trial in the form of JSON output."""
         held_out = {"measured_on": self.measured_on} if self.measured_on else {}
         return {"recipe": asdict(self.recipe), **self.measures, **held_out}
 
@@ -412,6 +412,6 @@ def nanmean(values: np.ndarray) -> float:
 
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average figures over folds, each over those that have it."""
+    """Average each figure over the folds that have it."""
     finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

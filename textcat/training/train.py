@@ -263,7 +263,7 @@ class _Training:
     stages: Stages
 
     def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
-        """Return the counts of the corpus' terms: those that there are, if they serve, or new ones."""
+        """Return the counts of the corpus' terms: the given ones if they fit the recipe, else new ones."""
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:

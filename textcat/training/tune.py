@@ -296,7 +296,7 @@ def is_yardstick(trial: Trial) -> bool:
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
-    """Return whether recipes of a space have a shortlist; refuse a space in which some have, and others not."""
+    """Return whether the recipes of a space have a shortlist; raise TextcatError if only some of them have one."""
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
         return start.shortlist > 0
