@@ -331,7 +331,7 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return the beginning of a text on one line, of so many characters at most."""
+    """Return the beginning of a text on one line, at most `most` characters."""
     words = " ".join(text[: 4 * most].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 

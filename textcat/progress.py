@@ -54,7 +54,7 @@ class Bar:
         self.update(0)
 
     def close(self) -> None:
-        """Do nothing: what is read next has a total of its own, and till then the whole download stays to be seen."""
+        """Do nothing: the finished download stays visible until the next reading sets its own total."""
 
 
 @contextmanager

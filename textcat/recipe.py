@@ -404,7 +404,7 @@ def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
 
 
 def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
-    """Return what a class's docstring says of its parameters, in one line each."""
+    """Return the descriptions of a class's parameters in its docstring, each as one line."""
     _, _, below = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
     block = re.split(r"\n\n\S+\n---", below)[0]
     entries = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:[ ]{4}.*\n?|\n)+)", block + "\n", re.MULTILINE)

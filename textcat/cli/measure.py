@@ -260,7 +260,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    """Return a row per topic, the largest in training first, with the facts that training records about it."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 

@@ -276,6 +276,9 @@ def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
 
 
 def _best_gains(document: Any, weights: Any, n_documents: int, ks: Sequence[int]) -> NDArray[np.float64]:
-    """Add up the k largest weights of each document, (n_documents, n_ks): they come by document, the largest first."""
+    """Return the sum of each document's k largest weights, (n_documents, n_ks).
+
+    The weights are given document by document, the largest first.
+    """
     rank = np.arange(len(document)) - np.searchsorted(document, document)
     return np.stack([np.bincount(document, weights * (rank < k), minlength=n_documents) for k in ks], axis=1)

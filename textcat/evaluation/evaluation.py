@@ -252,7 +252,7 @@ class Evaluation:
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, without what they were measured on, as JSON has them."""
+        """Return the figures for JSON output, without the scores and labels that they were measured on."""
         names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
         figures = {name: value for name in (*names, "measured_on") if (value := getattr(self, name)) is not None}
         if self.confusion is not None:

@@ -147,7 +147,7 @@ def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> De
 
 
 class _MacroAverage(NamedTuple):
-    """A mean over topics that says what it stands on."""
+    """A mean over topics, with the number of topics that it is based on."""
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive

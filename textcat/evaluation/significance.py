@@ -129,7 +129,7 @@ class Comparison:
     topics: tuple[TopicComparison, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
+        """Return the figures for JSON output."""
         return asdict(self)
 
 

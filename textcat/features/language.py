@@ -39,7 +39,7 @@ class MissingPackageError(TextcatError, ImportError):
 
 
 class _Attributes(NamedTuple):
-    """What spaCy says of a token."""
+    """The attributes that spaCy gives to a token."""
 
     lower: Callable[[str], str]
     is_alpha: Callable[[str], Any]

@@ -416,7 +416,7 @@ class PAUM(MarginClassifier):
         return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
-        """Return each topic's τ₊, and all that every learner's `facts` has."""
+        """Return each topic's τ₊, and the facts that all learners have."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 

@@ -54,7 +54,7 @@ MODEL = FolderFormat(
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model says of itself, without its arrays; raise ModelError if it cannot be read."""
+    """Read a model's manifest, without its arrays; raise ModelError if it cannot be read."""
     with MODEL.open(folder) as (manifest, _):
         check_entries(folder, manifest)
         return manifest

@@ -222,7 +222,7 @@ def explain_document(
 def term_contributions(
     tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
 ) -> list[dict[str, float]]:
-    """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+    """Return, for each topic, the terms with the strongest contributions to the score, the strongest first."""
     explained = explain_document(tagger, document, topics, n, with_spans=False)
     return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 

@@ -200,7 +200,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
+    """Return the figures of an evaluation without the facts of the topics, which are also in the manifest."""
     figures = evaluation.as_dict()
     if evaluation.topics:
         figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]

@@ -326,7 +326,7 @@ class Tagger:
         return self.calibration
 
     def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
-        """Return the topics that come first of each document: of equal ones, that which stands first in `topics`.
+        """Return the first topics in each document's ranking; topics with equal scores keep the order of `topics`.
 
         Parameters
         ----------

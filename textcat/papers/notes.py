@@ -206,7 +206,7 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
-    """Return the perceptron's mistakes: with ρ = R next to the bound 4(R/γ)², and with ρ, or no bias, next to R²/δ²."""
+    """Compare the perceptron's mistakes with their bounds: 4(R/γ)² for ρ = R; R²/δ² for the notes' ρ, or no bias."""
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"
     rows = []

@@ -336,7 +336,7 @@ def cross_validate(
 
 
 def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
-    """Rank the pairs of the grid by cross-validation on the topics with so many positives at least."""
+    """Rank the pairs of the grid by cross-validation on the topics with at least `least` positives."""
     pairs, topics = margin_grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
     quality, seconds = time_call(lambda: cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}

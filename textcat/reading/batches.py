@@ -137,7 +137,7 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes after it; None where earlier items must not wait."""
+    """Yield each item with the checkpoint and the bytes after it; None, from pipes, where earlier items are flushed."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     place = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):

@@ -376,7 +376,7 @@ def _size(info: dict[str, Any]) -> int | None:
 
 
 def _state(info: dict[str, Any]) -> str:
-    """Return facts that change when a file does, as far as the system tells."""
+    """Return a checksum of the properties in `info` that change when the file changes."""
     return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
 
 

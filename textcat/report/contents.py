@@ -110,7 +110,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
-    """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
+    """Return the terms of largest weight and those of lowest, negative weight, with their weights."""
     weights = tagger.weights_of(topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
@@ -141,7 +141,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
 
 
 def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
-    """Return where the term of a reason stands."""
+    """Return the places of a reason's term in the text."""
     return getattr(reason, "spans", ())
 
 

@@ -117,7 +117,7 @@ class TopicState:
         return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
-        """Return who has answered."""
+        """Return the names of the persons who have answered, sorted."""
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:

@@ -68,7 +68,7 @@ class QueryStrategy:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a journal says of it."""
+        """The entries about this strategy in a journal."""
         return {"strategy": self.name, "random": self.random}
 
     def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:

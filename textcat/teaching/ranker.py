@@ -319,7 +319,7 @@ def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
 
 
 def _ranks(examples: Examples) -> NDArray[np.int64]:
-    """Return an order of examples that does not depend on the one in which they stand."""
+    """Return an order of examples that does not depend on the order in which they are given."""
     ends, indices, data = _arrays(examples.rows)
     keys = [
         (int(label), float(weight), indices[first:last].tobytes(), data[first:last].tobytes())

@@ -96,7 +96,7 @@ class HoldOut(NamedTuple):
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
+    """Draw the training documents to hold out, and return them and those to train on: the others, at most `most`."""
     n = len(corpus.train)
     n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
     if not n_held_out:
@@ -207,12 +207,12 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure that is to be large, and its band."""
+        """The measure to maximise, and its band."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure that is to be large."""
+        """The figure to maximise."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
@@ -223,7 +223,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
+        """Return the trial from which `as_dict` made these figures, with a given recipe instead of its own."""
         measures = {
             name: by_band for name, by_band in figures.items() if isinstance(by_band, dict) and name != "recipe"
         }
