@@ -378,7 +378,7 @@ def experiment(
 
 
 def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
-    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    """Return the key of a run among the results that are kept, made of everything that its result depends on."""
     facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
     facts |= {"make": getattr(way.make, "__qualname__", "")}
     del facts["name"]
