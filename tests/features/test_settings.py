@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from language_texts import TOKENS
 from zoned_texts import TOKENS, TRAIN, Zones
 
 from textcat.errors import TextcatError
