@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
+# spaCy's steps take time that grows with the square of a span's length: longer ones are cut by a plain rule.
+LONGEST_SPAN = 1000  # characters
+_RUNS = re.compile(r"\w+|\W+")
 _SPANS = re.compile(r"\S+|\s+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
@@ -79,6 +82,9 @@ class _Language:
 
     def _take(self, tables: LanguageTables) -> None:
         asked = [regex_function(tables.regexes, name) for name in TOKENIZER_METHODS]
+        if asked[0] is not None and tables.alternatives[0] is not None:
+            # Each alternative of a prefix begins with ^, so no later position need be searched.
+            asked[0] = asked[0].__self__.match  # type: ignore[attr-defined]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
         self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials)
@@ -124,7 +130,7 @@ class _Language:
         start = 0
         for i, stop in zip(uncut.tolist(), positions, strict=True):
             span = replace_surrogates(spans[i])
-            cut = self._with_specials(self._cutter.split(span), span)
+            cut = self._with_specials(self._split(span), span)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
@@ -138,6 +144,10 @@ class _Language:
             return None
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
 
+    def _split(self, span: str) -> list[str]:
+        """Return the tokens of a span before special cases are looked for; words and runs of other signs of a long one."""
+        return self._cutter.split(span) if len(span) <= LONGEST_SPAN else _RUNS.findall(span)
+
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
         text = replace_surrogates(text)
@@ -149,7 +159,7 @@ class _Language:
             # The token before it is said to have a space behind it, which then is no token.
             start = match.start() + (match.start() > 0 and match[0][0] == " ")
             if start < match.end():
-                of_span = self._cutter.split(text[start : match.end()])
+                of_span = self._split(text[start : match.end()])
                 starts += accumulate(map(len, of_span[:-1]), initial=start)
                 tokens += of_span
         return self._with_specials(tokens, text, starts)
