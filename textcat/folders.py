@@ -73,12 +73,12 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
 
 
 @contextmanager
-def raise_write_errors(place: object, remedy: str) -> Iterator[None]:
+def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
     """Raise a TextcatError, with its remedy, where a file at a place cannot be written."""
     try:
         yield
     except OSError as error:
-        raise TextcatError(f"Cannot write to {place} ({error.strerror or error}): {remedy}.") from error
+        raise TextcatError(f"Cannot write to {target} ({error.strerror or error}): {remedy}.") from error
 
 
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
@@ -149,8 +149,8 @@ class FolderFormat:
             there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
             if there and not there & self.files:
                 raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
-            if others := sorted(there - self.files - {MANIFEST}):
-                reason = f"for {others[0]} would be lost"
+            if foreign := sorted(there - self.files - {MANIFEST}):
+                reason = f"for {foreign[0]} would be lost"
                 raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())
         try:
@@ -240,8 +240,10 @@ def installed_version(name: str) -> str:
     """Return the version of a library, by the folder of its metadata; importlib.metadata takes long to be imported."""
     for folder in sys.path:
         with suppress(OSError):
-            found = [entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))]
-            described = [entry for entry in found if entry.endswith((".dist-info", ".egg-info"))]
+            entries = [
+                entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))
+            ]
+            described = [entry for entry in entries if entry.endswith((".dist-info", ".egg-info"))]
             if len(described) == 1 and (match := re.fullmatch(rf"{name}-(.+)\.dist-info", described[0])):
                 return match[1]
             if described:

@@ -88,8 +88,8 @@ class TagSettings:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            known = _known("strategies", self.strategy, STRATEGIES)
-            raise TextcatError(f"No strategy {self.strategy!r} in [tags]. {known}")
+            strategies = _known("strategies", self.strategy, STRATEGIES)
+            raise TextcatError(f"No strategy {self.strategy!r} in [tags]. {strategies}")
         if not 0 < self.probability < 1:
             raise TextcatError(f"The probability in [tags] cannot be {self.probability}; give one between 0 and 1.")
         if self.folds < 2:
@@ -423,12 +423,12 @@ def default_recipe() -> Recipe:
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
     """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
-    known = recipes()
-    path = known.get(str(name_or_path), Path(name_or_path).expanduser())
+    shipped = recipes()
+    path = shipped.get(str(name_or_path), Path(name_or_path).expanduser())
     if str(name_or_path) in RECIPES:
         raise TextcatError(f"No recipe {str(name_or_path)!r}: use its new name {RECIPES[str(name_or_path)]!r}.")
     if path.suffix != ".toml":
-        raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
+        raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), shipped)}")
     entries = read_toml(path, "recipe")
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):
@@ -438,5 +438,5 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     return Recipe(name=path.stem, **entries)
 
 
-def _known(what: str, wrong: str, known: Iterable[str]) -> str:
-    return f"Known {what}: {', '.join(sorted(known))}.{did_you_mean(wrong, known)}"
+def _known(what: str, wrong: str, names: Iterable[str]) -> str:
+    return f"Known {what}: {', '.join(sorted(names))}.{did_you_mean(wrong, names)}"

@@ -16,7 +16,7 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.model import tagger as module
 from textcat.model.measure import relevant_topics, score_row_blocks
-from textcat.model.tagger import product
+from textcat.model.weights import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 

@@ -1,9 +1,7 @@
-"""What all commands share: their options, how a corpus is opened, and where they print."""
+"""What all commands share: their options, and how a corpus is opened."""
 
 import functools
 import inspect
-import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -11,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from typer import Argument, BadParameter, Option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from textcat.documents import Corpus
     from textcat.progress import Stages
     from textcat.reading import ForkedCorpus, InputSettings
@@ -231,44 +227,14 @@ def scheduler_address(
     return scheduler
 
 
-def may_be_terminal() -> bool:
-    """Return whether rich, which need not be imported else, may take standard error for a terminal."""
-    return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
-
-
-def console(*, stderr: bool = False) -> "Console":
-    """Return standard output, or standard error, as a console."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False)
-
-
-# Signs of the same length, so that places in a text stay what they are: new lines and tabs do no harm.
-_SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
-_SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
-_SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
-
-
-def harmless(text: str) -> str:
-    """Return a text with signs for what a terminal obeys, as a document may hold it: colours, titles, other places."""
-    return text.translate(_SIGNS)
-
-
 def table_form(**asked: bool) -> str:
     """Return the form of output that was asked for, "" if none; wrong usage if several were."""
     if sum(asked.values()) > 1:
-        *others, last = (f"--{form}" for form in asked)
-        raise BadParameter(f"choose one of {', '.join(others)} and {last}")
+        *first_forms, last = (f"--{form}" for form in asked)
+        raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")
     return next((form for form, is_asked in asked.items() if is_asked), "")
 
 
 def model_names(before: Path, now: Path) -> tuple[str, str]:
     """Return what two models are called: by their folders, with the path where these have one name."""
     return (before.name, now.name) if before.name != now.name else (str(before), str(now))
-
-
-def new_stages() -> "Stages":
-    """Return stages that are drawn on standard error while they run."""
-    from textcat.progress import Stages
-
-    return Stages(console(stderr=True))

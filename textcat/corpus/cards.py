@@ -169,10 +169,10 @@ def read_card(path: Path) -> Card:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
     choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
     choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
-    for key, value, known in choices:
-        if value not in known:
-            hint = did_you_mean(value, known)
-            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
+    for key, value, allowed in choices:
+        if value not in allowed:
+            hint = did_you_mean(value, allowed)
+            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(allowed)}.{hint}")
     test = entries.get("options", {}).get("test", "")
     if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):
         raise TextcatError(f"In the card {path}, 'test' is {test!r}: it must be such as 'last 1000', of the documents.")

@@ -335,13 +335,13 @@ class _Contents:
         stream = self._summed(name, stream)
         return None if self._take(name, stream, f"{name} in {self._data}") else stream
 
-    def _take(self, name: str, stream: ByteStream, place: str) -> bool:
+    def _take(self, name: str, stream: ByteStream, location: str) -> bool:
         """Read a file that describes or names topics; return whether it is one."""
         if self._card.names_topics(name):
-            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, place)
+            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
         elif self._card.describes(name):
             data = b"".join(iter(lambda: stream.read(STEP), b""))
-            self.descriptions.update(read_descriptions(name, data, place))
+            self.descriptions.update(read_descriptions(name, data, location))
         else:
             return False
         return True

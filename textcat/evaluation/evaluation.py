@@ -175,8 +175,10 @@ class ScoredDocuments:
         from scipy import sparse
 
         positives, values = metrics.checked_labels(self.relevant, self.scores)
-        given = sparse.csc_array(self.given)
-        counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
+        assigned = sparse.csc_array(self.given)
+        counted = [
+            sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * assigned, assigned, positives)
+        ]
         columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
         rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
         topics_of_bands, blocks = [list(band.topics) for band in self.bands], []
@@ -417,11 +419,11 @@ def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
 
-def _confusions(labels: Any, given: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
+def _confusions(labels: Any, assigned: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
     """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
     from scipy import sparse
 
-    has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
+    has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, assigned))
     hits = has * got
     is_right, is_labelled = hits.sum(axis=1) > 0, np.diff(has.indptr) > 0
     # A document of several topics that got one of them has confused nothing.

@@ -93,11 +93,6 @@ class StopReason(Enum):
     LAST_EPOCH = "did not converge"
     OVERFLOW = "overflowed"
 
-    @classmethod
-    def of_sentence(cls, stopped: str) -> "StopReason":
-        """Return the reason that a sentence is about, such as models store for each topic."""
-        return next(reason for reason in cls if stopped.startswith(reason.value))
-
 
 @dataclass(eq=False)
 class Solution:

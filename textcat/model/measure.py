@@ -12,6 +12,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate
 from textcat.features.rows import Rows
+from textcat.model.selection import first_topics
 from textcat.progress import Advance, Stages, advance_over
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def measure_at_k(
 ) -> Evaluation:
     """Measure the first topics of each document, given scores, which may come in blocks; options as for the others."""
     blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-    top = (tagger.first_topics(block, max(KS)) for block in blocks)
+    top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
 

@@ -39,8 +39,9 @@ from textcat.model import (
 from textcat.model._product import are_rows
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
-from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
+from textcat.model.weights import csr_weights, sparse_parts
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
@@ -84,7 +85,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
     recipe = Recipe("", **tagger.recipe).stored()
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
-    arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
+    arrays |= (
+        dict(zip(PARTS, sparse_parts(tagger), strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
+    )
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:

@@ -108,7 +108,7 @@ def support_documents(
     for solution in solutions:
         has_part[solution.support] = True
     numbers = np.flatnonzero(has_part)
-    place = (np.cumsum(has_part) - 1).astype(np.int32)
+    position_of = (np.cumsum(has_part) - 1).astype(np.int32)
     if isinstance(rows, csr_matrix):
         chosen = Rows.of(rows[numbers])
     else:  # on disk: one after the other
@@ -116,7 +116,7 @@ def support_documents(
     indices, data = [], []
     for solution, unit in zip(solutions, units.tolist(), strict=True):
         order = np.argsort(solution.support, kind="stable")
-        indices.append(place[solution.support[order]])
+        indices.append(position_of[solution.support[order]])
         data.append((solution.alpha[order] / unit).astype(np.float32))
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))

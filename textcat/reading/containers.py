@@ -230,8 +230,8 @@ class _TarFile:
 
     def read(self, n: int) -> bytes:
         data = self._some(n)
-        while len(data) < n and (more := self._some(n - len(data))):
-            data += more
+        while len(data) < n and (piece := self._some(n - len(data))):
+            data += piece
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:

@@ -380,8 +380,8 @@ def _state(info: dict[str, Any]) -> str:
     return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
 
 
-def _sum(known: list[Any]) -> str:
-    return hashlib.sha256(repr(known).encode()).hexdigest()
+def _sum(sizes: list[Any]) -> str:
+    return hashlib.sha256(repr(sizes).encode()).hexdigest()
 
 
 def _open_remote(system: Any, path: str) -> ByteStream:

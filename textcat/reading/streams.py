@@ -277,7 +277,7 @@ def exact_encoding(encoding: str, head: bytes) -> str:
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
         return encoding
-    by_mark = next((known for mark, known in _MARKS if head.startswith(mark)), "")
+    by_mark = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 
@@ -427,8 +427,8 @@ class _Unpacker:
     def _behind(self) -> bytes:
         """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
         data: bytes = self._decompressor.unused_data.lstrip(b"\0")
-        while not data and (more := self._source.read(STEP)):
-            data = more.lstrip(b"\0")
+        while not data and (piece := self._source.read(STEP)):
+            data = piece.lstrip(b"\0")
         return data
 
     def _watch(self, n: int) -> None:

@@ -133,8 +133,8 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
     for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
-        for (topic, score, p), more in zip(tags_of_record, of_topics or repeat(()), strict=False):
-            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *more))
+        for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
+            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *extra))
         if not tags_of_record:
             write((*of_document, "", "", "") if terms is None else (*of_document, "", "", "", ""))
     return escape_undecodable(rows.getvalue()).encode()

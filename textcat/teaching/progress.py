@@ -60,7 +60,7 @@ class Progress(NamedTuple):
         """Return the number of answers, and of documents found by them, at up to so many points of the curve."""
         n = len(self.curve)
         places = sorted({round(k * (n - 1) / (most - 1)) for k in range(most)}) if n else []
-        return [(0, 0), *((place + 1, self.curve[place]) for place in places)]
+        return [(0, 0), *((position + 1, self.curve[position]) for position in places)]
 
 
 def history(session: Session, topic: str) -> History:

@@ -121,12 +121,12 @@ class Stopper:
         and M(q) the upper bound of the number of missing documents at confidence q.
         """
         course = course_of_history(history)
-        more = self._more(course)
+        n_more = self._more(course)
         if self.rule in _STOPS:
-            return Estimate(self.rule, math.nan, math.nan, math.nan, math.nan, more)
+            return Estimate(self.rule, math.nan, math.nan, math.nan, math.nan, n_more)
         missing, least, most = _bounds(course, self.rule, self.confidence)
         low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
-        return Estimate(self.rule, recall, low, high, course.r + missing, more)
+        return Estimate(self.rule, recall, low, high, course.r + missing, n_more)
 
     def may_stop(self, history: History) -> bool:
         """Return whether the recall is reached with the confidence."""
@@ -176,7 +176,7 @@ def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, i
     if sure is probability_of_none:
         return float(left), 0, left
     sureness = (1 - confidence, 0.5, confidence)
-    least, middle, most = (_smallest(lambda m, of=of: sure(m) >= of, left) for of in sureness)  # type: ignore[misc]
+    least, middle, most = (_smallest(lambda m, p=p: sure(m) >= p, left) for p in sureness)  # type: ignore[misc]
     mean = _MEAN[rule](course) if rule in _MEAN else middle
     return float(min(max(mean, least), most)), least, most
 
@@ -363,8 +363,8 @@ def steepness(course: Course) -> float:
         return 0.0
     finds = np.arange(1, r + 1)
     knee = int(np.argmax(finds - t * (r / n)))
-    at, found = t[knee], knee + 1
-    return float(found / at * (n - at) / (r - found + 1)) if n > at else 0.0
+    at, n_found = t[knee], knee + 1
+    return float(n_found / at * (n - at) / (r - n_found + 1)) if n > at else 0.0
 
 
 def _budget(course: Course) -> bool:

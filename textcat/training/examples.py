@@ -223,10 +223,10 @@ def _append_labels(
     unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Append the labels of copies of descriptions to those of documents; return the topics they are no examples of."""
-    own = scipy.sparse.diags_array(has_term, dtype=np.int8)
-    appended = scipy.sparse.vstack([labels] + [own] * copies, format="csc")
+    own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
+    appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")
     if not left_out:
         return appended, None
-    others = scipy.sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
+    other_terms = scipy.sparse.csr_matrix(np.ones(own_terms.shape, np.int8) - own_terms)
     nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8) if unjudged is None else unjudged
-    return appended, scipy.sparse.vstack([nothing] + [others] * copies, format="csc")
+    return appended, scipy.sparse.vstack([nothing] + [other_terms] * copies, format="csc")

@@ -225,8 +225,8 @@ class _ListedTopics:
         self.sizes = np.diff(self.labels[:n_documents].indptr)
         self.centroids = topic_centroids(self.matrix, self.labels)
         listed = self.listed(self.centroids, np.arange(n_documents))
-        own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
-        self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
+        labelled = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
+        self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *labelled)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 

@@ -25,8 +25,9 @@ from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
 from textcat.model.support import checked_keep_support, support_documents, title_of
-from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
+from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
 from textcat.training.cross_validation import (

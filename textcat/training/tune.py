@@ -122,14 +122,14 @@ class _Space:
 
 def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
-    entries, known = read_toml(path, "space"), ", ".join(_SECTIONS)
+    entries, sections = read_toml(path, "space"), ", ".join(_SECTIONS)
     varied: dict[tuple[str, str], Sequence[Any] | ParameterRange] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
-            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
+            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {sections}.")
         varied |= {(section, key): _values(path, section, key, values) for key, values in parameters.items()}
     if not varied:
-        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {known}.")
+        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {sections}.")
     return _Space(varied)
 
 

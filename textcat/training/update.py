@@ -66,8 +66,7 @@ class UpdateResult(NamedTuple):
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
         rows_of = [
-            {row.topic: row for row in evaluation.topics} if isinstance(evaluation, Evaluation) else {}
-            for evaluation in (self.before, after)
+            {row.topic: row for row in evaluation.topics} if evaluation else {} for evaluation in (self.before, after)
         ]
         rows: list[dict[str, Any]] = []
         for topic in sorted({*sizes, *self.sizes_before}):

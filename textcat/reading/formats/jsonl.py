@@ -82,13 +82,13 @@ class _ObjectCutter:
         return sum(1 for _ in _object_ends(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        place = 0
+        position = 0
         if self._in_string:
             rest = _STRING_END.match(data)
             if rest is None:
                 return _without_escape(data), False
-            place, self._in_string = rest.end(), False
-        for token in _TOKEN.finditer(data, place):
+            position, self._in_string = rest.end(), False
+        for token in _TOKEN.finditer(data, position):
             if token[0] == b"{":
                 self._depth += 1
             elif token[0] == b"}":
