@@ -151,7 +151,7 @@ def _no_topic(folder: Path) -> TextcatError:
 
 
 def _model_and_topic(text: str) -> tuple[Path, str]:
-    """Return a model's folder and its topic: the longest folder that there is, before a colon."""
+    """Split FOLDER:TOPIC at the last colon that has an existing folder before it; return folder and topic."""
     parts = text.split(":")
     for n in range(len(parts) - 1, 0, -1):
         folder, topic = Path(":".join(parts[:n])), ":".join(parts[n:])

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich, which need not be imported else, may take standard error for a terminal."""
+    """Return whether rich may regard standard error as a terminal; if it does not, rich need not be imported."""
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 

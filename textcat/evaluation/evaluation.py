@@ -414,7 +414,7 @@ def evaluate(
 
 
 def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return thresholds, of the scores' shape, by which each document gets the topic of its highest score."""
+    """Return thresholds, in the shape of the scores, by which each document gets its highest-scored topic."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 

@@ -205,10 +205,10 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
 
 
 class _DocumentDecisions(NamedTuple):
-    """How right the topics are that each document gets: arrays of shape (n_documents,), never nan.
+    """Measures of the topics assigned to each document: arrays of shape (n_documents,), never nan.
 
-    A document without a topic has 1 if it gets none, else 0; one that has topics and gets none has 0. So topics given
-    in vain count, and the means over documents are the sample averages of scikit-learn.
+    A document without a topic has 1 if it gets none, else 0; one that has topics and gets none has 0. So wrongly
+    assigned topics count, and the means over documents are the sample averages of scikit-learn.
     """
 
     precision: NDArray[np.float64]

@@ -84,7 +84,7 @@ def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return a threshold that the k highest of ascending scores pass, and nothing that equals one which does not."""
+    """Return a threshold that only the k highest of ascending scores pass, without those tied with a lower rank."""
     if k <= 0:
         return np.inf
     lowest = ranked[-min(k, len(ranked))]
@@ -159,7 +159,7 @@ class _Standardised(NamedTuple):
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
-    """Standardise a sample; where there are many negatives, those of nearly the same score become one of their mean."""
+    """Standardise a sample; if there are many negatives, those with nearly equal scores are merged into their mean."""
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())
     mean, deviation = (scores.mean(), scores.std() or 1.0) if n else (0.0, 1.0)

@@ -236,7 +236,7 @@ class _TermCounter:
             self._restrict(self._known_terms)
 
     def use(self, known_terms: KnownTerms | None) -> None:
-        """Count by the ids of known terms, or, with None, number terms as they are met; the cache stays if it can."""
+        """Count by the ids of known terms or, with None, number new terms as they come; keep the cache if possible."""
         if known_terms is self._known_terms:
             return
         was_open, self._known_terms, self.words = self._known_terms is None, known_terms, None

@@ -150,10 +150,10 @@ class _Remainders:
 
 
 def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
-    """Return the least set of words without which a tag falls: with one topic a document, falls to another topic.
+    """Return the smallest set of words without which a tag falls; if each document has one topic, to another topic.
 
-    With a shortlist, the topic is taken to stay listed: the tag might fall sooner, so that sets of more than one word
-    are not said to be the least.
+    With a shortlist, the topic is assumed to stay listed. The tag might fall with fewer words, so a set of more than
+    one word is not reported as the smallest.
 
     Parameters
     ----------

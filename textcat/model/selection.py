@@ -63,7 +63,7 @@ def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selectio
 
 
 def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
-    """Yield the rows of documents, so many at a time that their scores can be held."""
+    """Yield the rows of documents in blocks whose scores fit in memory."""
     step = n_held(tagger)
     for rows in tagger.features.row_blocks(documents):
         for start in range(0, len(rows.indptr) - 1, step):
@@ -123,7 +123,7 @@ def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndar
 
 
 def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:
-    """Return what orders a document's topics: scores, or with one topic a document the log odds."""
+    """Return values that order a document's topics: scores, or log odds if each document has one topic."""
     if not tagger.single or tagger.calibration is None:
         return scores
     return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1

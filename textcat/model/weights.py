@@ -34,7 +34,7 @@ def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
 
 
 def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return where the weights of each feature start, whose they are, and the sparse weights themselves."""
+    """Return the CSR arrays of sparse weights: where each feature starts, the topics, and the weights."""
     weights: Any = tagger.weights
     return weights.indptr, weights.indices, weights.data
 

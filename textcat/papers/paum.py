@@ -276,7 +276,7 @@ def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> 
 
 
 def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
-    """Return of which topics it is proven that they are inseparable, and of which it is not."""
+    """Return a note on which topics are proven to be inseparable, and for which this is open."""
     contradicted, note = contradicted_topics(vectors), ""
     if proven := ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted):
         note = f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
@@ -465,7 +465,7 @@ def crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> 
 
 
 def figure_rows(vectors: CorpusVectors, topic: str, pictures: Path | None) -> list[Row]:
-    """Train on a topic; draw Figure 2.1 if there is a folder; return where solutions are, their margins and angles."""
+    """Train on a topic; return each solution's coordinates, margin and angle; draw Figure 2.1 if there is a folder."""
     rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
     y[vectors.positives[vectors.topics.index(topic)]] = 1
     solutions, whole = unit_weight_vectors(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))

@@ -229,7 +229,7 @@ class _Walk:
     def _entries(
         self, entries: Iterator[ContainerEntry], name: str, position: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
-        """Yield what the files of a folder or an archive hold."""
+        """Yield the steps through the files of a folder or an archive."""
         first, base = position.path[0] if position.path else 0, position.base
         within = _Place(position.offset, position.position, 0, position.path[1:])
         while True:
@@ -283,7 +283,7 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the rows of a Parquet file."""
+    """Yield blocks of rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
         for block, *after, share in parquet.row_blocks(
@@ -297,7 +297,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield a file of many records."""
+    """Yield the blocks of a file of many records, each cut at the end of a record."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)

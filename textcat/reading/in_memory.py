@@ -11,9 +11,9 @@ _MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for n
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Return a stream of documents, in which those that are dicts have been read by fields as `from_records` does.
+    """Return a stream of documents, in which dicts are read as records, by fields as `from_records` does.
 
-    A single text, a record or a table is a TextcatError.
+    TextcatError is raised for a single text, a single record or a table.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")

@@ -111,7 +111,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
-    """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
+    """Return the terms of largest weight and those of lowest, negative weight, with their weights."""
     weights = weights_of_topic(tagger, topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")

@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
 
 class Loop:
-    """Active learning of one topic: `rank`, `ask`, and again when there are answers.
+    """Active learning of one topic: call `rank` and `ask`, and repeat this when there are new answers.
 
     Parameters
     ----------

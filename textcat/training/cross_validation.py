@@ -159,7 +159,7 @@ def cross_validated_scores(
     """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
 
     There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
-    any more, or in memory. Of a topic's weights nothing is kept but the scores by them.
+    any more, or in memory. Weights are not kept, only the scores.
     """
     labels = counts.labels
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
