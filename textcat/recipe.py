@@ -316,7 +316,7 @@ class Recipe:
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
-        """Return what turns text into terms."""
+        """Return the object that turns text into terms."""
         return self._make("tokens")
 
     def same_terms(self, other: "Recipe") -> bool:
@@ -363,7 +363,7 @@ class Recipe:
         return learner
 
     def make_ranker(self) -> RankerSettings:
-        """Return how documents are ranked while a topic is taught."""
+        """Return the settings of the ranker that is used while a topic is taught."""
         ranker: RankerSettings = self._make("ranker")
         return ranker
 
@@ -384,7 +384,7 @@ class Recipe:
         return cls(**keywords, **options)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a file of this recipe holds."""
+        """Return the contents of this recipe's file as a dict."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
@@ -404,7 +404,7 @@ def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
 
 
 def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
-    """Return what a class's docstring says of its parameters, in one line each."""
+    """Return the descriptions of a class's parameters in its docstring, each as one line."""
     _, _, below = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
     block = re.split(r"\n\n\S+\n---", below)[0]
     entries = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:[ ]{4}.*\n?|\n)+)", block + "\n", re.MULTILINE)

@@ -30,7 +30,7 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
 
 
 def number_of_jobs(jobs: int) -> int:
-    """Return the number of jobs; wrong usage if no work can be shared among so many."""
+    """Return the number of jobs; raise BadParameter if it is neither positive nor -1."""
     if jobs < 1 and jobs != -1:
         raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one per core")
     return jobs
@@ -153,7 +153,7 @@ def corpus_reader(
     test_seed: Annotated[int, _input(min=0, help="Seed by which these documents are drawn.")] = 0,
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
-    """Return what opens a corpus as the options ask for it."""
+    """Return a reader that opens a corpus according to the options."""
     from textcat.reading import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
@@ -173,14 +173,14 @@ def corpus_to_train_on(
         str, _input(help="Language of these names.", show_default="the recipe's, else en")
     ] = "",
 ) -> "CorpusReader":
-    """Return what opens a corpus as the options ask for it, with the names of its topics."""
+    """Return a reader that opens a corpus according to the options, with the names of its topics."""
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     return read._replace(vocabulary=vocabulary, vocabulary_language=vocabulary_language)
 
 
 class CorpusReader(NamedTuple):
-    """Opens a corpus, as the options of a command ask for it."""
+    """Opens a corpus according to the options of a command."""
 
     corpus_dir: Path | None
     settings: "InputSettings | None"
@@ -236,5 +236,5 @@ def table_form(**asked: bool) -> str:
 
 
 def model_names(before: Path, now: Path) -> tuple[str, str]:
-    """Return what two models are called: by their folders, with the path where these have one name."""
+    """Return the names of two models: those of their folders, or their paths if the folders have the same name."""
     return (before.name, now.name) if before.name != now.name else (str(before), str(now))

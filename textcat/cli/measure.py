@@ -249,7 +249,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return what the figures of documents' first topics leave out or take in."""
+    """Return notes on the documents that measures at k leave out, and on topics that count as not found."""
     notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
@@ -260,7 +260,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    """Return a row per topic, the largest in training first, with the facts that training records about it."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 

@@ -137,9 +137,9 @@ def cards() -> dict[str, Card]:
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card of a shipped corpus by its name, or read one of the user's own by the path of a ``.toml`` file.
+    """Return the card of a shipped corpus by its name, or read a card of the user's from a ``.toml`` file.
 
-    A name that is not known raises a TextcatError, as does what is no card.
+    TextcatError is raised if the name is unknown or the file is no card.
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))

@@ -63,7 +63,7 @@ class Vocabulary:
             raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
 
     def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the names of those topics that are ids or preferred names here; a TextcatError if there are none."""
+        """Return the names of the topics that are ids or preferred names here; raise TextcatError if none is."""
         topics = list(topics)
         of_label = {names[0]: names for names in self.names.values()}
         names_found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
@@ -165,6 +165,6 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
 
 
 def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the labels in a language, sorted; of those that name none, if there is no other."""
+    """Return the labels in a language, sorted; if there are none, those that name no language."""
     chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
     return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})

@@ -119,7 +119,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them: those of a measure at several k in an object of its own."""
+        """Return the figures in the form of JSON output: a measure at several k becomes an object by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -254,7 +254,7 @@ class Evaluation:
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, without what they were measured on, as JSON has them."""
+        """Return the figures for JSON output, without the scores and labels that they were measured on."""
         names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
         figures = {name: value for name in (*names, "measured_on") if (value := getattr(self, name)) is not None}
         if self.confusion is not None:
@@ -322,7 +322,7 @@ class Evaluation:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
 
     def titles(self) -> dict[str, Title]:
-        """Return how tables name the measures that the bands have; sparsity only if it is known of one."""
+        """Return the titles in tables of the measures that the bands have; sparsity only if some band has a value."""
         measures = set(self.bands[0].measures if self.bands else ())
         if all(row.measures.get("average_sparsity") is None for row in self.bands):
             measures.discard("average_sparsity")

@@ -122,7 +122,7 @@ class Decisions:
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
+        """``2·hits / (retrieved + positives)``: harmonic mean of precision and recall; nan without a positive."""
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
@@ -149,7 +149,7 @@ def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> De
 
 
 class _MacroAverage(NamedTuple):
-    """A mean over topics that says what it stands on."""
+    """A mean over topics, with the number of topics that it is based on."""
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive
@@ -268,7 +268,7 @@ class RankingSteps(NamedTuple):
 
 
 def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average values of shape (n_topics, n_resamples) over topics, those that are nan left out; nan where all are."""
+    """Return the mean over topics of values of shape (n_topics, n_resamples), ignoring nan; nan if all are nan."""
     is_known = ~np.isnan(values)
     n_known = is_known.sum(axis=0)
     return np.where(n_known > 0, np.where(is_known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)

@@ -129,7 +129,7 @@ class Comparison:
     topics: tuple[TopicComparison, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
+        """Return the figures for JSON output."""
         return asdict(self)
 
 
@@ -155,7 +155,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
 
 
 def _subject(evaluation: Evaluation) -> Any:
-    """Return what evaluations must share to be compared."""
+    """Return the properties that must be the same in two evaluations if these are to be compared."""
     bands = [(row.band, row.documents, row.pairs) for row in evaluation.bands]
     return (
         evaluation.test_documents,

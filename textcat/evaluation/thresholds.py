@@ -118,7 +118,7 @@ class Calibration:
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
-        """Return the score with that probability per topic; where the curve is flat, inf if it is below, else -inf."""
+        """Return the score with a given probability per topic; for a flat curve, inf if it lies below, else -inf."""
         wanted = _logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)

@@ -59,7 +59,7 @@ class Problem:
 
     @property
     def limits(self) -> tuple[int, int, float]:
-        """What decides on the end of training: max_epochs, mini_epochs and tol."""
+        """The parameters that end training: max_epochs, mini_epochs and tol."""
         return self.max_epochs, self.mini_epochs, self.tol
 
     def __repr__(self) -> str:
@@ -262,7 +262,7 @@ class SolveControl:
         self._progress = progress
 
     def finished(self, count: int = 1) -> None:
-        """Report that so many more problems are solved."""
+        """Report that `count` more problems are solved."""
         if self._progress:
             self._progress(count)
 

@@ -33,8 +33,8 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the t
 class Without(NamedTuple):
     """Words without which a tag falls."""
 
-    words: list[str]  # those that take most first; none if the tag does not fall even without all
-    least: bool  # whether there is no smaller set; else there may be, and only none of these can be spared
+    words: list[str]  # those that take most first; none if the tag stays even without all words
+    least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared
 
 
 class _Remainders:
@@ -74,7 +74,7 @@ class _Remainders:
         return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
 
     def _find_cells(self) -> None:
-        """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
+        """Find the cells: each is an entry of the counts in a part, with its column and the weight per occurrence."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -131,9 +131,9 @@ class _Remainders:
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
+        """Return the most that leaving out each word can take from the score, given the gain of each column.
 
-        A set of words takes no more than the sum of what they take.
+        The shape is (n_words,). A set of words takes no more than the sum over its words.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -181,7 +181,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
 
 
 def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
+    """Yield pairs of weights, at the columns of `left`, and c: the tag falls if the score of one pair falls to c."""
 
     def weights_of(j: int) -> np.ndarray:
         return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
@@ -200,7 +200,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
+    """Return the smallest set of words without which ``F(W) ≤ 0``; no words if there is no such set of up to `most`.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return what each word takes away at most, and what has to be taken in sum for the tag to fall."""
+    """Return the most that each word can take from the score, and the sum that is needed to lose the tag."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:

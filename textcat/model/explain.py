@@ -62,10 +62,10 @@ class Explanation:
 
     @cached_property
     def documents(self) -> list[Neighbour]:
-        """The training documents that add most, and behind them those that take most; empty where the model keeps none.
+        """The training documents that raise the score most, then those that lower it most; empty if none are kept.
 
-        Half of as many as terms are listed are of either kind. What all documents add, and the bias, is the score. They
-        are looked for when they are first asked for.
+        There are half as many of each kind as terms are listed. The contributions of all documents and the bias add up
+        to the score. The documents are searched for at the first access.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -75,16 +75,20 @@ class Explanation:
 
     @property
     def without(self) -> list[str] | None:
-        """The least set of words without which the tag falls, looked for when it is first asked for; None: no tag.
+        """The smallest set found of words without which the document loses the tag; None: no tag.
 
-        A word is left out wherever it stands, as if an unknown word stood there: n-grams with it go, too, and the row
-        gets its unit length anew. It is empty if the tag stays even without all words.
+        A word is left out wherever it occurs, as if an unknown word stood there: its n-grams are left out, too, and the
+        row is normalised again. The set is empty if the document keeps the tag even without all words. It is searched
+        for at the first access.
         """
         return None if self._fall is None else self._fall.words
 
     @property
     def least(self) -> bool | None:
-        """Whether no smaller set does what `without` does; else the search was given up, and no word can be spared."""
+        """Whether `without` is known to be the smallest set; None: no tag.
+
+        If False, the search was given up: no word of the set can be spared, but there may be a smaller set.
+        """
         return None if self._fall is None else self._fall.least
 
     def __iter__(self) -> Iterator[Reason]:
@@ -97,7 +101,7 @@ class Explanation:
         return self.reasons[i]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
+        """Return the whole explanation as a dict of values that JSON can hold."""
         reasons = [{**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in self.reasons]
         documents = [document._asdict() for document in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None
@@ -111,14 +115,14 @@ class Explanation:
         Parameters
         ----------
         document : str, document with `zones`, or dict
-            That which was explained.
+            The document that was explained.
 
         Returns
         -------
         str
             A `div` with `data-zone` for each zone. A `mark` has the class `for` or `against`, a `data-strength` of 1 to
-            5, by its share of the strongest contribution, and as `title` its terms with what they add. Texts are
-            escaped.
+            5, by its share of the strongest contribution, and a `title` with its terms and their contributions. Texts
+            are escaped.
         """
         texts = zones_of_document(next(document_stream([document], "text")), 0)
         zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
@@ -220,7 +224,7 @@ def explain_document(
 def term_contributions(
     tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
 ) -> list[dict[str, float]]:
-    """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+    """Return, for each topic, the terms with the strongest contributions to the score, the strongest first."""
     explained = explain_document(tagger, document, topics, n, with_spans=False)
     return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 

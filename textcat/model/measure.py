@@ -70,9 +70,9 @@ def measure_scores(
 ) -> Evaluation:
     """Measure scores of documents, on the tagger's scale, with its decisions.
 
-    Those of many topics may come in blocks, and `n_unknown` is of them: see `textcat.evaluate_at_k`. Documents that
-    were not judged for a topic, as `Corpus.unjudged` tells them, come last for it and do not have it: what it is
-    measured on is the others.
+    Scores of many topics may come in blocks, and `n_unknown` is only for these: see `textcat.evaluate_at_k`. Documents
+    that were not judged for a topic, according to `Corpus.unjudged`, rank last for it and count as irrelevant, so the
+    topic is measured on the other documents.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
@@ -100,7 +100,7 @@ def measure_at_k(
     unjudged: Any = None,
     **options: Any,
 ) -> Evaluation:
-    """Measure the first topics of each document, given scores, which may come in blocks; options as for the others."""
+    """Measure the first topics of each document by scores, perhaps in blocks; options are as for `evaluate_at_k`."""
     blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
     top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
@@ -110,7 +110,7 @@ def measure_at_k(
 def score_rows(
     tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows: of many topics in blocks, and `advance` counts the documents."""
+    """Return the scores of rows: as an array, or for many topics in blocks, whose documents `advance` counts."""
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
 
 

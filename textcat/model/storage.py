@@ -138,7 +138,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
-    """Read a tagger as `load` does, and the sha256 of the manifest that it was read by: the folder may be replaced."""
+    """Return a tagger as `load` does, and the sha256 of its manifest, read together in case the folder is replaced."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -203,7 +203,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
+    """Return the figures of an evaluation without the facts of the topics, which are also in the manifest."""
     figures = evaluation.as_dict()
     if evaluation.topics:
         figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
@@ -315,7 +315,7 @@ class _Contents(NamedTuple):
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 
     def features(self) -> TfIdf:
-        """Return what turns documents into rows."""
+        """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
         # Format 1 has no average lengths.
         learnt = self.arrays["idf"], statistics["n_documents"], statistics.get("average_lengths")

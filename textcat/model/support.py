@@ -67,7 +67,7 @@ class SupportDocuments:
 
 
 def checked_keep_support(keep_support: str | None) -> str | None:
-    """Return what explanations keep of support documents, None if that was not said; raise TextcatError if unknown."""
+    """Return `keep_support`, or None if it was not given; raise TextcatError if it is no known value."""
     if keep_support not in (None, *KEEP_SUPPORT):
         raise TextcatError(f"keep_support cannot be {keep_support!r}: choose one of {', '.join(KEEP_SUPPORT)}.")
     return keep_support

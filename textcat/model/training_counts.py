@@ -36,7 +36,7 @@ class TrainingCounts:
     is_measured: bool = False  # if it was
 
     def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file of JSON holds; the counts have one of arrays."""
+        """Return the entries of the JSON file; the counts themselves are saved as arrays in another file."""
         corpus = self.corpus
         documents = [*corpus.train, *corpus.test]
         topics = sorted({topic for document in documents for topic in _names_in(document)})
@@ -67,7 +67,7 @@ class TrainingCounts:
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> TrainingCounts:
-        """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
+        """Return the training counts of a model's files; KeyError, TypeError or ValueError if they are damaged."""
         from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
 
         entries = todays_counts(entries)

@@ -207,7 +207,7 @@ def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
 
 
 def _read_usps(*files: bytes) -> tuple[Any, ...]:
-    """Read the training and the test part, pixels in [-1, 1]: from libsvm's two files, or from one of arrays."""
+    """Read the training and test part, pixels in [-1, 1], from libsvm's two files or from one ``.npz`` file."""
     if len(files) == 2:
         parts = [_read_libsvm(file, 256) for file in files]
         return tuple(array for X, y in parts for array in (X, y - 1))  # their labels are the digits + 1

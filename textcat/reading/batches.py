@@ -137,7 +137,7 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes after it; None where earlier items must not wait."""
+    """Yield each item with the checkpoint and the bytes after it; None, from pipes, where earlier items are flushed."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -271,7 +271,7 @@ def _documents(
 
 
 def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
-    """Yield a file that is one document."""
+    """Yield a file that is one document as one block."""
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
@@ -398,7 +398,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return where the last record of a block ends, if that is known before reading all: this saves a copy."""
+        """Return where the last record of a block ends, if its tail alone shows it, else `size`; this saves a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size

@@ -130,7 +130,7 @@ def open_file(path: str) -> ByteStream:
 
 
 def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
-    """Yield the files of a zip; raise UnreadableError if it is damaged, or unpacks to many times more than there is."""
+    """Yield the files of a zip; raise UnreadableError if it is damaged or a decompression bomb."""
     file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:

@@ -206,7 +206,7 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return up to `size` bytes from `start` on, which is beyond `data`, if the file is seekable; else none."""
+        """Return up to `size` bytes from `start`, a place beyond `data`, without moving; b"" if it cannot seek."""
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
@@ -282,13 +282,13 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
 
 class StoredBytes(NamedTuple):
-    """The bytes of the stored file that a part corresponds to."""
+    """The range of bytes of the stored file that a part of its contents comes from."""
 
     start: int
     end: int
 
     def at(self, share: float) -> int:
-        """Return where a share of it ends."""
+        """Return the position at which a given share of these bytes ends; `share` is between 0 and 1."""
         return self.start + int((self.end - self.start) * share)
 
 
@@ -425,7 +425,7 @@ class _Unpacker:
                 return unpacked
 
     def _behind(self) -> bytes:
-        """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
+        """Return the bytes after the end of a compressed stream, such as another stream, without padding zeros."""
         data: bytes = self._decompressor.unused_data.lstrip(b"\0")
         while not data and (piece := self._source.read(STEP)):
             data = piece.lstrip(b"\0")

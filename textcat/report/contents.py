@@ -142,7 +142,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
 
 
 def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
-    """Return where the term of a reason stands."""
+    """Return the places of a reason's term in the text."""
     return getattr(reason, "spans", ())
 
 

@@ -112,7 +112,7 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return what terms add to the score of each tag; nothing if terms are not asked for."""
+    """Return the contributions of terms to the score of each tag; [] if terms are not requested."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])

@@ -383,7 +383,7 @@ def experiment(
 
 
 def run_key(topic: SimulatedTopic, setting: Setting, seed: int) -> str:
-    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    """Return the key of a run among the results that are kept, made of everything that its result depends on."""
     facts = {**setting._asdict(), "settings": setting.settings and asdict(setting.settings)}
     facts |= {"make": getattr(setting.make, "__qualname__", "")}
     del facts["name"]

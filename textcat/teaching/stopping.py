@@ -26,9 +26,9 @@ DEFAULT_RULE = "learned"
 
 
 class History(NamedTuple):
-    """The answers on a topic, in their order, and what else the rules use.
+    """The answers on a topic, in their order, and further data that the rules use.
 
-    The last two fields are for one rule each, which estimates nothing without them.
+    Each of the last two fields is for a single rule, which gives no estimate without it.
     """
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
@@ -110,7 +110,7 @@ class Stopper:
             )
 
     def changed(self, rule: str = "", target: float | None = None, confidence: float | None = None) -> "Stopper":
-        """Return this with another rule, recall or confidence, where one is given."""
+        """Return a copy of this stopper with another rule, recall or confidence, if given."""
         target = self.target if target is None else target
         return Stopper(rule or self.rule, target, self.confidence if confidence is None else confidence)
 
@@ -322,7 +322,7 @@ def _sure_quantile(course: Course) -> _Sure:
 
 
 def _sure_chao(course: Course) -> _Sure:
-    """Return the confidence by Chao's estimator, from f1 and f2 finds that only one and only two of the rankers make.
+    """Return the confidence by Chao's estimator, from the f1 finds of only one ranker and the f2 finds of only two.
 
     ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
     capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a

@@ -398,7 +398,7 @@ def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool
 
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:
-    """Return where the model is kept that was replaced by a model with this sum."""
+    """Return the folder of the previous model, given the checksum of the model that replaced it."""
     return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
 
 

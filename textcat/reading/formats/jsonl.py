@@ -29,7 +29,7 @@ _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(RecordFormat):
-    """Lines, nearly all of which are read without making spans."""
+    """JSON Lines. A fast path reads most lines directly; only the others become a RecordSpan first."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)

@@ -113,7 +113,7 @@ def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 def _message(
     span: RecordSpan, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
 ) -> tuple[str, ExtractedText]:
-    """Return the id and the content of a message of the bytes `data`; errors give places in the span."""
+    """Return the id and the content of the message in `data`; byte offsets in errors are those of `span`."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from margin_recipes import PLAIN, with_margins
 
 import textcat
 from textcat.errors import TextcatError
@@ -14,19 +15,11 @@ from textcat.training.cross_validation import (
     POOLED,
     RARE,
     HeldOutFold,
-    Trial,
     assign_folds,
     cross_validate,
     out_of_fold_scores,
 )
 from textcat.training.examples import Examples
-from textcat.training.tune import best_trial, margin_settings
-
-PLAIN = textcat.Recipe("plain")
-
-
-def with_margins(tau_neg, tau_pos, **more):
-    return PLAIN.changed(tau_neg=float(tau_neg), tau_pos=tau_pos, **more)
 
 
 @pytest.fixture(scope="module")
@@ -150,33 +143,6 @@ def test_the_study_needs_a_topic_with_two_documents():
     documents = [textcat.Document(name, {"body": name}, (name,)) for name in ("rain", "snow")]
     with pytest.raises(TextcatError, match=r"No topic of corpus sparse has two training documents"):
         list(cross_validate(textcat.Corpus.from_documents("sparse", documents), [PLAIN], n_folds=2))
-
-
-def test_only_paum_has_margins_to_compare():
-    with pytest.raises(TextcatError, match=r"Recipe old trains pa; only paum has margins to compare\."):
-        margin_settings(textcat.Recipe("old", learner={"name": "pa"}))
-
-
-def test_the_study_of_margins_has_fixed_and_adapted_ones_each_once():
-    settings = [recipe.learner for recipe in margin_settings(PLAIN)]
-    assert len({tuple(sorted(map(str, learner.items()))) for learner in settings}) == len(settings) == 90
-    assert sum(learner["tau_pos"] == "prevalence" for learner in settings) == 60
-
-
-def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
-    def trial(tau_pos, quality, sparsity):
-        figures = {"ALL": quality, "TOP10": quality, EXPECTED: quality, RARE: float("nan")}
-        return Trial(
-            with_margins(1, tau_pos),
-            {"macro_average_precision": figures, "average_sparsity": {"ALL": sparsity, "TOP10": sparsity}},
-        )
-
-    trials = [trial(1.0, 0.7500, 900), trial(2.0, 0.7495, 400), trial(3.0, 0.7480, 100)]
-    assert best_trial(trials, tolerance=0.001).recipe.learner["tau_pos"] == 2
-    assert best_trial(trials, tolerance=0).recipe.learner["tau_pos"] == 1
-    assert best_trial(trials, tolerance=0.01).recipe.learner["tau_pos"] == 3
-    papers = [*trials, trial(50.0, 0.7480, 300)]
-    assert best_trial(papers, tolerance=0).recipe.learner["tau_pos"] == 3
 
 
 def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import Run
+from feature_settings import FEATURES
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import textcat
 from textcat import Corpus, Document, Recipe, TextcatError
-from textcat.features.counts import StoredCounts
 from textcat.features.language import open_language
 from textcat.margin.learners import LEARNERS
 from textcat.model import MODEL, SUM, read_manifest
@@ -27,13 +27,6 @@ from textcat.training.train import train_and_evaluate
 N_HISTORIES = int(os.environ.get("TEXTCAT_HISTORIES", "3"))
 TOPICS = ("ash", "birch", "cedar", "dogwood")
 WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for two in ("s", "let", "y", "er")]
-#: Ways to make rows, each of which counts something else.
-FEATURES = (
-    {"tokens": {}, "features": {"zones": {"title": 2.0, "body": 1.0}}},
-    {"tokens": {"singularize": True}, "features": {"weighting": "bm25", "ngrams": 2, "min_df": 2}},
-    {"tokens": {}, "features": {"ngrams": 3, "hash_bits": 6, "sublinear_tf": True, "zone_terms": True}},
-    {"tokens": {}, "features": {"chars": 3, "ngrams": 2, "zone_terms": ["title"], "idf": "smooth", "max_features": 60}},
-)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -452,24 +445,6 @@ def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypat
     with pytest.raises(TextcatError, match="was replaced while it learnt"):
         textcat.learn(model, remove="d1")
     assert read_manifest(model)["corpus"] == "new"
-
-
-def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
-    texts = ["ash birch ash birch cedar", "", "elm elm fir ash birch", "cedar ash birch ash"]
-    every = [Document(str(i), {"title": text[:4], "body": text}) for i, text in enumerate(texts)]
-    for way in range(len(FEATURES)):
-        features = Recipe("one", **FEATURES[way]).make_features()
-        whole = StoredCounts.of_documents(*features.count_all(every), np.arange(4))
-        for chosen in ([0], [3, 1], [2, 0, 3]):
-            fresh = Recipe("one", **FEATURES[way]).make_features()
-            alone = StoredCounts.of_documents(*fresh.count_all([every[i] for i in chosen]), np.arange(len(chosen)))
-            joined = whole.select(np.array(chosen[:1]))
-            for i in chosen[1:]:
-                joined = joined.extended(whole.select(np.array([i]))).select(np.arange(len(joined) + 1))
-            for other in (whole.select(np.array(chosen)), joined):
-                assert (other.zones, other.counts.terms) == (alone.zones, alone.counts.terms)
-                for name, array in alone.arrays().items():
-                    np.testing.assert_array_equal(other.arrays()[name], array)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])

@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.features.language import singular
+from textcat.errors import TextcatError
+from textcat.features.language import MissingPackageError, open_language, singular
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
 words = st.one_of(
     st.text(), st.builds(str.__add__, st.text("abceiou"), st.sampled_from(["s", "es", "ies", "us", "ss"]))
 )
+
+
 words_of_letters = st.builds(
     str.__add__, st.text("abceiou", min_size=1), st.sampled_from(["", "s", "es", "y", "ies", "us", "ss"])
 ) | st.sampled_from(["its", "it", "does", "ours", "hers", "always"])
@@ -54,3 +57,24 @@ def test_words_count_as_the_known_singular_that_they_become(spans, data):
     stops = FOLDED.term_counter().stops
     expected = Counter(singular(span) if singular(span) in terms else OTHER for span in spans if span not in stops)
     assert {counts.terms[id_]: n for id_, n in zip(counts.ids, counts.counts, strict=True)} == expected
+
+
+def test_plurals_of_other_languages_are_left_alone():
+    assert Tokens("de", singularize=True).count_terms(["Autos"]).terms == ["autos"]
+
+
+def test_an_unknown_language_is_named():
+    with pytest.raises(TextcatError, match=r"spaCy has no language 'qqq': give a code"):
+        Tokens("qqq").tokenize("a")
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    def missing(lang):
+        def build():
+            raise ImportError("no such module")
+
+        return build
+
+    monkeypatch.setattr("spacy.util.get_lang_class", missing)
+    with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
+        open_language("ja")

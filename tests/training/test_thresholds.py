@@ -1,15 +1,11 @@
-"""Scores of documents by rankers that were not trained on them, for less than training each topic without each fold."""
+"""Thresholds come from rankers that were not trained on what they score, for less than training each topic anew."""
 
-import naive
 import numpy as np
 import pytest
-import scipy.optimize
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 import textcat
-from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
+from textcat.margin.primal import N_FOLDS
 from textcat.training import thresholds
 from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import Examples
@@ -49,62 +45,6 @@ def test_a_ranker_led_to_its_minimum_without_a_fold_scores_as_one_that_is_traine
         off, of_training_off = (np.abs(expected - those)[which].mean() for those in (scores, of_training))
         assert off < part * of_training_off
     assert np.corrcoef(scores[positive], expected[positive])[0, 1] > 0.99
-
-
-def _compiled(X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own, dtype=np.float64):
-    """Return what the compiled function gives for rows of a dense matrix, and check that it leaves zeros behind."""
-    rows = sp.csr_matrix(X, dtype=dtype)
-    work = np.zeros((X.shape[1], N_FOLDS + 1), dtype)
-    arrays = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data
-    parts = [np.asarray(part, dtype) for part in (label, threshold, alpha, score)]
-    settings = np.asarray(order, np.int64), lambda_, rho, n_passes, own, work
-    result = leave_out_folds(*arrays, np.arange(len(X)), np.asarray(fold, np.int64), *parts, *settings)
-    assert not work.any()
-    return result
-
-
-def _invented(seed, n=12):
-    """Return rows, and a solution over them: labels, thresholds, alpha, scores, λ and ρ."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 6)) * (rng.random((n, 6)) < 0.6)
-    label, threshold = rng.choice([-1.0, 1.0], n), rng.uniform(0.5, 3, n)
-    alpha, lambda_, rho = rng.integers(0, 4, n).astype(float), rng.uniform(0.1, 2), rng.choice([0.0, 1.0, 0.5])
-    return X, label, threshold, alpha, (X @ X.T + rho**2) @ (alpha * label), lambda_, rho
-
-
-@given(
-    st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0, 0.4, 1]), st.sampled_from([np.float32, np.float64])
-)
-def test_leaving_out_folds_does_what_two_plain_trainings_a_fold_do(seed, n_passes, own, dtype):
-    X, label, threshold, alpha, score, lambda_, rho = _invented(seed)
-    rng = np.random.default_rng(seed + 1)
-    fold, order = rng.integers(-1, N_FOLDS, len(X)), rng.permutation(len(X))
-    arguments = X, fold, label, threshold, alpha, score, order, lambda_, rho, n_passes, own
-    for compiled, plain in zip(_compiled(*arguments, dtype=dtype), naive.without_folds(*arguments), strict=True):
-        assert compiled.dtype == dtype
-        exact = dtype == np.float64
-        np.testing.assert_allclose(compiled, plain, rtol=1e-9 if exact else 1e-2, atol=1e-9 if exact else 1e-2)
-
-
-def test_from_the_minimum_many_passes_lead_to_the_minimum_without_the_fold():
-    """The minimum is that of non-negative least squares, which scipy solves by active sets."""
-
-    def minimum(chosen):
-        M = (X @ X.T + rho**2) * np.outer(label, label) + lambda_ * np.eye(len(X))
-        root = np.linalg.cholesky(M[np.ix_(chosen, chosen)]).T
-        alpha = np.zeros(len(X))
-        alpha[chosen] = scipy.optimize.nnls(root, np.linalg.solve(root.T, threshold[chosen]))[0]
-        return alpha
-
-    for seed in range(5):
-        X, label, threshold, _, _, lambda_, rho = _invented(seed, n=20)
-        everything, fold = np.arange(20), np.arange(20) % 8 - 1
-        alpha = minimum(everything)
-        K = X @ X.T + rho**2
-        added, _ = _compiled(X, fold, label, threshold, alpha, K @ (alpha * label), everything, lambda_, rho, 3000, 1.0)
-        for number in range(N_FOLDS):
-            expected = K @ ((minimum(np.flatnonzero(fold != number)) - alpha) * label)
-            np.testing.assert_allclose(added[fold == number], expected[fold == number], atol=1e-8)
 
 
 def test_more_folds_than_lanes_are_taken_in_turns(newswire):
@@ -175,18 +115,3 @@ def test_rows_after_the_documents_are_examples_in_every_fold_but_left_out_where_
     alone = held_out_scores(Examples(rows[:n], labels[:n]), part.fit(rows[:n], labels[:n]), fold_of)
     assert scores.shape == (n, labels.shape[1])
     np.testing.assert_allclose(scores, alone, atol=1e-4)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_products_of_some_rows_are_those_of_a_plain_loop(dtype):
-    rng = np.random.default_rng(0)
-    X, w = sp.random_array((50, 30), density=0.2, format="csr", dtype=dtype, rng=rng), rng.normal(size=30).astype(dtype)
-    expected = []
-    for i in (chosen := [7, 0, 49, 7]):
-        expected.append(dtype(0))
-        for p in range(X.indptr[i], X.indptr[i + 1]):
-            expected[-1] += X.data[p] * w[X.indices[p]]
-    products = dots(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, chosen, w)
-    assert products.dtype == dtype
-    np.testing.assert_array_equal(products, np.array(expected, dtype))
-    assert not dots(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, [], w).size
