@@ -79,7 +79,7 @@ class TagSettings:
     probability : float
         With "probability": a document gets a topic if its probability is above this one.
     folds : int
-        Folds of the cross-validation by which training documents are scored, to choose thresholds and probabilities.
+        Number of folds of the cross-validation that scores training documents, to fit thresholds and probabilities.
     """
 
     strategy: str = "zero"
@@ -111,13 +111,13 @@ class RankerSettings:
     bias : float >= 0
         Size of the constant feature whose weight is the bias; 0: no bias.
     background : float >= 0
-        With examples that are not documents, such as descriptions, the mean row of the pool times this is subtracted
-        from every row, so that terms which all documents have are no evidence.
+        With examples that are not documents, such as descriptions, this multiple of the pool's mean row is subtracted
+        from every row, so that terms that all documents have are no evidence.
     described_bias : float >= 0
-        Replaces `bias` when there are such examples, as rows are shorter then.
+        Replaces `bias` if there are such examples, because the rows are then shorter.
     anchor : float >= 0
-        w is regularised towards this times the sum of the rows of the examples, by their labels and weights, instead of
-        0: so a description keeps its influence, however many judgements there are.
+        w is regularised towards this multiple of the sum of the examples' rows (signed by label, and weighted) instead
+        of towards 0, so that a description keeps its influence however many judgements there are.
     length : float >= 0
         ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
         their mean in the pool: by less in short texts, whose few words are weak evidence. 0: by 1.

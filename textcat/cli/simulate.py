@@ -81,25 +81,25 @@ def simulate(
     ranker = chosen_recipe.make_ranker()
     opened = [read(name, stages) for name in corpora]
     with stages.stage("rows", len(opened)) as bar:
-        cases = []
+        simulated = []
         for corpus in opened:
-            cases += simulated_topics(corpus, chosen_recipe, topic, description, embeddings=bool(ranker.embeddings))
+            simulated += simulated_topics(corpus, chosen_recipe, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
     names = [name for name in RULES if name not in SEVERAL_RANKERS]
     for name in set(rules) - set(names):
         why = " (which needs several rankers, and a simulation has one)" if name in SEVERAL_RANKERS else ""
         raise BadParameter(f"--rule takes one of {', '.join(names)}, or none, not {name!r}{why}")
-    if not cases:
+    if not simulated:
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
         )
-    way = Setting("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
-    ways = [way._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
-    with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
+    setting = Setting("", ranker, "", start, steps, tuple(dict.fromkeys(rules)), target, confidence, supervised)
+    compared = [setting._replace(name=name, strategy=name) for name in dict.fromkeys(strategy or ["highest"])]
+    with stages.stage("simulate", len(simulated) * len(compared) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
-        results = experiment(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
-    _report(terminal.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
+        results = experiment(simulated, compared, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
+    _report(terminal.console(), results, stages, compared, per_topic=topics, as_json=as_json, out=out)
 
 
 # --- what is printed and written --------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def _report(
     console: "Console",
     results: "Sequence[Result]",
     stages: "Stages",
-    ways: "Sequence[Setting]",
+    compared: "Sequence[Setting]",
     *,
     per_topic: bool,
     as_json: bool,
@@ -120,17 +120,19 @@ def _report(
     from textcat.evaluation.export import markdown_table
     from textcat.folders import write_atomically
 
-    shown = _all_tables(results, ways, per_topic=per_topic)
-    summary = _summary(results, ways)
+    shown = _all_tables(results, compared, per_topic=per_topic)
+    summary = _summary(results, compared)
     if out is not None:
         write_atomically(out / "summary.json", json.dumps(summary, indent=1) + "\n")
-        write_atomically(out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, ways, per_topic=True))))
+        write_atomically(
+            out / "tables.md", "\n".join(map(markdown_table, _all_tables(results, compared, per_topic=True)))
+        )
         _draw(out / "curves.svg", results)
     if as_json:
         tables.print_json(console, summary | tables.cost_of_stages(stages))
         return
     for table in shown:
-        tables.show(console, table, needed=6 + (len(ways) > 1))
+        tables.show(console, table, needed=6 + (len(compared) > 1))
         console.print()
     n_topics, n_seeds = len({(r.corpus, r.topic) for r in results}), len({r.seed for r in results})
     seconds = sum(result.seconds for result in results)
@@ -144,28 +146,32 @@ def _report(
 
 
 def _all_tables(
-    results: "Sequence[Result]", ways: "Sequence[Setting]", *, per_topic: bool
+    results: "Sequence[Result]", compared: "Sequence[Setting]", *, per_topic: bool
 ) -> list[list[dict[str, Any]]]:
     """Return the tables of the quality of the order, of the answers needed, and of the stopping rules."""
     from textcat.teaching.simulate import by_topic
 
     grouped = by_topic(results)
-    several, shown = len(ways) > 1, grouped if per_topic or len(grouped) <= _MOST_LINES else {}
+    several, shown = len(compared) > 1, grouped if per_topic or len(grouped) <= _MOST_LINES else {}
     qualities, answers = [], []
-    for (way, *_), group in shown.items():
+    for (strategy, *_), group in shown.items():
         of_it, n = group[0], group[0].n_documents
-        name: dict[str, Any] = {"topic": _name_of(of_it, results)} | ({"strategy": way} if several else {})
+        name: dict[str, Any] = {"topic": _name_of(of_it, results)} | ({"strategy": strategy} if several else {})
         sizes = {"N": n, "R": len(of_it.found)}
         qualities.append(name | sizes | _quality(group))
         answers.append(name | sizes | _answers(group))
-    for way in dict.fromkeys(result.way for result in results):
-        group = [result for result in results if result.way == way]
+    for strategy in dict.fromkeys(result.way for result in results):
+        group = [result for result in results if result.way == strategy]
         if not several or len({(r.corpus, r.topic) for r in group}) > 1 or not shown:
-            name = {"topic": "mean"} | ({"strategy": way} if several else {}) | {"N": None, "R": None}
+            name = {"topic": "mean"} | ({"strategy": strategy} if several else {}) | {"N": None, "R": None}
             qualities.append(name | _quality(group))
             answers.append(name | _answers(group))
     tables = [qualities, answers]
-    stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=several)]
+    stops = [
+        row
+        for setting in compared
+        for row in _stop_rows([r for r in results if r.way == setting.name], setting, several=several)
+    ]
     return [*tables, stops] if stops else tables
 
 
@@ -205,7 +211,7 @@ def _mean_text(
     return Figure(f"{format_figure(scale * mean.mean, decimals)}{half}")
 
 
-def _stop_rows(results: "Sequence[Result]", way: "Setting", *, several: bool) -> list[dict[str, Any]]:
+def _stop_rows(results: "Sequence[Result]", setting: "Setting", *, several: bool) -> list[dict[str, Any]]:
     """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
     import numpy as np
 
@@ -213,13 +219,13 @@ def _stop_rows(results: "Sequence[Result]", way: "Setting", *, several: bool) ->
     from textcat.teaching.measures import answers_to_reach
 
     rows = []
-    for rule in way.rules:
+    for rule in setting.rules:
         recalls = np.array([result.recall_at_stop(rule) for result in results])
-        needed = np.array([answers_to_reach(result.found, way.target) for result in results])
+        needed = np.array([answers_to_reach(result.found, setting.target) for result in results])
         asked = np.array([result.stops[rule] for result in results])
-        covered = int((recalls >= way.target).sum())
+        covered = int((recalls >= setting.target).sum())
         low, high = exact_interval(covered, len(results))
-        name = {"rule": rule} | ({"strategy": way.name} if several else {})
+        name = {"rule": rule} | ({"strategy": setting.name} if several else {})
         rows.append(
             name
             | {
@@ -242,7 +248,7 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
     return low, float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
 
 
-def _summary(results: "Sequence[Result]", ways: "Sequence[Setting]") -> dict[str, Any]:
+def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:
     """Return all figures, for JSON."""
     from textcat.teaching.simulate import by_topic, means
 
@@ -257,11 +263,17 @@ def _summary(results: "Sequence[Result]", ways: "Sequence[Setting]") -> dict[str
         return {measure: next(iter(means(group, measure).values()))._asdict() for measure in group[0].figures}
 
     topics = [
-        {"strategy": way, "corpus": corpus, "topic": topic, **all_means(group)}
-        for (way, corpus, topic), group in by_topic(results).items()
+        {"strategy": strategy, "corpus": corpus, "topic": topic, **all_means(group)}
+        for (strategy, corpus, topic), group in by_topic(results).items()
     ]
-    overall = [{"strategy": way.name, **all_means([r for r in results if r.way == way.name])} for way in ways]
-    stops = [row for way in ways for row in _stop_rows([r for r in results if r.way == way.name], way, several=True)]
+    overall = [
+        {"strategy": setting.name, **all_means([r for r in results if r.way == setting.name])} for setting in compared
+    ]
+    stops = [
+        row
+        for setting in compared
+        for row in _stop_rows([r for r in results if r.way == setting.name], setting, several=True)
+    ]
     return {"means": overall, "topics": topics, "rules": stops, "runs": runs}
 
 
@@ -275,14 +287,14 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
 
     shares = np.linspace(0, 1, 501)
     curves: dict[str, list[Any]] = {}
-    for (way, *_), group in by_topic(results).items():
+    for (strategy, *_), group in by_topic(results).items():
         n = group[0].n_documents
-        curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
+        curves.setdefault(strategy, []).append(recall_curve([result.found for result in group], n, shares * n))
     with draw_axes(path) as axes:
         axes.plot([0, 100], [0, 100], ":", color="silver", label="in random order")
-        for number, (way, of_topics) in enumerate(curves.items()):
+        for number, (strategy, of_topics) in enumerate(curves.items()):
             if 1 < len(of_topics) <= _MOST_LINES:
                 axes.plot(100 * shares, 100 * np.transpose(of_topics), color=f"C{number}", linewidth=0.4, alpha=0.6)
-            axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{number}", label=way)
+            axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{number}", label=strategy)
         axes.set(xlabel="documents judged [%]", ylabel="recall [%]", xlim=(0, 100), ylim=(0, 101))
         axes.legend(loc="lower right")

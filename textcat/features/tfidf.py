@@ -56,12 +56,11 @@ class TfIdf(FeatureSteps):
     min_df : int, default=1
         Leave out terms, and n-grams of characters, that occur in fewer training documents than this.
     max_features : int, optional
-        Keep this many terms, those that occur in the most training documents; among equals, the first in alphabetical
-        order.
+        Keep only this many terms: those that occur in the most training documents. Ties are broken alphabetically.
     hash_bits : int, optional
-        Take for each term the column given by its hash (MurmurHash3), out of 2**hash_bits, and keep no vocabulary:
-        memory has a bound, and terms have no names. Terms that share a column count as one. df and min_df are those of
-        columns; ngram_min_df has no effect.
+        Hash each term (MurmurHash3) to one of 2**hash_bits columns, and keep no vocabulary: memory is bounded, and
+        terms have no names. Terms that share a column count as one. df and min_df are those of columns; ngram_min_df
+        has no effect.
     weighting : {"tfidf", "bm25"}, default="tfidf"
         "bm25": n occurrences count n / (n + k1 · (1 - b + b · l / a)), where l is the number of terms in the zone, and
         a the average of l over the training documents that have the zone.
@@ -72,7 +71,7 @@ class TfIdf(FeatureSteps):
     b : float, default=0.75
         With "bm25": from 0 to 1, how much less an occurrence counts in a longer zone; 0: length has no effect.
     idf : {"log", "smooth", "none"}, default="log"
-        "smooth": 1 + log((1 + m) / (1 + df)), by which terms that all documents have keep some weight; "none": 1.
+        "smooth": 1 + log((1 + m) / (1 + df)), so that a term that all documents have keeps some weight; "none": 1.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Number type of the rows. They are computed in float64.
 

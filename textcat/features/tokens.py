@@ -81,7 +81,7 @@ class Tokens(Parameters):
     singularize : bool, default=False
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     memo_bytes : int, default=268435456
-        About how many bytes of memory the token cache may take; if there are more, it drops spans that occurred once.
+        About how many bytes of memory the token cache may take; beyond that it drops spans that occurred only once.
 
     Raises
     ------

@@ -81,7 +81,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     cache_mb : float >= 0
         Megabytes of memory that rows of the kernel matrix may take.
     random_state : int >= 0, optional
-        Seed of a random order of the documents, the same in every pass; None: they are presented in the order of X.
+        Seed that shuffles the documents once, for all passes; None: keep the order of X.
     n_jobs : int, optional
         Number of blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the
         bit.

@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from enum import Enum, auto
+from enum import IntEnum, auto
 from functools import lru_cache
 from sys import intern
 from typing import NamedTuple, Protocol, TypeAlias
@@ -226,7 +226,7 @@ class Record(NamedTuple):
     labelled_for: tuple[str, ...] | None = None  # for which topics; None: all
 
 
-class FaultKind(Enum):
+class FaultKind(IntEnum):
     """What is wrong with input: it decides how an error about a corpus names the source and the remedy."""
 
     CONTENT = auto()  # the fault has its own remedy

@@ -272,7 +272,7 @@ def simulated_topics(
     documents = [*corpus.train, *corpus.test]
     pool = Pool.from_documents(corpus, recipe=recipe)
     described = Descriptions(pool.features)
-    cases = []
+    simulated = []
     for topic in topics or corpus.topics:
         labels = np.array([topic in document.topics for document in documents])
         if 0 < labels.sum() < len(labels):
@@ -280,10 +280,10 @@ def simulated_topics(
             words = described.rows([f"{name_in_words(topic)} {about}"])
             examples = Examples(words, np.ones(1, np.int8), np.ones(1))
             name = corpus.name.split(".")[0] or corpus.name  # of a file
-            cases.append(
+            simulated.append(
                 SimulatedTopic(name, topic, pool.rows, labels, examples, pool.embeddings() if embeddings else None)
             )
-    return cases
+    return simulated
 
 
 class Setting(NamedTuple):
@@ -338,19 +338,19 @@ class Result(NamedTuple):
 
 
 def experiment(
-    cases: Sequence[SimulatedTopic],
-    ways: Sequence[Setting],
+    topics: Sequence[SimulatedTopic],
+    settings: Sequence[Setting],
     seeds: Iterable[int] = range(20),
     *,
     n_jobs: int | None = None,
     kept: Path | None = None,
     advance: Advance = lambda n: None,
 ) -> list[Result]:
-    """Simulate teaching: each case in each way with each seed.
+    """Simulate teaching: each topic in each setting with each seed.
 
     Parameters
     ----------
-    cases, ways, seeds
+    topics, settings, seeds
         All combinations are run; results are in this order for any number of jobs.
     n_jobs : int, optional
         Number of parallel processes, as in joblib; except for the seconds, results are the same to the bit.
@@ -364,7 +364,12 @@ def experiment(
     list of Result
     """
     results = KeptResults(kept)
-    tasks = {run_key(case, way, seed): (case, way, seed) for case in cases for way in ways for seed in seeds}
+    tasks = {
+        run_key(topic, setting, seed): (topic, setting, seed)
+        for topic in topics
+        for setting in settings
+        for seed in seeds
+    }
     missing = [(key, *task) for key, task in tasks.items() if key not in results]
     advance(len(tasks) - len(missing))
     for key, result in _run_all(missing, n_jobs):
@@ -372,17 +377,17 @@ def experiment(
         advance(1)
     fields = Result._fields
     return [
-        Result(**{name: results[key][name] for name in fields} | {"way": way.name})
-        for key, (_, way, _) in tasks.items()
+        Result(**{name: results[key][name] for name in fields} | {"way": setting.name})
+        for key, (_, setting, _) in tasks.items()
     ]
 
 
-def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
+def run_key(topic: SimulatedTopic, setting: Setting, seed: int) -> str:
     """Return the key of a run among the results that are kept, made of everything that its result depends on."""
-    facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
-    facts |= {"make": getattr(way.make, "__qualname__", "")}
+    facts = {**setting._asdict(), "settings": setting.settings and asdict(setting.settings)}
+    facts |= {"make": getattr(setting.make, "__qualname__", "")}
     del facts["name"]
-    return json.dumps([case.corpus, case.topic, case.checksum, seed, facts], sort_keys=True)
+    return json.dumps([topic.corpus, topic.topic, topic.checksum, seed, facts], sort_keys=True)
 
 
 def _run_all(
@@ -395,10 +400,10 @@ def _run_all(
     yield from parallel(joblib.delayed(_run)(*task) for task in tasks)
 
 
-def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, Result]:
+def _run(key: str, topic: SimulatedTopic, setting: Setting, seed: int) -> tuple[str, Result]:
     began = time.process_time()
-    embeddings = {"embeddings": case.embeddings} if way.settings and way.settings.embeddings else {}
-    ranker = way.make(case.rows, settings=way.settings, seed=seed, **embeddings)
+    embeddings = {"embeddings": topic.embeddings} if setting.settings and setting.settings.embeddings else {}
+    ranker = setting.make(topic.rows, settings=setting.settings, seed=seed, **embeddings)
     stops: dict[str, int] = {}
     looked = 0.0
 
@@ -407,32 +412,32 @@ def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, 
         n = len(history.answers)
         if n >= looked:
             looked = n * _RULES_LOOK
-            for rule in set(way.rules) - stops.keys():
-                if stopping.Stopper(rule, way.target, way.confidence).may_stop(history):
+            for rule in set(setting.rules) - stops.keys():
+                if stopping.Stopper(rule, setting.target, setting.confidence).may_stop(history):
                     stops[rule] = n
-        return len(stops) < len(way.rules)
+        return len(stops) < len(setting.rules)
 
-    examples = case.examples if way.start == "description" else None
+    examples = topic.examples if setting.start == "description" else None
     options: dict[str, Any] = {
-        "strategy": way.strategy,
-        "start": way.start,
+        "strategy": setting.strategy,
+        "start": setting.start,
         "examples": examples,
         "seed": seed,
-        "steps": way.steps,
+        "steps": setting.steps,
     }
-    run = simulate(ranker, case.labels, watch=watch if way.rules else None, **options)
-    stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
-    good = supervised(ranker, case.labels, run, examples) if way.supervised else None
+    run = simulate(ranker, topic.labels, watch=watch if setting.rules else None, **options)
+    stops |= {rule: run.n_asked for rule in setting.rules if rule not in stops}
+    good = supervised(ranker, topic.labels, run, examples) if setting.supervised else None
     seconds = time.process_time() - began
-    n, curve = len(case.labels), run.found.tolist()
-    return key, Result(case.corpus, case.topic, way.name, seed, n, curve, stops, good, seconds)
+    n, curve = len(topic.labels), run.found.tolist()
+    return key, Result(topic.corpus, topic.topic, setting.name, seed, n, curve, stops, good, seconds)
 
 
 # --- results ---------------------------------------------------------------------------------------------------------
 
 
 def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Result]]:
-    """Return the results grouped by way, corpus and topic, in the order of the results."""
+    """Return the results grouped by setting, corpus and topic, in the order of the results."""
     grouped: dict[tuple[str, str, str], list[Result]] = {}
     for result in results:
         grouped.setdefault((result.way, result.corpus, result.topic), []).append(result)
@@ -440,13 +445,13 @@ def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Resul
 
 
 def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return for each way the mean of a measure over cases, with the confidence interval of the seeds' means."""
+    """Return for each setting the mean of a measure over topics, with the confidence interval of the seeds' means."""
     values: dict[str, dict[int, list[float]]] = {}
     for result in results:
         values.setdefault(result.way, {}).setdefault(result.seed, []).append(result.figures[measure])
     return {
-        way: measures.mean_of([np.nanmean(of_seed) for of_seed in seeds.values() if not np.isnan(of_seed).all()])
-        for way, seeds in values.items()
+        name: measures.mean_of([np.nanmean(of_seed) for of_seed in seeds.values() if not np.isnan(of_seed).all()])
+        for name, seeds in values.items()
     }
 
 
