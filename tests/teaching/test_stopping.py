@@ -45,7 +45,9 @@ def p_of_buscarpy(answers, n_documents, target):
     for s in range(1, len(answers) + 1):
         k = answers[len(answers) - s :].sum()
         least = math.floor(r / target + 1e-9) + 1 - (r - k)  # relevant ones in the urn if the target is missed
-        values.append(stats.hypergeom.cdf(k, n_documents - (len(answers) - s), least, s))
+        urn = n_documents - (len(answers) - s)
+        # More relevant documents than the urn has: the target cannot be missed.
+        values.append(stats.hypergeom.cdf(k, urn, least, s) if least <= urn else 0.0)
     return min(values)
 
 
