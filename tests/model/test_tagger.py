@@ -13,7 +13,7 @@ from scipy import sparse
 import textcat
 from textcat.errors import TextcatError
 from textcat.model import tagger as module
-from textcat.model.tagger import product
+from textcat.model.weights import product
 
 TEXTS = ["wheat harvest and grain exports", "", "gold and silver fixing, gold mine", "qqqq"]
 

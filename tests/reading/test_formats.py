@@ -27,7 +27,7 @@ from textcat.reading import (
     read_batches,
 )
 from textcat.reading.formats import delimited, mail, reuters
-from textcat.reading.records import RefusedError
+from textcat.reading.records import FaultKind, RefusedError
 from textcat.reading.streams import COMPRESSIONS
 
 
@@ -184,7 +184,7 @@ def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
     assert outcome(place("json", b'\n{"text": "no array"}', block_bytes=block)) == [1]
     (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
     reason = "The array ends without ], so objects may be missing: check whether the file is complete."
-    assert fault == Rejection("a", 1, reason, 0, 5)
+    assert fault == Rejection("a", 1, reason, 0, 5, FaultKind.DAMAGE)
 
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 20])

@@ -34,6 +34,7 @@ from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
 from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_batches, streams
+from textcat.reading.records import FaultKind
 from textcat.surrogates import decode_surrogates
 
 COMPRESSIONS = {
@@ -464,7 +465,11 @@ def test_an_error_of_reading_leaves_the_records_before_it(folder, monkeypatch, b
     (fault,) = faults(found)
     offset = LINES[:1000].rindex(b"\n") + 1
     assert fault == Rejection(
-        "a.jsonl", 0, f"The file, from byte {offset} on, cannot be read (Input/output error).", offset
+        "a.jsonl",
+        0,
+        f"The file, from byte {offset} on, cannot be read (Input/output error).",
+        offset,
+        kind=FaultKind.ACCESS,
     )
 
 

@@ -12,14 +12,13 @@ import time
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from rich.console import Console
 from typer.testing import CliRunner
 
 from textcat import cli, papers
 from textcat.cli.corpora import show_reproductions
 from textcat.errors import TextcatError
-from textcat.papers import datasets, experiments, micra
+from textcat.papers import datasets, experiments
 from textcat.papers.datasets import MissingData
 from textcat.papers.experiments import PUBLISHED, Experiment, Figure, Result, Row, Settings, Task
 
@@ -394,19 +393,3 @@ def test_the_published_figures_are_there_for_every_table():
     assert set(figures["micra"]) == {f"table{number}" for number in range(1, 9)}
     assert figures["paum"]["table2"]["PAUM(1,50)"]["map"] == [0.751, 0.924, 0.636]
     assert figures["micra"]["table1"]["micra"][-1] == [4.95, 8.37, 11610899]
-
-
-def test_libsvm_finds_the_margin_of_two_points():
-    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
-    margin, seconds = micra.libsvm_margin(rows, labels)
-    assert margin == pytest.approx(2.5)
-    assert seconds > 0
-    # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
-    assert micra.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
-
-
-def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
-    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
-    here = micra.libsvm_margin(rows, labels, 1.0)[0]
-    monkeypatch.setattr(micra, "LARGE", 2)
-    assert micra.libsvm_margin(rows, labels, 1.0)[0] == here

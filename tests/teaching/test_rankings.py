@@ -1,6 +1,7 @@
 """Evidence in whole words: contributions add up, and only words are told."""
 
 import pytest
+from teaching_work import teach
 
 from textcat.teaching.pool import Pool
 from textcat.teaching.session import Session
@@ -44,3 +45,13 @@ def test_what_characters_add_goes_to_the_word_in_which_they_stand(tmp_path):
     assert own["~strik~"] > 0  # "striking" was never seen, but its first characters were
     assert told["striking"].contribution > 0
     assert abs(told["wheat"].contribution) < told["striking"].contribution
+
+
+def test_evidence_has_spans_and_adds_up_to_the_score(session, pool):
+    teach(session, "strike", 6)
+    question = session.next("strike")
+    explained = session.evidence("strike", question.position, n=1000)
+    assert sum(each.contribution for each in explained) + explained.bias == pytest.approx(question.score, abs=1e-5)
+    zone, start, end = explained[0].spans[0]
+    assert question.zones[zone][start:end].split()
+    assert len(session.terms("strike", 5)) == 5

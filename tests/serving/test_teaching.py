@@ -13,35 +13,23 @@ import pytest
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 httpx = pytest.importorskip("httpx", reason="httpx is not installed")
+from commodities import commodity_pool  # noqa: E402
 
 from textcat.documents import Document  # noqa: E402
-from textcat.errors import TextcatError  # noqa: E402
 from textcat.serving.http.keys import Keys, new_key  # noqa: E402
 from textcat.serving.http.limits import Limits  # noqa: E402
 from textcat.serving.http.log import Log  # noqa: E402
 from textcat.serving.teaching import Teaching  # noqa: E402
 from textcat.teaching.pool import Pool  # noqa: E402
-from textcat.teaching.queues import Queue, read_queues  # noqa: E402
+from textcat.teaching.queues import Queue  # noqa: E402
 from textcat.teaching.session import Session  # noqa: E402
 
-WORDS = ("wheat", "gold", "coffee", "copper", "rice")
 TEACH = "/api/v1/teach"
 
 
 @pytest.fixture(scope="module")
 def pool():
-    """Sixty documents; every fifth is about wheat."""
-    documents = [
-        Document(
-            f"d{i}",
-            {
-                "title": f"{WORDS[i % 5]} report {i}",
-                "body": f"Prices of {WORDS[i % 5]} rose in week {i}. " * (1 + i % 3),
-            },
-        )
-        for i in range(60)
-    ]
-    return Pool.from_documents(documents, ids=[document.id for document in documents])
+    return commodity_pool()
 
 
 @pytest.fixture
@@ -238,31 +226,6 @@ def test_a_list_of_documents_waits_to_be_looked_at(service):
     for person, own in (("Ada", ["no", None]), ("Eve", [None, None])):
         assert [row["answer"] for row in get(service, "/queue", name="odd", person=person).json()["documents"]] == own
     assert_problem(get(service, "/queue", name="none"), 404, "none")
-
-
-def test_a_list_is_read_as_a_report_writes_it(pool, tmp_path):
-    path = tmp_path / "label-issues.jsonl"
-    rows = [("d3", "wheat", True), ("d9", "gold", False), ("elsewhere", "gold", False), ("d5", "wheat", None)]
-    path.write_text(
-        "".join(json.dumps({"id": i, "topic": t, "labelled": has, "split": "train"}) + "\n" for i, t, has in rows)
-    )
-    names = ["wheat in label-issues.jsonl", "gold in label-issues.jsonl"]
-    assert read_queues(path, pool) == [
-        Queue(names[0], "wheat", [(3, True), (5, None)]),
-        Queue(names[1], "gold", [(9, False)]),
-    ]
-    for text, words in (
-        ('{"id": 3, "topic": "a"}', "Line 1"),
-        ("[]", "Line 1"),
-        ("{", "Line 1"),
-        ("", "is empty"),
-        ('{"id": "x", "topic": "a"}', "none of the 1"),
-    ):
-        path.write_text(text)
-        with pytest.raises(TextcatError, match=words):
-            read_queues(path, pool)
-    with pytest.raises(TextcatError, match="Cannot read the list"):
-        read_queues(tmp_path / "absent", pool)
 
 
 def test_the_command_opens_the_labels_that_a_report_doubts(tmp_path, monkeypatch, newswire_model):
