@@ -1,24 +1,11 @@
 """Counts of documents that are stored are those of the documents, whichever are chosen."""
 
-import functools
-
 import numpy as np
 import pytest
 from feature_settings import FEATURES
 
 from textcat import Document, Recipe
-from textcat.features.counts import StoredCounts
-from textcat.features.language import open_language
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Reads the language once, and waits for no disk: the models of these tests need not outlast a loss of power."""
-    known = functools.cache(lambda lang: open_language(lang, None))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
-        patch.setattr("os.fsync", lambda descriptor: None)
-        yield
+from textcat.features.counts import ARRAYS, StoredCounts, smallest_type
 
 
 def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
@@ -37,3 +24,50 @@ def test_counts_of_chosen_documents_are_those_of_these_documents_alone():
                 assert (other.zones, other.counts.terms) == (alone.zones, alone.counts.terms)
                 for name, array in alone.arrays().items():
                     np.testing.assert_array_equal(other.arrays()[name], array)
+
+
+def counts_of(documents, settings):
+    return StoredCounts.of_documents(
+        *Recipe("one", **settings).make_features().count_all(documents), np.arange(len(documents))
+    )
+
+
+def stored_counts(settings=FEATURES[1]):
+    return counts_of(
+        [Document("0", {"title": "ash", "body": "birch ash birch"}), Document("1", {"body": "elm"})], settings
+    )
+
+
+@pytest.mark.parametrize("settings", FEATURES)
+def test_counts_come_back_from_the_arrays_of_a_file(settings):
+    counts = stored_counts(settings)
+    read = StoredCounts.from_arrays(counts.zones, counts.counts.terms, counts.arrays())
+    assert len(read) == len(counts) == 2
+    for name, array in counts.arrays().items():
+        np.testing.assert_array_equal(read.arrays()[name], array)
+        assert array.dtype == smallest_type(array).dtype
+
+
+@pytest.mark.parametrize("settings", FEATURES)
+def test_rows_of_stored_counts_are_rows_of_the_documents(settings):
+    words = ["ash", "birch", "cedar", "elm"]
+    documents = [Document(str(i), {"title": words[i % 4], "body": " ".join(words[i % 3 :])}) for i in range(9)]
+    features, again = (Recipe("one", **settings).make_features() for _ in range(2))
+    X = features.fit_transform(documents)
+    counted = counts_of(documents, settings).counted_for(again)
+    again.fit_counted(counted)
+    assert again.get_feature_names_out().tolist() == features.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(again.rows_of(counted).toarray(), X.toarray())
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_that_do_not_fit_together_are_refused(name):
+    counts = stored_counts({"features": {"ngrams": 2, "chars": 3}})
+    arrays = counts.arrays()
+    for wrong in (
+        arrays[name][:, None, None],
+        np.append(arrays[name].ravel(), 100),
+        arrays[name].astype(np.int64) - 100,
+    ):
+        with pytest.raises(ValueError, match="arrays of counts"):
+            StoredCounts.from_arrays(counts.zones, counts.counts.terms, arrays | {name: wrong})

@@ -3,12 +3,15 @@
 import logging
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
 from zoned_texts import (
     TOKENS,
     TRAIN,
 )
 
-from textcat.features.rows import row_bytes
+from textcat.features.rows import Rows, row_bytes
 from textcat.features.tfidf import TfIdf
 
 
@@ -31,3 +34,16 @@ def test_rows_of_float64_round_to_those_of_float32():
     exact = TfIdf(TOKENS, dtype=np.float64).fit_transform(TRAIN)
     assert exact.dtype == np.float64
     assert np.array_equal(exact.astype(np.float32).toarray(), TfIdf(TOKENS).fit_transform(TRAIN).toarray())
+
+
+@given(st.integers(0, 6), st.integers(1, 9), st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_a_matrix_of_rows_is_the_matrix_they_were_made_of_and_shares_their_arrays(n, d, seed, dtype):
+    X = sparse.random(n, d, 0.4, "csr", dtype, np.random.default_rng(seed))
+    X.sort_indices()
+    rows = Rows.of(X)
+    assert (rows.indptr.dtype, rows.indices.dtype, rows.data.dtype) == (np.int64, np.int32, dtype)
+    matrix = rows.matrix(d)
+    assert matrix.shape == X.shape
+    np.testing.assert_array_equal(matrix.toarray(), X.toarray())
+    assert np.shares_memory(matrix.data, X.data) or not X.nnz
+    assert row_bytes(rows) == rows.data.nbytes + 4 * X.nnz + 8 * (n + 1)

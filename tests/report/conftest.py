@@ -22,7 +22,6 @@ def file(model, tmp_path_factory):
     )
 
 
-# --- in a browser ----------------------------------------------------------------------------------------------------
 @pytest.fixture
 def opened(new_page, file):
     """Opens a report, by default the hostile one."""
