@@ -11,6 +11,7 @@ import zipfile
 from collections import Counter
 
 import pytest
+from corpus_files import names
 from corpus_files import read as read_corpus
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -260,3 +261,16 @@ def test_an_archive_with_changed_bytes_gives_records_and_rejections(tmp_path, na
     found = read(tmp_path / name)
     assert all(isinstance(item, Rejection) or item.zones for item in found)
     assert ids(found) or faults(found) or bytes(changed) == b""
+
+
+def test_an_archive_a_browser_has_uncompressed_is_read_all_the_same(tmp_path, sources):
+    renamed = (tmp_path / "r.tar").rename(tmp_path / "plain.tar.gz")
+    assert len(list(read_corpus("reuters", renamed))) == 2
+
+
+def test_names_are_those_of_the_members(sources):
+    (folder,), (one, other), *archives = sources
+    assert names(folder) == ["README", "a.sgm", "b.sgm"]
+    assert (names(one), names(other)) == (["a.sgm"], ["b.sgm"])
+    for (archive,) in archives:
+        assert names(archive) == ["x/a.sgm", "x/b.sgm", "x/README"]
