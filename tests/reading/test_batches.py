@@ -1,4 +1,4 @@
-"""Whatever tagging reads, training reads: the same documents from every format, packed in every way, from anywhere."""
+"""Batches: whatever tagging reads, training reads, packed in every way; and from anywhere reading goes on."""
 
 import bz2
 import csv

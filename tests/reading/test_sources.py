@@ -1,4 +1,4 @@
-"""Inputs of all kinds are found, told apart, and read in batches that can be gone on from anywhere."""
+"""Inputs of all kinds are found and told apart: files, folders, patterns, pipes, URLs and servers."""
 
 import gzip
 import io
