@@ -218,8 +218,8 @@ class Corpus:
         """Set some of the training documents aside as the test part, stratified by topic.
 
         From the rarest topic to the most frequent one, documents that are in no part yet are drawn until the test part
-        has the fraction `test_size` of the topic's documents: at least one of two. A topic of a single document stays
-        in the training part.
+        has the fraction `test_size` of the topic's documents, but at least one document. The only document of a topic
+        stays in the training part.
 
         Parameters
         ----------
@@ -331,7 +331,7 @@ def topic_counts(documents: Iterable[Document]) -> Counter[str]:
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return the beginning of a text on one line, of so many characters at most."""
+    """Return the beginning of a text on one line, at most `most` characters."""
     words = " ".join(text[: 4 * most].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 

@@ -16,11 +16,11 @@ def install_hint(extra: str) -> str:
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(wrong, list(known), n=1)
+    near = get_close_matches(wrong, list(names), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

@@ -73,18 +73,18 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
 
 
 @contextmanager
-def raise_write_errors(place: object, remedy: str) -> Iterator[None]:
+def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
     """Raise a TextcatError, with its remedy, where a file at a place cannot be written."""
     try:
         yield
     except OSError as error:
-        raise TextcatError(f"Cannot write to {place} ({error.strerror or error}): {remedy}.") from error
+        raise TextcatError(f"Cannot write to {target} ({error.strerror or error}): {remedy}.") from error
 
 
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
-    """Return the lock at a path, held; raise a TextcatError of that sentence if another process holds it.
+    """Acquire the lock at a path and return it; if another process holds it, raise a TextcatError that says `refusal`.
 
-    The system lets go of it when the process ends, however it ends. Options are those of `filelock.FileLock`.
+    The system releases the lock when the process ends, even if it is killed. Options are those of `filelock.FileLock`.
     """
     from filelock import FileLock, Timeout
 
@@ -119,10 +119,10 @@ class FolderFormat:
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
-        """Yield an empty sibling of a folder, which takes the folder's place when the block ends well.
+        """Yield an empty sibling of a folder, which replaces the folder if the block ends without an error.
 
-        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. The folder a
-        link points to is replaced, the link stays. What else is there is refused as by `check_target`.
+        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. If the path
+        is a link, the folder it points to is replaced, and the link stays. `check_target` checks the place first.
         """
         folder = Path(folder).expanduser().resolve()
         sibling = _sibling(folder)
@@ -140,7 +140,10 @@ class FolderFormat:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Refuse to write where one may not, or over anything but a folder of this format, old or damaged."""
+        """Raise an error if a folder is the current one, cannot be written, or holds anything not of this format.
+
+        An old or damaged folder of this format may be replaced.
+        """
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
             reason = f"which a {self.name} cannot take the place of"
@@ -149,8 +152,8 @@ class FolderFormat:
             there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
             if there and not there & self.files:
                 raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
-            if others := sorted(there - self.files - {MANIFEST}):
-                reason = f"for {others[0]} would be lost"
+            if foreign := sorted(there - self.files - {MANIFEST}):
+                reason = f"for {foreign[0]} would be lost"
                 raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())
         try:
@@ -161,13 +164,13 @@ class FolderFormat:
             raise self.error(_cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write the manifest, sealed; the entries are what it says besides the format and the checksum."""
+        """Write the manifest with the given entries, its format and its checksum."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
     def sum_of_entries(self, manifest: Mapping[str, Any]) -> str:
-        """Return the sha256 of a manifest's entries, but for the one that holds it."""
+        """Return the sha256 of a manifest's entries, except the checksum itself."""
         entries = {key: value for key, value in manifest.items() if key != self.checksum}
         return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
@@ -213,10 +216,10 @@ class FolderFormat:
     def check_files(
         self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()
     ) -> None:
-        """Raise the error for a file that is missing or not as it was written; those `unread` need only be there.
+        """Raise an error if a file is missing or has changed; the `unread` ones must only exist.
 
-        Files are as `open` yields them, and their sums the sha256 by name; each is read to its end, and goes back to
-        its beginning.
+        Files are as `open` yields them, and `sums` has their sha256 by name; each is read to its end, and is then
+        rewound.
         """
         for name, expected in sums.items():
             if name not in files:
@@ -240,8 +243,10 @@ def installed_version(name: str) -> str:
     """Return the version of a library, by the folder of its metadata; importlib.metadata takes long to be imported."""
     for folder in sys.path:
         with suppress(OSError):
-            found = [entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))]
-            described = [entry for entry in found if entry.endswith((".dist-info", ".egg-info"))]
+            entries = [
+                entry for entry in os.listdir(folder or ".") if entry.lower().startswith((f"{name}-", f"{name}."))
+            ]
+            described = [entry for entry in entries if entry.endswith((".dist-info", ".egg-info"))]
             if len(described) == 1 and (match := re.fullmatch(rf"{name}-(.+)\.dist-info", described[0])):
                 return match[1]
             if described:
@@ -367,7 +372,7 @@ def remove(path: Path) -> None:
 
 
 def truncate_file(path: Path, length: int) -> None:
-    """Shorten a file to its first bytes; it must not have less."""
+    """Shorten a file to its first `length` bytes; it must not have fewer."""
     with open(path, "rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())

@@ -113,7 +113,7 @@ def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def todays_fact(fact: Any) -> Any:
-    """Return what a run in a folder says of the recipe that it began with, such as ``best ({'tokens': …})``."""
+    """Return the recipe that a run's folder names, such as ``best ({'tokens': …})``, with the names of today."""
     if not isinstance(fact, str):
         return fact
     name, space, terms = fact.partition(" ")

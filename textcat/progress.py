@@ -38,12 +38,12 @@ class Bar:
             self._bars.advance(self._bars.task_ids[0], n)
 
     def show(self, **changes: Any) -> None:
-        """Change what is drawn: how many items are `completed`, of what `total`, and the `description` beside it."""
+        """Change the bar: the number of items `completed`, the `total`, or the `description` beside it."""
         if self._bars is not None:
             self._bars.update(self._bars.task_ids[0], **changes)
 
     def update(self, n: int) -> None:
-        """Advance by `n` bytes of `total`, which may have been set anew."""
+        """Advance by `n` bytes of `total`, which may have changed."""
         if self._bars is not None:
             self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would leave it as it is
         self(n)
@@ -54,7 +54,7 @@ class Bar:
         self.update(0)
 
     def close(self) -> None:
-        """Do nothing: what is read next has a total of its own, and till then the whole download stays to be seen."""
+        """Do nothing: the finished download stays visible until the next reading sets its own total."""
 
 
 @contextmanager
@@ -101,7 +101,7 @@ class Stages:
     def stage(
         self, name: str, total: int | None = None, *, shows: Literal["items", "bytes"] = "items"
     ) -> Iterator[Bar]:
-        """Time a stage, and draw its bar, behind its name, of the number of items, if that is known, or of bytes."""
+        """Time a stage, and draw its name and a progress bar, which counts items or bytes; `total` may be unknown."""
         started = time.perf_counter()
         with download_bar(self._console, name, total, shows=shows) as bar:
             yield bar
@@ -109,7 +109,7 @@ class Stages:
 
 
 def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
-    """Yield items, and advance a bar while they go by: it is called with the number since its last call."""
+    """Yield items, and call `advance` from time to time with the number of items since the last call."""
     done = 0
     for done, item in enumerate(items, 1):
         yield item
@@ -119,7 +119,10 @@ def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
 
 
 def is_single_threaded() -> bool:
-    """Return whether this process can be forked, as Linux says: what another thread has locked would stay locked."""
+    """Return whether this process has a single thread, according to Linux; False on other systems.
+
+    Only then is it safe to fork: a lock held by another thread would never be released in the child.
+    """
     try:
         return sys.platform.startswith("linux") and len(os.listdir("/proc/self/task")) == 1
     except OSError:  # there is no /proc

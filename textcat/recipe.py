@@ -88,8 +88,8 @@ class TagSettings:
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
-            known = _known("strategies", self.strategy, STRATEGIES)
-            raise TextcatError(f"No strategy {self.strategy!r} in [tags]. {known}")
+            strategies = _known("strategies", self.strategy, STRATEGIES)
+            raise TextcatError(f"No strategy {self.strategy!r} in [tags]. {strategies}")
         if not 0 < self.probability < 1:
             raise TextcatError(f"The probability in [tags] cannot be {self.probability}; give one between 0 and 1.")
         if self.folds < 2:
@@ -316,7 +316,7 @@ class Recipe:
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
-        """Return what turns text into terms."""
+        """Return the object that turns text into terms."""
         return self._make("tokens")
 
     def same_terms(self, other: "Recipe") -> bool:
@@ -363,7 +363,7 @@ class Recipe:
         return learner
 
     def make_ranker(self) -> RankerSettings:
-        """Return how documents are ranked while a topic is taught."""
+        """Return the settings of the ranker that is used while a topic is taught."""
         ranker: RankerSettings = self._make("ranker")
         return ranker
 
@@ -384,7 +384,7 @@ class Recipe:
         return cls(**keywords, **options)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a file of this recipe holds."""
+        """Return the contents of this recipe's file as a dict."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
@@ -404,7 +404,7 @@ def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
 
 
 def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
-    """Return what a class's docstring says of its parameters, in one line each."""
+    """Return the descriptions of a class's parameters in its docstring, each as one line."""
     _, _, below = (inspect.getdoc(cls) or "").partition("Parameters\n----------\n")
     block = re.split(r"\n\n\S+\n---", below)[0]
     entries = re.findall(r"^(\w[\w, ]*?)(?: :.*)?\n((?:[ ]{4}.*\n?|\n)+)", block + "\n", re.MULTILINE)
@@ -423,12 +423,12 @@ def default_recipe() -> Recipe:
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
     """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
-    known = recipes()
-    path = known.get(str(name_or_path), Path(name_or_path).expanduser())
+    shipped = recipes()
+    path = shipped.get(str(name_or_path), Path(name_or_path).expanduser())
     if str(name_or_path) in RECIPES:
         raise TextcatError(f"No recipe {str(name_or_path)!r}: use its new name {RECIPES[str(name_or_path)]!r}.")
     if path.suffix != ".toml":
-        raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), known)}")
+        raise TextcatError(f"No recipe {str(name_or_path)!r}. {_known('recipes', str(name_or_path), shipped)}")
     entries = read_toml(path, "recipe")
     for key, value in entries.items():
         if key not in (*_SECTIONS, "title"):
@@ -438,5 +438,5 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     return Recipe(name=path.stem, **entries)
 
 
-def _known(what: str, wrong: str, known: Iterable[str]) -> str:
-    return f"Known {what}: {', '.join(sorted(known))}.{did_you_mean(wrong, known)}"
+def _known(what: str, wrong: str, names: Iterable[str]) -> str:
+    return f"Known {what}: {', '.join(sorted(names))}.{did_you_mean(wrong, names)}"

@@ -17,7 +17,7 @@ else:
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """Read a TOML file; raise a TextcatError if that cannot be done, which says `what` it is: "recipe", "card"."""
+    """Read a TOML file; if that fails, raise a TextcatError that calls the file `what`, such as "recipe" or "card"."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -30,7 +30,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 def parse_value(text: str, annotation: Any) -> Any:
     """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
 
-    If neither is of the type, as for `has_type`, it is a ValueError.
+    ValueError is raised if neither has the type `annotation`, as `has_type` tells.
     """
     candidates: list[Any] = [text]
     for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.stats import binomtest
 
 from textcat.evaluation import significance
 from textcat.evaluation.bands import Band
@@ -120,3 +121,13 @@ def test_an_evaluation_gets_the_intervals_of_its_bands():
     for name, (low, high) in everything.intervals.items():
         assert 0 <= low <= everything[name] <= high <= 1
     assert smallest.intervals == dict.fromkeys(ScoredDocuments.measures)
+
+
+def test_mcnemar_is_the_exact_binomial_test_and_holm_steps_down():
+    for first in range(9):
+        for other in range(9):
+            if first + other:
+                expected = binomtest(first, first + other).pvalue
+                assert significance.mcnemar(first, other) == pytest.approx(expected)
+    assert significance.mcnemar([0], [0]).tolist() == [1]
+    assert significance.holm([0.01, 0.04, 0.03]).tolist() == pytest.approx([0.03, 0.06, 0.06])

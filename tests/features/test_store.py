@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import itertools
-import mmap
 import os
 import pickle
 import signal
@@ -17,29 +16,17 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from stored_rows import rows_to_store
 
 import textcat
 from textcat import cli
-from textcat.errors import TextcatError
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
-from textcat.margin.primal import allocator, remap_rows
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
 
 TEXTS = [(topic, *("common", "words", f"own{topic}", f"odd{k}")) for k in range(12) for topic in ("wheat", "gold")]
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -0.5, 0.1, 3e-30])
-
-
-def some_rows(n=300, d=200, dtype=np.float32, seed=0):
-    """Rows of many features, of which some are lone."""
-    random = np.random.default_rng(seed)
-    columns = np.minimum(random.geometric(0.05, size=(n, 12)) * random.integers(1, 6, size=(n, 12)), d - 1)
-    X = sp.csr_matrix(
-        (random.random(n * 12).astype(dtype), columns.ravel(), np.arange(0, 12 * n + 1, 12)), shape=(n, d)
-    )
-    X.sum_duplicates()
-    return X
 
 
 def some_labels(n=300, topics=20):
@@ -49,11 +36,6 @@ def some_labels(n=300, topics=20):
 def pieces(X, *sizes):
     bounds = np.cumsum([0, *sizes])
     return [X[a:b] for a, b in itertools.pairwise(bounds)] + [X[bounds[-1] :]]
-
-
-@pytest.fixture
-def X():
-    return some_rows()
 
 
 @pytest.fixture
@@ -71,8 +53,6 @@ def facts(learner):
 
 
 # --- round trip ---
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(0, 4), min_size=1, max_size=5),
@@ -129,8 +109,11 @@ def test_a_store_takes_the_place_of_an_older_one_and_of_nothing_else(folder, X, 
         ([np.zeros((2, 2))], "Block 0 of rows is ndarray"),
         ([sp.csc_matrix((2, 2), dtype=np.float32)], "Block 0 of rows is csc of float32"),
         ([sp.csr_matrix((2, 2), dtype=int)], "csr of int64"),
-        ([some_rows(), some_rows(d=201)], "Block 1 of rows has 201 features in float32, and those before it 200"),
-        ([some_rows(), some_rows(dtype=np.float64)], "200 features in float64"),
+        (
+            [rows_to_store(), rows_to_store(d=201)],
+            "Block 1 of rows has 201 features in float32, and those before it 200",
+        ),
+        ([rows_to_store(), rows_to_store(dtype=np.float64)], "200 features in float64"),
         ([sp.csr_matrix([[1.0, np.nan]])], "not finite"),
     ],
 )
@@ -193,8 +176,6 @@ def test_a_writer_that_is_killed_leaves_no_half_store(tmp_path, X, there_before)
 
 
 # --- damage ---
-
-
 def _cut(path):
     path.write_bytes(path.read_bytes()[:-1])
 
@@ -249,13 +230,11 @@ def test_columns_that_do_not_ascend_are_noticed_even_if_nothing_was_verified(fol
 
 
 # --- training ---
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("settings_", [{}, {"random_state": 3, "mini_epochs": 2}, {"rho": "R", "n_jobs": 2}])
 def test_training_from_disk_is_training_in_memory_to_the_bit(tmp_path, dtype, settings_, monkeypatch):
     monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 100)  # so small: everything goes to files
-    X, Y = some_rows(dtype=dtype), some_labels()
+    X, Y = rows_to_store(dtype=dtype), some_labels()
     rows = write_rows(tmp_path / "rows", pieces(X, 1, 200))
     in_memory = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(X, Y)
     from_disk = textcat.PAUM(tau_neg=1, tau_pos=50, **settings_).fit(rows, Y)
@@ -309,8 +288,6 @@ def test_learners_on_a_kernel_do_not_take_rows_on_disk(folder):
 
 
 # --- the command ---
-
-
 @pytest.mark.parametrize("recipe", ["default", "paum"])  # with descriptions of topics, and without
 def test_a_tagger_trained_from_disk_is_the_one_trained_in_memory(tmp_path, recipe):
     corpus, chosen = textcat.open_corpus("newswire"), textcat.read_recipe(recipe)
@@ -347,41 +324,11 @@ def test_a_folder_that_is_no_store_is_not_written_over(tmp_path, monkeypatch, ca
     assert "exists and is no store of rows: name another folder." in capsys.readouterr().err
 
 
-# --- large arrays ---
-
-
-def test_large_arrays_beside_rows_lie_in_files_without_a_name(tmp_path):
-    array = allocator(str(tmp_path))((1000, 300), np.float32)
-    assert isinstance(array, np.memmap)
-    assert not array.any()
-    array[:] = 1
-    assert array.sum() == 300_000
-    assert os.listdir(tmp_path) == []
-
-
-def test_small_arrays_and_those_of_rows_in_memory_lie_in_memory(tmp_path):
-    assert not isinstance(allocator(str(tmp_path))(1000, np.float32), np.memmap)
-    assert not isinstance(allocator(None)(10**6, np.float32), np.memmap)
-
-
-def test_a_folder_that_cannot_be_written_to_is_passed_over(tmp_path):
-    assert isinstance(allocator(str(tmp_path / "absent"))(10**6, np.float32), np.memmap)
-
-
-def test_a_disk_without_enough_room_is_told_beforehand(tmp_path, monkeypatch):
-    def full(descriptor, start, size):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
-    with pytest.raises(TextcatError, match=r"Cannot make a file of 4 MB in .* \(No space left on device\)"):
-        allocator(str(tmp_path))(10**6, np.float32)
-
-
 @pytest.mark.parametrize("n", [0, 1, 300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n, dtype):
     monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 0)
-    X, labels = some_rows(dtype=dtype)[:n], some_labels()[:n].tocsc()
+    X, labels = rows_to_store(dtype=dtype)[:n], some_labels()[:n].tocsc()
     rows = write_rows(tmp_path / "rows", [X])
     out = np.arange(0, n, 3, dtype=np.int32)
     problems = [
@@ -393,23 +340,3 @@ def test_left_out_rows_on_disk_are_scored_as_in_memory(tmp_path, monkeypatch, n,
     assert [s.weights.tobytes() for s in found] == [s.weights.tobytes() for s in expected]
     assert [s.held_out.tobytes() for s in found] == [s.held_out.tobytes() for s in expected]
     assert str([s.margin for s in found]) == str([s.margin for s in expected])
-
-
-def test_numpy_maps_files_with_an_object_that_takes_advice(tmp_path):
-    array = np.memmap(tmp_path / "array", np.float32, "w+", shape=1000)
-    assert isinstance(array._mmap, mmap.mmap)
-    assert np.shares_memory(array, np.frombuffer(array._mmap, np.float32))
-
-
-@pytest.mark.parametrize("release", ["6.18.44-fc", "5.17.1", "23.6.0", "unknown"])
-def test_advice_that_the_system_may_not_take_changes_nothing(tmp_path, monkeypatch, X, release):
-    monkeypatch.setattr("platform.release", lambda: release)
-    monkeypatch.setattr("textcat.margin.primal.LARGE_BYTES", 0)
-    rows = write_rows(tmp_path / "rows", [X])
-    again = remap_rows(rows.data)
-    assert again is not rows.data
-    assert again.tolist() == X.data.tolist()
-    assert remap_rows(X.data) is X.data
-    array = allocator(str(tmp_path))(70_000, np.float32)
-    array[:] = 1
-    assert array.sum() == 70_000

@@ -8,8 +8,6 @@ import re
 import tarfile
 import threading
 from collections import Counter
-from functools import lru_cache
-from importlib.metadata import version
 
 import naive_features as naive
 import numpy as np
@@ -17,20 +15,14 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from language_texts import TOKENS, gaps, texts, with_tables
 from sklearn.base import clone
-from texts import LANGUAGES, PIECES
+from texts import LANGUAGES
 
-from textcat.errors import TextcatError
-from textcat.features.language import MissingPackageError, open_language, read_language
-from textcat.features.tables import LanguageTables, kept_tables
-from textcat.features.tfidf import TfIdf
+from textcat.features.language import open_language, read_language
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
-TOKENS = {lang: Tokens(lang) for lang in LANGUAGES}
 KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
-gaps = st.sampled_from(["", " ", "  ", "\n", " \n", "\t"])
-pieces = st.lists(st.tuples(st.sampled_from(PIECES), gaps).map("".join), max_size=12).map("".join)
-texts = st.one_of(st.text(), pieces, st.text(alphabet="ab:)(-.8' \n'sS,/*_<3>"))
 
 
 def _reuters_texts(archive):
@@ -65,82 +57,6 @@ def _with_all_chunks(documents):
 @example("( ^_^ ) (^_^ )")
 def test_tokens_are_those_of_spacy(text):
     assert TOKENS["en"].tokenize(text) == naive.tokens(text)
-
-
-@lru_cache
-def _tables_from_a_file(lang):
-    return LanguageTables.from_json(TOKENS[lang].tables().as_json())
-
-
-def _with_tables(lang):
-    """Returns what tokenizes by the tables of a language."""
-    tokens = Tokens(lang)
-    tokens.use_tables(_tables_from_a_file(lang))
-    return tokens
-
-
-_kept_with_tables = lru_cache(_with_tables)  # to begin anew takes longer than an example
-
-
-WORDS = """
-don't can't, company's "It's" Calif., (N.J.), long-term two-for-one 1-1/4 ... x...y a.m. U.S.-based http://x.org,
-www.x.org a@b.com S/P :) (:) x:) '' 'tis o'clock l'an aujourd'hui, z.B. d.h., 10°C 😀 👍, naïve ,- -,- .) [a](b)
-$5.50 5km/h, _x_ the Wheat, exports 350.25), x-350.25
-""".split()  # noqa: SIM905
-sentences = st.lists(st.one_of(st.sampled_from(WORDS), st.text(alphabet="ab'.,-/():%$5s", max_size=8)), max_size=8)
-
-
-@pytest.mark.parametrize("lang", ["en", "de", "fr"])
-@given(st.one_of(texts, sentences.map(" ".join), sentences.map("\n\n".join)))
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_tokens_by_tables_from_a_file_are_those_of_spacy(lang, text):
-    assert _kept_with_tables(lang).tokenize(text) == naive.tokens(text, lang)
-
-
-@pytest.fixture
-def languages(tmp_path, monkeypatch):
-    """Returns the folder that tables are kept in, which is not there yet."""
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda *_, **__: tmp_path)
-    for function in (read_language, kept_tables):
-        function.cache_clear()
-    yield tmp_path / "languages"
-    kept_tables.cache_clear()
-
-
-def test_the_tables_of_a_language_are_kept_for_the_next_process(languages):
-    expected = Tokens("de").tables()
-    (file,) = languages.iterdir()
-    assert file.name == f"de-{version('spacy')}-1.json"
-    kept_tables.cache_clear()
-    assert kept_tables("de") == expected
-    assert kept_tables("../de") is None
-
-
-@pytest.mark.parametrize("damage", [b"", b"abc", None])
-def test_tables_that_are_damaged_are_read_from_spacy_again(languages, damage):
-    expected = Tokens("de").tables()
-    (file,) = languages.iterdir()
-    content = file.read_bytes()
-    file.write_bytes(content.replace(b"z.B.", b"z.C.") if damage is None else damage)
-    for function in (read_language, kept_tables):
-        function.cache_clear()
-    assert Tokens("de").tables() == expected
-    assert file.read_bytes() == content
-
-
-def test_tables_need_not_be_kept(languages):
-    languages.write_text("a file where the folder would be")
-    assert Tokens("de").tokenize("z.B. das") == naive.tokens("z.B. das", "de")
-
-
-def test_tables_of_another_language_are_not_used():
-    tokens = _with_tables("en").set_params(lang="de")
-    assert tokens.tokenize("z.B. don't") == naive.tokens("z.B. don't", "de")
-
-
-@pytest.mark.parametrize("lang", LANGUAGES)
-def test_tables_are_read_as_they_were_written(lang):
-    assert _tables_from_a_file(lang) == TOKENS[lang].tables()
 
 
 before = st.sampled_from(["", "(", '"', "'", "$", "''"])
@@ -211,10 +127,6 @@ def test_a_plural_counts_as_its_singular_and_joins_it_in_pairs():
     }
 
 
-def test_plurals_of_other_languages_are_left_alone():
-    assert Tokens("de", singularize=True).count_terms(["Autos"]).terms == ["autos"]
-
-
 _COUNTERS = {}
 
 
@@ -241,7 +153,7 @@ def test_tokens_of_all_reuters_documents_are_those_of_spacy(reuters_archive):
         documents = list(_with_all_chunks(documents))
     ours = Tokens()
     ours.count_terms([], known_terms=KNOWN)  # so that plain chunks are cut without strings, too
-    by_tables = _with_tables("en")
+    by_tables = with_tables("en")
     totals = ours.count(documents)
     nlp = spacy.blank("en")
     # Neither changes tokens: both save time.
@@ -425,23 +337,6 @@ def test_a_tokenizer_that_is_not_made_of_regexes_is_asked_for_whole_texts(monkey
     assert tokens.tokenize("this (and) that (or)") == ["this", "(and)", "that", "(", "or", ")"]
 
 
-def test_an_unknown_language_is_named():
-    with pytest.raises(TextcatError, match=r"spaCy has no language 'qqq': give a code"):
-        Tokens("qqq").tokenize("a")
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    def missing(lang):
-        def build():
-            raise ImportError("no such module")
-
-        return build
-
-    monkeypatch.setattr("spacy.util.get_lang_class", missing)
-    with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
-        open_language("ja")
-
-
 def test_an_error_half_way_leaves_no_trace(monkeypatch):
     tokens = Tokens()
     tokens.tokenize("a")
@@ -466,25 +361,6 @@ def test_copies_share_settings_and_not_the_token_cache():
         assert copied.tokenize("Guten Tag, z.B.") == naive.tokens("Guten Tag, z.B.", "de")
 
 
-def test_changed_settings_take_effect():
-    tokens = Tokens()
-    assert tokens.count_terms(["The Word"]).terms == ["word"]
-    tokens.set_params(lowercase=False, remove_stop_words=False)
-    assert tokens.count_terms(["The Word"]).terms == ["The", "Word"]
-
-
-def test_parameters_are_those_that_scikit_learn_would_see():
-    tokens = Tokens("de", memo_bytes=5)
-    estimator = TfIdf(tokens)
-    assert repr(tokens) == "Tokens(lang='de', memo_bytes=5)"
-    assert tokens.get_params() == {
-        name.removeprefix("tokens__"): value for name, value in estimator.get_params().items() if "__" in name
-    }
-    assert estimator.set_params(tokens__lang="fr").tokens.lang == "fr"
-    with pytest.raises(ValueError, match=r"Tokens has no parameter 'language'; it has lang, lowercase"):
-        tokens.set_params(language="fr")
-
-
 def test_threads_may_share_the_token_cache():
     documents = [[f"thread{k} word{i}, said U.S. Mr. {i}k :) )" for i in range(200)] for k in range(4)]
     shared = Tokens()
@@ -502,8 +378,6 @@ def test_threads_may_share_the_token_cache():
 
 
 # --- what is used of spaCy beyond what it promises -------------------------------------------------------------------
-
-
 def test_spacy_computes_what_a_term_needs_by_functions_that_methods_of_strings_stand_for():
     # Not promised: the getters of `Vocab.lex_attr_getters`, and that stop words are a `functools.partial` over a set.
     counter = Tokens().term_counter()

@@ -16,10 +16,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from joblib.parallel import SequentialBackend, ThreadingBackend, get_active_backend
+from solved_problems import bits, some_problems, some_rows
 
-from textcat.margin import learners
-from textcat.margin.primal import N_LANES, Block, arrange_rows, read_rows
-from textcat.margin.problems import PackedWeights, Problem, Solution
+from textcat.margin.primal import N_LANES, Block
+from textcat.margin.problems import Problem, Solution
 from textcat.margin.rules import ALMA, CRAMMA, MICRA, PA, PAM, PAUM, PDM, ROMMA, LMargitron, TMargitron
 from textcat.margin.solve import nothing, solve
 
@@ -27,14 +27,17 @@ NAIVE = {
     PA: naive.pa, PAM: naive.pam, PAUM: naive.paum, TMargitron: naive.t_margitron, LMargitron: naive.l_margitron,
     MICRA: naive.micra, CRAMMA: naive.cramma, ALMA: naive.alma, ROMMA: naive.romma, PDM: naive.pdm,
 }  # fmt: skip
-
 ETAS = st.sampled_from([1.0, 0.3, 7.0])
 EPSILONS = st.sampled_from([0.3, 0.5, 1.0, 1.5])
 MARGINS = st.sampled_from([-1.0, -0.5, 0.0, 0.1, 1.0, 5.0])
+
+
 PERCEPTRONS = st.one_of(
     st.builds(PA, ETAS), st.builds(PAM, MARGINS, ETAS), st.builds(PAUM, tau_neg=MARGINS, tau_pos=MARGINS, eta=ETAS)
 )
 SIZES = st.sampled_from([0.5, 3.0])
+
+
 UNSCALED = st.one_of(
     PERCEPTRONS,
     st.builds(TMargitron, EPSILONS, SIZES),
@@ -43,6 +46,8 @@ UNSCALED = st.one_of(
     st.builds(CRAMMA, st.sampled_from([0.01, 0.1]), SIZES, EPSILONS),
     st.builds(PDM, st.sampled_from([0.2, 0.5, 1.0])),
 )
+
+
 # Zeros make the rows sparse, and some of them empty; the others are short and long binary fractions.
 VALUES = st.sampled_from([0.0, 0.0, 0.0, 1.0, -1.0, 0.5, 0.1, -0.3, 2.7])
 
@@ -70,48 +75,7 @@ def dense_alpha(solution, n_rows):
     return alpha
 
 
-def bits(solutions):
-    """Everything that came of the problems, to the bit."""
-    return [
-        (
-            None if s.weights is None else s.weights.tobytes(), s.bias.tobytes(), s.support.tobytes(),
-            s.alpha.tobytes(), s.held_out.tobytes(), s.n_updates, s.n_epochs, s.converged, s.stopped,
-        )
-        for s in solutions
-    ]  # fmt: skip
-
-
-def some_rows(n_rows=60, n_features=40, density=0.15, dtype=np.float64, seed=0):
-    rng = np.random.default_rng(seed)
-    return sp.csr_array(
-        rng.normal(size=(n_rows, n_features)) * (rng.random((n_rows, n_features)) < density), dtype=dtype
-    )
-
-
-def some_problems(n_problems=40, n_rows=60):
-    """Problems of all kinds, of very different length, more than one block has lanes."""
-    rng = np.random.default_rng(1)
-    chosen = [PA(), PAM(1, 0.5), PAUM(-1, 5), PAUM(1, 50), ROMMA(0.2)]
-    return [
-        Problem.from_labels(
-            rng.choice([1, -1, 0], n_rows, p=[0.2, 0.7, 0.1]), chosen[k % 5],
-            lambda_=[1.0, 0.5, 0.0][k % 3], rho=[1.0, 0.0, 2.5, -1.0][k % 4], max_epochs=[1000, 3, 17][k % 3],
-            mini_epochs=[0, 2][k % 7 == 0], tol=[0.0, 0.05][k // 5 % 2],
-        )
-        for k in range(n_problems)
-    ]  # fmt: skip
-
-
-@pytest.fixture(scope="module", params=[np.float32, np.float64], ids=["float32", "float64"])
-def alone(request):
-    """Rows, problems, and the solutions of each problem alone in a block of one lane."""
-    X, problems = some_rows(dtype=request.param), some_problems()
-    return X, problems, bits(solve(X, [problem], lanes=1)[0] for problem in problems)
-
-
 # --- the naive twins ---
-
-
 @settings(max_examples=300, deadline=None)
 @given(
     rows_and_labels(),
@@ -207,8 +171,6 @@ def test_the_weights_are_the_rows_weighted_by_alpha(drawn, rule):
 
 
 # --- nothing but the problem decides ---
-
-
 @pytest.mark.parametrize("lanes", range(1, N_LANES + 1))
 def test_a_solution_does_not_depend_on_how_many_lanes_run_side_by_side(alone, lanes):
     X, problems, expected = alone
@@ -242,28 +204,6 @@ def test_hundreds_of_problems_are_dealt_into_small_blocks_and_come_back_in_order
     X = some_rows()
     problems = some_problems(n_problems=300)
     assert bits(solve(X, problems, n_jobs=2)) == bits(solve(X, problems, n_jobs=1, lanes=7))
-
-
-@pytest.mark.parametrize("budget", [1, 7, 10**6])
-@pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_solution_does_not_depend_on_the_instruction_set_or_on_where_the_run_pauses(alone, level, budget):
-    X, problems, expected = alone
-    block = Block(arrange_rows(read_rows(X)), level=level)
-    for lane, problem in enumerate(problems[:N_LANES]):
-        block.load(
-            lane, problem.rule, problem.rho, problem.lambda_, *problem.limits, problem.positives, problem.left_out
-        )
-    at_work = min(len(problems), N_LANES)
-    while at_work:
-        finished = block.run(budget)
-        at_work -= finished.bit_count()
-        for lane in range(N_LANES):
-            if finished >> lane & 1:
-                weights = np.empty(X.shape[1], X.dtype)
-                bias, support, alpha, n_updates, n_epochs, _ = block.unload(lane, weights)
-                found = weights.tobytes(), bias.tobytes(), support.tobytes(), alpha.tobytes()
-                assert found == expected[lane][:4]
-                assert (n_updates, n_epochs) == expected[lane][5:7]
 
 
 @pytest.mark.parametrize("rule", [PA(), PAUM(-1, 5), ROMMA(0.1)], ids=repr)
@@ -304,8 +244,6 @@ def test_read_only_rows_and_labels_are_enough():
 
 
 # --- what is asked for besides ---
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_held_out_rows_get_the_scores_that_new_documents_would_get(dtype):
     X, problems = some_rows(dtype=dtype), some_problems()
@@ -322,40 +260,6 @@ def test_without_the_weights_everything_else_is_kept(alone, backend):
         solutions = solve(X, problems, n_jobs=2, keep=nothing)
     assert all(solution.weights is None for solution in solutions)
     assert [solution[1:] for solution in bits(solutions)] == [solution[1:] for solution in expected]
-
-
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_what_is_kept_of_the_weights_is_what_a_function_makes_of_them(alone, backend):
-    X, problems, _ = alone
-    with joblib.parallel_config(backend=backend):
-        packed = solve(X, problems, n_jobs=2, keep=PackedWeights.of, margins=True)
-        scored = solve(X, problems, n_jobs=2, keep=X[:5].dot)
-    whole = solve(X, problems, margins=True)
-    assert [np.asarray(solution.weights).tobytes() for solution in packed] == [s.weights.tobytes() for s in whole]
-    assert [solution.margin for solution in packed] == [solution.margin for solution in whole]
-    assert [solution.weights.tolist() for solution in scored] == [(X[:5] @ s.weights).tolist() for s in whole]
-
-
-@pytest.mark.parametrize("narrow", [True, False])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_rows_that_may_be_written_over_are_trained_on_in_place(narrow, dtype, monkeypatch):
-    X, problems = some_rows(n_features=200, dtype=dtype), some_problems()  # many features are lone
-    expected = bits(solve(X, problems))
-    if not narrow:
-        monkeypatch.setattr("textcat.margin.primal.NARROW_COLUMNS", 0)
-    csr = read_rows(X.copy())
-    arranged = arrange_rows(csr, in_place=True).arrays
-    assert np.shares_memory(arranged["data"], csr.data)
-    assert narrow or np.shares_memory(arranged["wide"], csr.indices)
-    assert bits(solve(X.copy(), problems, overwrite_X=True)) == expected
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_packed_weights_are_the_weights_to_the_bit(dtype):
-    weights = np.array([0, -0.0, 1e-30, np.nan, -np.inf, 0, 3], dtype)
-    packed = PackedWeights.of(weights)
-    assert (packed.shape, packed.dtype, packed.features.tolist()) == ((7,), dtype, [1, 2, 3, 4, 6])
-    assert np.asarray(packed).tobytes() == weights.tobytes()
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -398,36 +302,6 @@ def test_joblib_tells_which_backend_is_chosen_and_whether_it_shares_memory(name,
     assert isinstance(get_active_backend(prefer="threads")[0], ThreadingBackend)
 
 
-class MyRule(PAUM):
-    def __init__(self):
-        """Keep the family's own from checking."""
-
-
-@pytest.mark.parametrize("rule", [learners.PAUM(1, 5), MyRule(), PAUM, "paum", None])
-def test_what_is_not_a_rule_is_refused(rule):
-    with pytest.raises(TypeError, match=r"rule must be a rule of textcat.margin.rules, such as rules.PAUM\(.* got a "):
-        Problem(np.array([0], np.int32), rule)
-
-
-def test_a_problem_and_a_solution_are_printed_in_a_line():
-    problem = Problem(np.arange(9, dtype=np.int32), PAUM(-1, 5), left_out=np.arange(10, 13, dtype=np.int32))
-    limits = "lambda_=0, rho=1, max_epochs=1000"
-    assert repr(problem) == f"Problem(PAUM(tau_neg=-1.0, tau_pos=5.0, eta=1.0), 9 positives, 3 left out, {limits})"
-    (solution,) = solve(some_rows(), [problem])
-    assert repr(solution).startswith(f"Solution({solution.n_updates} updates, {len(solution.support)} support rows; ")
-    assert repr(solution).endswith(f"; {solution.stopped})")
-
-
-def test_a_problem_that_ran_out_of_epochs_says_so_in_words():
-    X, problems = some_rows(), [Problem(np.array([0], np.int32), PAM(5), max_epochs=n) for n in (2, 10**6)]
-    short, whole = solve(X, [replace(problem, lambda_=1.0) for problem in problems])
-    assert not short.converged
-    assert short.stopped.startswith("did not converge: ")
-    assert short.stopped.endswith(" updates in epoch 2, the last one allowed")
-    assert whole.converged
-    assert whole.stopped == f"converged: no update in epoch {whole.n_epochs}"
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_numbers_beyond_the_number_type_are_reported_and_never_called_converged():
     X = sp.csr_array(np.array([[3e38, 1.0], [3e38, -1.0]], np.float32))
@@ -437,8 +311,6 @@ def test_numbers_beyond_the_number_type_are_reported_and_never_called_converged(
 
 
 # --- warm start ---
-
-
 @settings(max_examples=100, deadline=None)
 @given(rows_and_labels(), PERCEPTRONS, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0, 2.0]), st.integers(1, 5))
 def test_training_in_two_parts_makes_the_decisions_of_training_in_one(drawn, rule, lambda_, rho, pause):
@@ -471,24 +343,7 @@ def test_a_converged_solution_makes_no_update_when_started_again(rule, dtype):
     assert second.alpha.tobytes() == first.alpha.tobytes()
 
 
-def test_a_start_from_other_rows_features_or_number_type_is_refused():
-    X = some_rows()
-    problem = Problem(np.arange(12, dtype=np.int32), PAM(1), lambda_=1.0)
-    (start,) = solve(X, [problem])
-    (bare,) = solve(X, [problem], keep=nothing)
-    message = "the start of problem 1 must be a solution with weights, in "
-    for rows, wrong in [
-        (X[:5], start), (X[:, :30], start), (X.astype(np.float32), start), (X, bare),
-        (X, replace(start, alpha=start.alpha[1:])),
-    ]:  # fmt: skip
-        fresh = Problem(np.arange(3, dtype=np.int32), PAM(1))
-        with pytest.raises(ValueError, match=message):
-            solve(rows, [fresh, replace(fresh, start=wrong)])
-
-
 # --- odd shapes ---
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (5, 5)])
 def test_no_rows_no_features_and_empty_rows_are_problems_like_others(shape, dtype):
@@ -532,50 +387,6 @@ def test_every_second_element_of_an_array_is_an_array_like_others():
     assert bits(solve(X, [Problem(strided, PA())])) == bits(solve(X, [Problem(copied, PA())]))
 
 
-def broken(indices=(0, 1, 2), indptr=(0, 2, 3)):
-    X = sp.csr_array((2, 3))
-    X.data, X.indices, X.indptr = np.ones(3), np.array(indices, np.int32), np.array(indptr, np.int32)
-    return X
-
-
-@pytest.mark.parametrize(
-    ("X", "said"),
-    [
-        (some_rows().astype(np.int64), "X must be a sparse CSR matrix of float32 or float64, got csr of int64"),
-        (some_rows().tocsc(), "got csc of float64"),
-        (some_rows().toarray(), "got ndarray"),
-        (sp.csr_array((1, 2**31)), "at most 2\\*\\*31 - 1 rows and features"),
-        (broken(indices=(0, 1, 3)), "indices"),
-        (broken(indices=(0, -1, 2)), "indices"),
-        (broken(indptr=(0, 5, 3)), "indptr"),
-    ],
-)
-def test_rows_that_the_kernel_could_not_read_are_refused(X, said):
-    with pytest.raises(ValueError, match=said):
-        solve(X, [])
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"positives": np.array([60], np.int32)}, "positives of problem 0 must be int32 row numbers from 0 to 59"),
-        ({"positives": np.array([-1], np.int32)}, "positives of problem 0"),
-        ({"positives": np.array([[1]], np.int32)}, "positives of problem 0"),
-        ({"left_out": np.array([1])}, "left_out of problem 0 must be int32"),
-        ({"lambda_": -1.0}, "lambda_=-1"),
-        ({"lambda_": np.nan}, "lambda_=nan"),
-        ({"rho": np.inf}, "rho=inf"),
-        ({"max_epochs": 0}, "max_epochs=0"),
-        ({"tol": -0.1}, "tol=-0.1"),
-        ({"tol": 1.0}, "tol=1"),
-    ],
-)
-def test_a_problem_that_does_not_fit_is_refused_with_its_number(changes, said):
-    problem = Problem(np.array([1], np.int32), PA())
-    with pytest.raises(ValueError, match=said):
-        solve(some_rows(), [replace(problem, **changes)])
-
-
 @pytest.mark.parametrize("lanes", [0, N_LANES + 1])
 def test_lanes_that_a_block_does_not_have_are_refused(lanes):
     with pytest.raises(ValueError, match=f"lanes must be from 1 to 16, got {lanes}"):
@@ -594,7 +405,6 @@ def test_public_things_are_documented():
 
 
 # --- Ctrl-C ---
-
 ENDLESS = """
 from textcat.lean_imports import keep_imports_lean
 keep_imports_lean()  # as the command does: it saves a second

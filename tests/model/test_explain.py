@@ -4,12 +4,9 @@ import html
 import json
 import os
 import re
-from dataclasses import replace
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 
-import numpy as np
 import pytest
 from commands import Run
 from hypothesis import example, given
@@ -37,11 +34,6 @@ def terms_of(features, space, text):
         if features.chars
     }
     return {f"{space}:{name}" for name in names} | names
-
-
-@pytest.fixture(scope="module")
-def corpus():
-    return textcat.open_corpus("newswire")
 
 
 @pytest.fixture(scope="module", params=["default", "chars", "paum"])
@@ -93,49 +85,6 @@ def test_marked_texts_are_escaped_and_whole(tagger):
     zones = re.findall('<div class="zone" data-zone="(.*?)">(.*?)</div>', shown, flags=re.DOTALL)
     plain = {zone: html.unescape(re.sub("<[^>]*>", "", text)) for zone, text in zones}
     assert plain == {zone: re.sub("[\0\ud800]", "\ufffd", text) for zone, text in document.items()}
-
-
-def masked(tagger, text, words):
-    """A text in which an unknown word stands in the place of words, from the last to the first."""
-    located = tagger.features.tokens_.locate_tokens([text])[0]
-    for each in reversed(located):
-        if each.term in words:
-            text = f"{text[: each.start]}qqzzqx{text[each.end :]}"
-    return text
-
-
-@pytest.mark.parametrize("recipe", ["default", "chars", "paum", "single", "hashed"])
-def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corpus, recipe):
-    settings = {
-        "single": ["tags.strategy=single"],
-        "hashed": ["features.hash_bits=8", "features.min_df=1"],
-    }
-    base = textcat.read_recipe({"single": "paum", "hashed": "default"}.get(recipe, recipe))
-    tagger = textcat.train(corpus, base.with_settings(settings.get(recipe, [])))
-    n_least = 0
-    for document in corpus.test[:6]:
-        text = " ".join(document.zones.values())[:90]
-        for tag in tagger.tag([text])[0]:
-            explained = tagger.explain(text, tag.topic, n=2)
-
-            def stays(words, topic=tag.topic, text=text):
-                return topic in {each.topic for each in tagger.tag([masked(tagger, text, words)])[0]}
-
-            if not explained.without or recipe == "hashed":
-                continue
-            assert not stays(set(explained.without))
-            terms = {each.term for each in tagger.features.tokens_.locate_tokens([text])[0]}
-            for size in range(1, len(explained.without)) if explained.least else ():
-                if len(terms) ** size < 3000:
-                    assert all(stays(set(words)) for words in combinations(sorted(terms), size))
-                    n_least += 1
-    assert recipe == "hashed" or n_least or recipe == "chars"
-
-
-def test_what_has_no_tag_has_nothing_to_fall(tagger):
-    explained = tagger.explain("nothing of it", "wheat")
-    assert explained.without is explained.least is None
-    assert explained.as_dict()["without"] is None
 
 
 @pytest.fixture
@@ -244,48 +193,6 @@ def test_what_cannot_be_explained_is_told_in_a_sentence(run, newswire_model):
     assert "choose one of" in run.misuses("explain", newswire_model, "--json", "--html", "a.html")
 
 
-# --- training documents ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("keep", ["ids", "texts"])
-@pytest.mark.parametrize("recipe", ["default", "paum"])
-def test_what_training_documents_add_and_the_bias_is_the_score(corpus, recipe, keep, tmp_path):
-    settings = textcat.read_recipe(recipe)
-    plain = textcat.train(corpus, settings, keep_support="none")
-    kept = textcat.train(corpus, settings, keep_support=keep, rows_dir=tmp_path / "rows" if keep == "texts" else None)
-    assert plain.support is None
-    assert plain.explain("wheat", "wheat").documents == []
-    np.testing.assert_array_equal(plain.weights, kept.weights)
-    np.testing.assert_array_equal(plain.thresholds, kept.thresholds)
-    loaded = textcat.load(textcat.save(kept, tmp_path / "model"))
-    train = {document.id: document for document in corpus.train}
-    for document in corpus.test[:5]:
-        for topic in ("grain", "jobs"):
-            everything = loaded.explain(document, topic, n=None)
-            total = sum(each.contribution for each in everything.documents) + everything.bias
-            assert total == pytest.approx(everything.score, rel=1e-3, abs=1e-2)
-            assert "training document" in everything._repr_html_()
-            some = kept.explain(document, topic, n=4).documents
-            speaking = [each for each in everything.documents if each.contribution > 0]
-            against = [each for each in everything.documents if each.contribution <= 0]
-            assert everything.documents == speaking + against
-            assert some == speaking[:2] + against[:2]
-            for part in (speaking, against):
-                assert [abs(each.contribution) for each in part] == sorted(
-                    (abs(each.contribution) for each in part), reverse=True
-                )
-            for each in everything.documents:
-                if each.id in train:
-                    assert each.positive == (topic in train[each.id].topics)
-                    assert each.title == " ".join(train[each.id].zones["title"].split())[:120] or len(each.title) == 120
-                else:
-                    assert each.id.startswith("description of ")
-    texts = loaded.support.texts
-    assert (texts is not None) == (keep == "texts")
-    for identifier, text in zip(loaded.support.ids, texts or (), strict=False):
-        assert identifier not in train or text == train[identifier].zones
-
-
 def test_the_command_keeps_training_documents_and_names_them(run, newswire_model):
     assert run("train", "newswire", "--recipe", "paum", "--keep-support", "ids", "--out", "model").code == 0
     assert textcat.load("model").support.titles[0]  # though texts are not held
@@ -296,20 +203,6 @@ def test_the_command_keeps_training_documents_and_names_them(run, newswire_model
     assert told.startswith("keep_support cannot be 'everything': choose one of none, ids, texts.")
     told = run.refuses("train", "newswire", "--recipe", "many-topics", "--keep-support", "texts", "--out", "other")
     assert told.startswith("Recipe many-topics has a shortlist")
-
-
-def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, monkeypatch, tmp_path):
-    untitled = [replace(each, zones={"body": each.zones["body"]}) for each in corpus.train[:40]]
-    small, recipe = textcat.Corpus.from_documents("small", untitled), textcat.read_recipe("paum")
-    kept = textcat.train(small, recipe).support
-    assert kept.ids
-    assert kept.texts is None
-    assert {title for name, title in zip(kept.ids, kept.titles, strict=True) if "description" not in name} == {""}
-    assert any(textcat.train(small, recipe, keep_support="texts").support.titles)
-    assert textcat.train(small, recipe, rows_dir=tmp_path / "rows").support is None
-    assert textcat.train(small, textcat.read_recipe("many-topics")).support is None
-    monkeypatch.setattr("textcat.training.train.MOST_KEPT", 39)
-    assert textcat.train(small, recipe).support is None
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,12 @@ from scipy import sparse
 
 import textcat
 from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
+from textcat.model import selection
 from textcat.model import tagger as module
+from textcat.model.selection import highest, n_held
+from textcat.model.selection import sparse_top as top
 from textcat.model.storage import are_rows
-from textcat.model.tagger import highest, product, sparse_product
-from textcat.model.tagger import sparse_top as top
+from textcat.model.weights import product, sparse_parts, sparse_product
 from textcat.reading import Record
 from textcat.runs.results import BatchResult, Counts
 from textcat.tagging import job
@@ -198,7 +200,7 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
         expected = [tags[:k] for tags in dense.select(scores, everything=True)]
         for tagger in (dense, thin):
             assert tagger.tag(documents, top=k) == tagger.select(scores, top=k) == expected
-    monkeypatch.setattr(module, "SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen
+    monkeypatch.setattr(selection, "SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen
     assert list(thin.tag_stream(documents, top=2)) == dense.select(scores, top=2)
     assert list(thin.tag_stream(documents)) == dense.select(scores)
 
@@ -214,7 +216,7 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
     for again in (textcat.load(folder), module.Tagger(**vars(textcat.load(folder)))):
         assert isinstance(again.weights, sparse.csr_array)
         assert (again.weights.indptr.dtype, again.weights.indices.dtype) == (np.int64, np.int32)
-        assert all(isinstance(part, np.memmap) for part in again.sparse_parts)
+        assert all(isinstance(part, np.memmap) for part in sparse_parts(again))
         np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
         assert again.tag(corpus.test, top=4) == dense.tag(corpus.test, top=4)
     textcat.save(textcat.load(folder), tmp_path / "copy")
@@ -258,8 +260,8 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         calibration=None,
         recipe={},
     )
-    assert many.n_held == module.SCORE_BYTES // (many.bias.itemsize * n_topics) <= 209
-    assert dense.n_held == 4096
+    assert n_held(many) == selection.SCORE_BYTES // (many.bias.itemsize * n_topics) <= 209
+    assert n_held(dense) == 4096
     texts = [f"wheat {i}" for i in range(2000)]
     many.tag(texts[:1])
     for how, least in (({}, 0), ({"top": 3}, 3)):
@@ -267,7 +269,7 @@ def test_the_memory_of_tagging_does_not_grow_with_documents_times_topics(dense):
         assert [len(tags) for tags in many.tag(texts, **how)] == [least] * len(texts)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 4 * module.SCORE_BYTES < 4 * len(texts) * n_topics
+        assert peak < 4 * selection.SCORE_BYTES < 4 * len(texts) * n_topics
 
 
 @pytest.mark.parametrize("rule", ["paum", "micra"])

@@ -167,3 +167,19 @@ def test_margins_are_the_papers(case):
 
 def test_every_table_is_an_experiment():
     assert [experiment.name for experiment in micra.EXPERIMENTS] == [f"micra-table-{number}" for number in range(1, 9)]
+
+
+def test_libsvm_finds_the_margin_of_two_points():
+    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0]])), np.array([-1, 1])
+    margin, seconds = micra.libsvm_margin(rows, labels)
+    assert margin == pytest.approx(2.5)
+    assert seconds > 0
+    # The private coordinates stand at right angles to all others: the points move apart by Δ√2.
+    assert micra.libsvm_margin(rows, labels, delta=3.0)[0] == pytest.approx(np.sqrt(25 + 18) / 2)
+
+
+def test_a_large_svm_is_trained_apart_with_the_same_answer(monkeypatch):
+    rows, labels = sp.csr_array(np.array([[1.0, 0.0], [4.0, 4.0], [0.0, 1.0]])), np.array([-1, 1, -1])
+    here = micra.libsvm_margin(rows, labels, 1.0)[0]
+    monkeypatch.setattr(micra, "LARGE", 2)
+    assert micra.libsvm_margin(rows, labels, 1.0)[0] == here

@@ -9,6 +9,7 @@ import pytest
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 
 from textcat.reading import InputSettings, Rejection, find_sources, formats, read_batches
+from textcat.reading.records import FaultKind
 
 # Compression and archives
 
@@ -90,7 +91,11 @@ def test_an_error_of_reading_leaves_the_records_before_it(folder, monkeypatch, b
     (fault,) = faults(found)
     offset = LINES[:1000].rindex(b"\n") + 1
     assert fault == Rejection(
-        "a.jsonl", 0, f"The file, from byte {offset} on, cannot be read (Input/output error).", offset
+        "a.jsonl",
+        0,
+        f"The file, from byte {offset} on, cannot be read (Input/output error).",
+        offset,
+        kind=FaultKind.ACCESS,
     )
 
 

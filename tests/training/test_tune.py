@@ -5,17 +5,25 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from margin_recipes import PLAIN, with_margins
 
 import textcat
 from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import evaluate_at_k
+from textcat.model.selection import first_topics
 from textcat.progress import Stages
 from textcat.recipe import Recipe, read_recipe, recipes
-from textcat.training.cross_validation import hold_out_sample
+from textcat.training.cross_validation import (
+    EXPECTED,
+    RARE,
+    Trial,
+    hold_out_sample,
+)
 from textcat.training.tune import (
     ParameterRange,
     best_trial,
+    margin_settings,
     measure_held_out,
     read_space,
     run_trials,
@@ -195,7 +203,7 @@ def test_a_study_with_shortlists_gives_what_training_without_the_held_out_docume
     train, test = ([corpus.train[i] for i in positions] for positions in part)
     split = textcat.Corpus("split", train, test, corpus.topics)
     tagger = textcat.train(split, SHORT)
-    top = tagger.first_topics(tagger.scores(test), 10)
+    top = first_topics(tagger, tagger.scores(test), 10)
     measured = evaluate_at_k(top, split.labels(test), tagger.topics, tagger.train_sizes, len(train))
     for name, k in (("ndcg", 10), ("precision", 1), ("recall", 10), ("psp", 5)):
         expected = {row.band: row[f"{name}@{k}"] for row in measured.bands}
@@ -246,3 +254,30 @@ def test_a_recipe_is_written_as_it_is_read(name, tmp_path):
     path = tmp_path / f"{name}.toml"
     path.write_text(to_toml(recipe), encoding="utf-8")
     assert read_recipe(path) == recipe
+
+
+def test_only_paum_has_margins_to_compare():
+    with pytest.raises(TextcatError, match=r"Recipe old trains pa; only paum has margins to compare\."):
+        margin_settings(textcat.Recipe("old", learner={"name": "pa"}))
+
+
+def test_the_study_of_margins_has_fixed_and_adapted_ones_each_once():
+    settings = [recipe.learner for recipe in margin_settings(PLAIN)]
+    assert len({tuple(sorted(map(str, learner.items()))) for learner in settings}) == len(settings) == 90
+    assert sum(learner["tau_pos"] == "prevalence" for learner in settings) == 60
+
+
+def test_the_best_is_the_sparsest_of_those_that_rank_as_well_as_the_yardstick():
+    def trial(tau_pos, quality, sparsity):
+        figures = {"ALL": quality, "TOP10": quality, EXPECTED: quality, RARE: float("nan")}
+        return Trial(
+            with_margins(1, tau_pos),
+            {"macro_average_precision": figures, "average_sparsity": {"ALL": sparsity, "TOP10": sparsity}},
+        )
+
+    trials = [trial(1.0, 0.7500, 900), trial(2.0, 0.7495, 400), trial(3.0, 0.7480, 100)]
+    assert best_trial(trials, tolerance=0.001).recipe.learner["tau_pos"] == 2
+    assert best_trial(trials, tolerance=0).recipe.learner["tau_pos"] == 1
+    assert best_trial(trials, tolerance=0.01).recipe.learner["tau_pos"] == 3
+    papers = [*trials, trial(50.0, 0.7480, 300)]
+    assert best_trial(papers, tolerance=0).recipe.learner["tau_pos"] == 3

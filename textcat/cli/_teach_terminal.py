@@ -6,7 +6,7 @@ from codecs import getincrementaldecoder
 from select import select
 from typing import TYPE_CHECKING, Any
 
-from textcat.cli import common
+from textcat.cli import terminal
 from textcat.cli.tables import print_text
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
     for topic in topics:
-        print_text(common.console(), _how_far(session, topic))
+        print_text(terminal.console(), _how_far(session, topic))
 
 
 def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> None:
-    console = common.console()
+    console = terminal.console()
     shown: tuple[str, int] | None = None
     while question := next(filter(None, (session.next(topic, person) for topic in topics)), None):
         if shown != (question.topic, question.position):
@@ -52,8 +52,8 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             undone = session.undo(person)
             console.print("There is nothing to undo." if undone is None else "Undone.")
         elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
-            answer, *others = (_ANSWERS[key] for key in keys_pressed)
-            other_answers = dict(zip(order[1:], others, strict=False))
+            answer, *remaining = (_ANSWERS[key] for key in keys_pressed)
+            other_answers = dict(zip(order[1:], remaining, strict=False))
             session.answer(question.topic, question.position, answer, person, others=other_answers)
             if (question.n_answers + 1) % _EVERY == 0:
                 print_text(console, _how_far(session, question.topic))
@@ -68,11 +68,11 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
     duplicates = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
-    shown = Text.assemble("\n", (common.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
+    shown = Text.assemble("\n", (terminal.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
     strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
     strongest = max((abs(reason.contribution) for reason in reasons), default=0.0)
     for zone, text in question.zones.items():
-        part = Text(common.harmless(text[:_SHOWN]), "bold" if zone == "title" else "")
+        part = Text(terminal.harmless(text[:_SHOWN]), "bold" if zone == "title" else "")
         for reason in reversed(reasons):
             if strongest and abs(reason.contribution) > strongest / 10:
                 for span in reason.spans:
@@ -94,7 +94,7 @@ def _how_far(session: "Session", topic: str) -> str:
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
     """Show what is found, and take answers such as "2y": yes for the second document."""
-    console = common.console()
+    console = terminal.console()
     if not query or not query.strip():
         return
     results = session.search(query.strip(), topic, limit=_FOUND, person=person)
@@ -157,15 +157,15 @@ class _Keys:
         """
         import termios
 
-        terminal, decoder = sys.stdin.fileno(), getincrementaldecoder(sys.stdin.encoding)("replace")
+        descriptor, decoder = sys.stdin.fileno(), getincrementaldecoder(sys.stdin.encoding)("replace")
         key = ""
         while not key:
-            while not select([terminal], [], [], _WAIT)[0]:
-                if termios.tcgetattr(terminal)[3] & termios.ICANON:
+            while not select([descriptor], [], [], _WAIT)[0]:
+                if termios.tcgetattr(descriptor)[3] & termios.ICANON:
                     self.__exit__()
                     self.__enter__()
                     self._show(prompt)
-            byte = os.read(terminal, 1)
+            byte = os.read(descriptor, 1)
             key = decoder.decode(byte, final=not byte)
             if not byte:
                 break
@@ -184,5 +184,5 @@ class _Keys:
         return line.strip() if line else None
 
     def _show(self, text: str) -> None:
-        sys.stdout.write(common.harmless(text))
+        sys.stdout.write(terminal.harmless(text))
         sys.stdout.flush()

@@ -1,9 +1,7 @@
-"""What all commands share: their options, how a corpus is opened, and where they print."""
+"""What all commands share: their options, and how a corpus is opened."""
 
 import functools
 import inspect
-import os
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -11,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 from typer import Argument, BadParameter, Option
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from textcat.documents import Corpus
     from textcat.progress import Stages
     from textcat.reading import ForkedCorpus, InputSettings
@@ -34,7 +30,7 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
 
 
 def number_of_jobs(jobs: int) -> int:
-    """Return the number of jobs; wrong usage if no work can be shared among so many."""
+    """Return the number of jobs; raise BadParameter if it is neither positive nor -1."""
     if jobs < 1 and jobs != -1:
         raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one per core")
     return jobs
@@ -157,7 +153,7 @@ def corpus_reader(
     test_seed: Annotated[int, _input(min=0, help="Seed by which these documents are drawn.")] = 0,
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
-    """Return what opens a corpus as the options ask for it."""
+    """Return a reader that opens a corpus according to the options."""
     from textcat.reading import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
@@ -177,14 +173,14 @@ def corpus_to_train_on(
         str, _input(help="Language of these names.", show_default="the recipe's, else en")
     ] = "",
 ) -> "CorpusReader":
-    """Return what opens a corpus as the options ask for it, with the names of its topics."""
+    """Return a reader that opens a corpus according to the options, with the names of its topics."""
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     return read._replace(vocabulary=vocabulary, vocabulary_language=vocabulary_language)
 
 
 class CorpusReader(NamedTuple):
-    """Opens a corpus, as the options of a command ask for it."""
+    """Opens a corpus according to the options of a command."""
 
     corpus_dir: Path | None
     settings: "InputSettings | None"
@@ -231,44 +227,14 @@ def scheduler_address(
     return scheduler
 
 
-def may_be_terminal() -> bool:
-    """Return whether rich, which need not be imported else, may take standard error for a terminal."""
-    return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
-
-
-def console(*, stderr: bool = False) -> "Console":
-    """Return standard output, or standard error, as a console."""
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False)
-
-
-# Signs of the same length, so that places in a text stay what they are: new lines and tabs do no harm.
-_SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
-_SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
-_SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
-
-
-def harmless(text: str) -> str:
-    """Return a text with signs for what a terminal obeys, as a document may hold it: colours, titles, other places."""
-    return text.translate(_SIGNS)
-
-
 def table_form(**asked: bool) -> str:
     """Return the form of output that was asked for, "" if none; wrong usage if several were."""
     if sum(asked.values()) > 1:
-        *others, last = (f"--{form}" for form in asked)
-        raise BadParameter(f"choose one of {', '.join(others)} and {last}")
+        *first_forms, last = (f"--{form}" for form in asked)
+        raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")
     return next((form for form, is_asked in asked.items() if is_asked), "")
 
 
 def model_names(before: Path, now: Path) -> tuple[str, str]:
-    """Return what two models are called: by their folders, with the path where these have one name."""
+    """Return the names of two models: those of their folders, or their paths if the folders have the same name."""
     return (before.name, now.name) if before.name != now.name else (str(before), str(now))
-
-
-def new_stages() -> "Stages":
-    """Return stages that are drawn on standard error while they run."""
-    from textcat.progress import Stages
-
-    return Stages(console(stderr=True))

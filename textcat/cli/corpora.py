@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: 
     from textcat.corpus.catalogue import cards, locate_corpus
 
     show_corpora(
-        common.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], as_json=as_json
+        terminal.console(), [(card, locate_corpus(card, corpus_dir)) for card in cards().values()], as_json=as_json
     )
 
 
@@ -41,9 +41,9 @@ def fetch(
     from textcat.progress import download_bar
 
     chosen = catalogue.card(corpus)
-    with download_bar(common.console(stderr=True), chosen.name, shows="bytes") as progress:
+    with download_bar(terminal.console(stderr=True), chosen.name, shows="bytes") as progress:
         path = catalogue.fetch_corpus(chosen, progress, corpus_dir)
-    show_fetched(common.console(), chosen, path)
+    show_fetched(terminal.console(), chosen, path)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -51,12 +51,12 @@ def show(corpus: common.CorpusName, read: common.CorpusReader, as_json: common.A
     """Count a corpus' documents, topics and tokens."""
     from textcat.recipe import Recipe
 
-    stages = common.new_stages()
+    stages = terminal.new_stages()
     documents = read(corpus, stages)
     with stages.stage("count tokens"):
         texts = (text for document in (*documents.train, *documents.test) for text in document.zones.values())
         n_tokens = int(Recipe("").make_tokens().count(texts).sum())  # as a recipe that says nothing makes them
-    show_corpus(common.console(), documents, n_tokens, as_json=as_json)
+    show_corpus(terminal.console(), documents, n_tokens, as_json=as_json)
 
 
 def reproduce(
@@ -79,15 +79,15 @@ def reproduce(
 
     if everything and experiments:
         raise BadParameter("choose one of names and --all")
-    folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), common.new_stages()
+    folder, settings, stages = results or results_folder(), Settings(jobs, slow_baselines), terminal.new_stages()
     all_experiments = known_experiments().values()
     if not (everything or experiments):
         last_runs = {one: last_result(one, settings, folder) for one in all_experiments}
-        show_experiments(common.console(), last_runs, as_json=as_json)
+        show_experiments(terminal.console(), last_runs, as_json=as_json)
         return
     chosen = all_experiments if everything else find(experiments or [])
     ended = (run_experiment(one, settings, folder, restart=restart, stages=stages) for one in chosen)
-    show_reproductions(common.console(), ended, out, as_json=as_json)
+    show_reproductions(terminal.console(), ended, out, as_json=as_json)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
@@ -102,8 +102,8 @@ def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]
         counts = {name: card.counts.get(name, None if as_json else "?") for name in ("documents", "topics")}
         fetch = f"not here; `textcat corpora fetch {card.name}`"
         way = f"{fetch} downloads it from {card.urls[0]}" if card.urls else f"{fetch} says how to get it"
-        place = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
-        rows.append({"corpus": card.name, **counts, **place})
+        row = {"title": card.title, "path": path and str(path)} if as_json else {"where": path or way}
+        rows.append({"corpus": card.name, **counts, **row})
     tables.show_rows(console, rows, as_json=as_json)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def explain(
     if html:
         write_atomically(html, _page(explained))
         return
-    console = common.console()
+    console = terminal.console()
     for record, explanations in explained:
         if as_json:
-            values = [each.as_dict() for each in explanations]
+            values = [explanation.as_dict() for explanation in explanations]
             print_json(console, {"id": record.id, "source": record.source, "explanations": values}, indent=None)
         else:
-            for each in explanations:
-                _print(console, record, each)
+            for explanation in explanations:
+                _print(console, record, explanation)
 
 
 def _explained(
@@ -104,35 +104,35 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
-    topic, id = map(common.harmless, (explained.topic, record.id))
+    topic, id = map(terminal.harmless, (explained.topic, record.id))
     console.print(Text.assemble((topic, "bold"), f" in {id}: {numbers}"), soft_wrap=True)
-    strongest = max(abs(each.contribution) for each in explained) if len(explained) else 0.0
+    strongest = max(abs(reason.contribution) for reason in explained) if len(explained) else 0.0
     for zone, text in record.zones.items():
-        shown = Text(common.harmless(text))
-        for each in reversed(explained.reasons):
-            strength = min(2, int(3 * abs(each.contribution) / strongest)) if strongest else 0
-            for span in each.spans:
+        shown = Text(terminal.harmless(text))
+        for reason in reversed(explained.reasons):
+            strength = min(2, int(3 * abs(reason.contribution) / strongest)) if strongest else 0
+            for span in reason.spans:
                 if span.zone == zone:
-                    shown.stylize(_STYLES[each.contribution >= 0][strength], span.start, span.end)
+                    shown.stylize(_STYLES[reason.contribution >= 0][strength], span.start, span.end)
         if text.strip() and console.is_terminal:
             console.print(shown, soft_wrap=True)
     show(
         console,
         [
             {
-                "term": each.term,
-                "value": Figure(f"{each.value:.3f}"),
-                "weight": Figure(f"{each.weight:.3f}"),
-                "adds": Figure(f"{each.contribution:+.3f}"),
+                "term": reason.term,
+                "value": Figure(f"{reason.value:.3f}"),
+                "weight": Figure(f"{reason.weight:.3f}"),
+                "adds": Figure(f"{reason.contribution:+.3f}"),
             }
-            for each in explained
+            for reason in explained
         ],
     )
     print_text(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
     if explained.documents:
         documents = [
-            {"training document": each.id, "title": each.title, "adds": Figure(f"{each.contribution:+.3f}")}
-            for each in explained.documents
+            {"training document": document.id, "title": document.title, "adds": Figure(f"{document.contribution:+.3f}")}
+            for document in explained.documents
         ]
         show(console, documents)
     if sentence := _counterfactual(explained):
@@ -145,8 +145,10 @@ def _counterfactual(explained: "Explanation") -> str:
         return ""
     if not explained.without:
         return "The document keeps the tag whatever words are left out."
-    how = "no smaller set does that" if explained.least else "maybe fewer words would do, but each of these is needed"
-    return f"Without {', '.join(explained.without)} the document loses the tag ({how})."
+    sentence = (
+        "no smaller set does that" if explained.least else "maybe fewer words would do, but each of these is needed"
+    )
+    return f"Without {', '.join(explained.without)} the document loses the tag ({sentence})."
 
 
 def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:
@@ -155,7 +157,8 @@ def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[s
     yield _PAGE
     for record, explanations in explained:
         yield f"<h1>{escape_html(record.id)}</h1>\n"
-        for each in explanations:
-            yield f"<section><h2>{escape_html(each.topic)}</h2>\n{each.html(record)}\n{each._repr_html_()}\n"
-            yield f"<p>{escape_html(_counterfactual(each))}</p></section>\n"
+        for explanation in explanations:
+            yield f"<section><h2>{escape_html(explanation.topic)}</h2>\n{explanation.html(record)}\n"
+            yield f"{explanation._repr_html_()}\n"
+            yield f"<p>{escape_html(_counterfactual(explanation))}</p></section>\n"
     yield "</main></body></html>\n"

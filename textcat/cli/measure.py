@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def evaluate(
     from textcat.model import storage
 
     form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
-    tagger, stages = storage.load(model), common.new_stages()
+    tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
     evaluation = tagger.evaluate(documents, bands=band, stages=stages)
     if trec:
@@ -66,8 +66,8 @@ def evaluate(
 
         write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
     if evaluation.sample is None and not form:
-        common.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
-    show_evaluation(common.console(), evaluation, form=form, per_topic=topics, every_measure=True)
+        terminal.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
+    show_evaluation(terminal.console(), evaluation, form=form, per_topic=topics, every_measure=True)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -96,7 +96,7 @@ def compare(
     form = common.table_form(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
-    taggers, stages = [storage.load(model) for model in models], common.new_stages()
+    taggers, stages = [storage.load(model) for model in models], terminal.new_stages()
     first = taggers[0]
     for tagger, model in zip(taggers, models, strict=True):
         if tagger.topics != first.topics:
@@ -107,9 +107,9 @@ def compare(
     if report:
         from textcat.report.write import write_report
 
-        of: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
-        write_report(report, taggers[1], documents, bands=band, stages=stages, **of)
-    show_comparison(common.console(), compared, models, documents.name, form=form, per_topic=topics)
+        options: dict[str, Any] = {"before": first, "names": common.model_names(*models), "resamples": bootstrap}
+        write_report(report, taggers[1], documents, bands=band, stages=stages, **options)
+    show_comparison(terminal.console(), compared, models, documents.name, form=form, per_topic=topics)
 
 
 @common.with_options(read=common.corpus_reader)
@@ -143,9 +143,9 @@ def report(
 
     if folds == 1:
         raise BadParameter("1 part leaves no document to train on: give 2 or more, or 0")
-    tagger, stages = storage.load(model), common.new_stages()
+    tagger, stages = storage.load(model), terminal.new_stages()
     documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "folds": folds,
         "resamples": bootstrap,
         "bands": band,
@@ -153,8 +153,8 @@ def report(
         "n_jobs": jobs,
     }
     if before:
-        how |= {"before": storage.load(before), "names": common.model_names(before, model)}
-    path = write_report(out, tagger, documents, stages=stages, **how)
+        options |= {"before": storage.load(before), "names": common.model_names(before, model)}
+    path = write_report(out, tagger, documents, stages=stages, **options)
     echo(f"Report: {path} ({path.stat().st_size / 1e3:,.0f} kB)")
 
 
@@ -249,7 +249,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return what the figures of documents' first topics leave out or take in."""
+    """Return notes on the documents that measures at k leave out, and on topics that count as not found."""
     notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
@@ -260,7 +260,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic, from the largest in training to the smallest, with what training knows of it."""
+    """Return a row per topic, the largest in training first, with the facts that training records about it."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 
@@ -296,7 +296,7 @@ def show_comparison(
     if form == "json":
         console.file.write(json_text(compared, models=list(map(str, folders)), corpus=corpus))
         return
-    names = [string.ascii_uppercase[place] for place in range(len(folders))]
+    names = [string.ascii_uppercase[number] for number in range(len(folders))]
     if form:
         parts = [tables.named_rows(("model", "folder"), zip(names, folders, strict=True))]
         parts += (measure_rows(compared, names, other) for other in range(1, len(names)))
@@ -329,7 +329,7 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
     for row in compared.measures:
         of_model = row.differences[other - 1]
         difference, interval, *p_values = astuple(of_model) if of_model else [None] * 4
-        values = [tables.format_figure(row.values[place], undefined="no topic") for place in (0, other)]
+        values = [tables.format_figure(row.values[column], undefined="no topic") for column in (0, other)]
         differing = (
             tables.format_figure(difference, sign="+"),
             tables.format_interval(interval, "+"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -76,20 +76,20 @@ def simulate(
     from textcat.teaching.simulate import Setting, experiment, simulated_topics
     from textcat.teaching.stopping import DEFAULT_RULE, RULES, SEVERAL_RANKERS
 
-    stages = common.new_stages()
-    how = read_recipe(recipe).with_settings(settings or [])
-    ranker = how.make_ranker()
+    stages = terminal.new_stages()
+    chosen_recipe = read_recipe(recipe).with_settings(settings or [])
+    ranker = chosen_recipe.make_ranker()
     opened = [read(name, stages) for name in corpora]
     with stages.stage("rows", len(opened)) as bar:
         cases = []
         for corpus in opened:
-            cases += simulated_topics(corpus, how, topic, description, embeddings=bool(ranker.embeddings))
+            cases += simulated_topics(corpus, chosen_recipe, topic, description, embeddings=bool(ranker.embeddings))
             bar(1)
     rules = [DEFAULT_RULE] if rule is None else [name for name in rule if name != "none"]
-    known = [name for name in RULES if name not in SEVERAL_RANKERS]
-    for name in set(rules) - set(known):
+    names = [name for name in RULES if name not in SEVERAL_RANKERS]
+    for name in set(rules) - set(names):
         why = " (which needs several rankers, and a simulation has one)" if name in SEVERAL_RANKERS else ""
-        raise BadParameter(f"--rule takes one of {', '.join(known)}, or none, not {name!r}{why}")
+        raise BadParameter(f"--rule takes one of {', '.join(names)}, or none, not {name!r}{why}")
     if not cases:
         raise TextcatError(
             "No topic has both relevant and other documents, so there is nothing to simulate: give labelled documents."
@@ -99,7 +99,7 @@ def simulate(
     with stages.stage("simulate", len(cases) * len(ways) * seeds) as bar:
         kept = None if out is None else out / "runs.jsonl"
         results = experiment(cases, ways, range(seeds), n_jobs=jobs, kept=kept, advance=bar)
-    _report(common.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
+    _report(terminal.console(), results, stages, ways, per_topic=topics, as_json=as_json, out=out)
 
 
 # --- what is printed and written --------------------------------------------------------------------------------------
@@ -280,9 +280,9 @@ def _draw(path: Path, results: "Sequence[Result]") -> None:
         curves.setdefault(way, []).append(recall_curve([result.found for result in group], n, shares * n))
     with draw_axes(path) as axes:
         axes.plot([0, 100], [0, 100], ":", color="silver", label="in random order")
-        for place, (way, of_topics) in enumerate(curves.items()):
+        for number, (way, of_topics) in enumerate(curves.items()):
             if 1 < len(of_topics) <= _MOST_LINES:
-                axes.plot(100 * shares, 100 * np.transpose(of_topics), color=f"C{place}", linewidth=0.4, alpha=0.6)
-            axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{place}", label=way)
+                axes.plot(100 * shares, 100 * np.transpose(of_topics), color=f"C{number}", linewidth=0.4, alpha=0.6)
+            axes.plot(100 * shares, 100 * np.mean(of_topics, axis=0), color=f"C{number}", label=way)
         axes.set(xlabel="documents judged [%]", ylabel="recall [%]", xlim=(0, 100), ylim=(0, 101))
         axes.legend(loc="lower right")

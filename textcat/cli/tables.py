@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from textcat.cli import common
+from textcat.cli import terminal
 from textcat.evaluation.export import cell_text, formatted_tables
 from textcat.progress import Stages, peak_memory
 
@@ -50,9 +50,9 @@ def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]],
     for header in zip_longest(*(column.header for column in table), fillvalue=""):
         print_line(header, "bold")
     for *cells, words in zip(*(column.cells for column in table), strict=True):
-        first, *others = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
+        first, *rest = textwrap.wrap(words, last.width) if cell_len(words) > last.width else [words]
         print_line([*cells, first])
-        for piece in others:
+        for piece in rest:
             print_line([""] * len(cells) + [piece])
     if left_out:
         print_text(console, f"(no room for {', '.join(left_out)}: widen the terminal, or see --json)")
@@ -63,7 +63,7 @@ class _Column:
 
     def __init__(self, title: str, cells: Sequence[Any]):
         self.title, self.header = title, title.split("\n")
-        self.cells = [common.harmless(cell_text(cell)) for cell in cells]
+        self.cells = [terminal.harmless(cell_text(cell)) for cell in cells]
         self.is_words = any(isinstance(cell, (str, os.PathLike)) and type(cell) is not Figure for cell in cells)
         self.width = max(map(cell_len, [*self.header, *self.cells]))
 
@@ -84,7 +84,7 @@ def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figur
 
 def print_text(console: Console, text: str) -> None:
     """Print a text as it is, without control characters."""
-    console.print(common.harmless(text), soft_wrap=True, markup=False)
+    console.print(terminal.harmless(text), soft_wrap=True, markup=False)
 
 
 def wrapped_text(console: Console, text: str, indent: str = "") -> str:
@@ -104,8 +104,8 @@ def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 def print_json(console: Console, value: Any, indent: int | None = 1) -> None:
     """Write a value as JSON, in which a number that is none is null."""
-    known = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
-    console.file.write(json.dumps(known, ensure_ascii=False, indent=indent) + "\n")
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
+    console.file.write(json.dumps(finite, ensure_ascii=False, indent=indent) + "\n")
 
 
 def show_in_form(console: Console, tables: Iterable[Sequence[Mapping[str, Any]]], form: str) -> None:

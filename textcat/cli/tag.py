@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, BadParameter, Option
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError
 
@@ -85,23 +85,23 @@ def tag(
     def warn(rejection: "Rejection") -> None:
         typer.echo(f"textcat: {rejection}", err=True)
 
-    how: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
-    how |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
+    options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
+    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     # Progress is drawn on standard error, unless tags are printed on the same terminal.
-    hidden = quiet or (out is None and (sys.stdout.isatty() or not common.may_be_terminal()))
-    drawn_on = (lambda: None) if hidden else partial(common.console, stderr=True)
+    hidden = quiet or (out is None and (sys.stdout.isatty() or not terminal.may_be_terminal()))
+    drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            inputs, how["progress"] = inputs or ["-"], show
+            inputs, options["progress"] = inputs or ["-"], show
             if out is None:
-                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **how)
+                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **options)
             else:
-                summary = run.tag_archive(model, inputs, out, restart=restart, **how)
+                summary = run.tag_archive(model, inputs, out, restart=restart, **options)
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
     # Behind the tags a summary stands only if asked for, or for people and several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
-        show_summary(common.console(stderr=out is None), summary, out, as_json=as_json)
+        show_summary(terminal.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
 
 
@@ -109,7 +109,7 @@ def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
     """List a model's topics, with their training documents and how training went."""
     from textcat.model import read_manifest
 
-    show_topics(common.console(), read_manifest(model), as_json=as_json)
+    show_topics(terminal.console(), read_manifest(model), as_json=as_json)
 
 
 def show(
@@ -122,9 +122,9 @@ def show(
     from textcat.model import read_manifest, storage
 
     if topic is None:
-        show_model(common.console(), read_manifest(model), model, as_json=as_json)
+        show_model(terminal.console(), read_manifest(model), model, as_json=as_json)
     else:
-        show_terms(common.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+        show_terms(terminal.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
@@ -256,8 +256,8 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
     counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
-        known = {name: manifest.get(name) for name in names}
-        tables.print_json(console, {"model": str(folder), **known, **counts, "bytes": size})
+        facts_stored = {name: manifest.get(name) for name in names}
+        tables.print_json(console, {"model": str(folder), **facts_stored, **counts, "bytes": size})
         return
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",

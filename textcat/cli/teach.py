@@ -14,6 +14,7 @@ from typer import Argument, BadParameter, Option
 from textcat.cli import common
 from textcat.cli.app import Interrupted
 from textcat.cli.serve import read_keys
+from textcat.cli.terminal import new_stages
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def _opened(
         from textcat.teaching.ranker import WITH_EMBEDDINGS
 
         pool = build_pool(
-            _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=common.new_stages()
+            _archive(inputs), folder / _POOL, recipe=recipe, settings=read, jobs=jobs, progress=new_stages()
         )
         settings = WITH_EMBEDDINGS if embeddings else None
         new: dict[str, Any] = {"seed": seed, "overlap": overlap, "settings": settings}

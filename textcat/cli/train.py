@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option, echo
 
-from textcat.cli import common
+from textcat.cli import common, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +87,7 @@ def train(
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
-    stages, read = common.new_stages(), read.speaking(recipe)
+    stages, read = terminal.new_stages(), read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
@@ -104,7 +104,7 @@ def train(
         tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
         storage.save(tagger, folder)
-    show_training(common.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+    show_training(terminal.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
 def _counted_while_read(
@@ -153,14 +153,14 @@ def learn(
     if undo:
         if new or remove or out or new_topics_negative:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
-        show_undone(common.console(), undo_learn(model), as_json=as_json)
+        show_undone(terminal.console(), undo_learn(model), as_json=as_json)
         return
-    stages = common.new_stages()
+    stages = terminal.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
     result = learn(model, documents, ids, out=out, **options)
-    show_update(common.console(), result, stages, per_topic=topics, as_json=as_json)
+    show_update(terminal.console(), result, stages, per_topic=topics, as_json=as_json)
 
 
 def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "list[Document]":
@@ -206,12 +206,12 @@ def tune(
     from textcat.recipe import read_recipe
     from textcat.training.tune import best_trial, run_trials
 
-    start, stages = read_recipe(recipe), common.new_stages()
+    start, stages = read_recipe(recipe), terminal.new_stages()
     documents = read.speaking(start)(corpus, stages)
     results = run_trials(
         documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
     )
-    show_trials(common.console(), results, best_trial(results), stages, out, as_json=as_json)
+    show_trials(terminal.console(), results, best_trial(results), stages, out, as_json=as_json)
 
 
 def recipes(
@@ -226,9 +226,9 @@ def recipes(
     from textcat.recipe import recipes as shipped_recipes
 
     if name is None:
-        show_recipes(common.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
+        show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
     else:
-        show_recipe(common.console(), read_recipe(name), as_json=as_json)
+        show_recipe(terminal.console(), read_recipe(name), as_json=as_json)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def show_training(
     from textcat.evaluation.export import json_text
     from textcat.training.train import unevaluated_topics
 
-    known = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
-    late = [topic for topic, converged in known if not converged]
+    states = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
+    late = [topic for topic, converged in states if not converged]
     evaluation, unevaluated = tagger.evaluation, unevaluated_topics(corpus)
     assert evaluation is not None
     if as_json:
@@ -273,7 +273,7 @@ def show_training(
         tables.print_text(console, unevaluated)
     if late:
         tables.print_text(console, f"Did not converge: {', '.join(late)}.")
-    if not tagger.single and len(tagger.topics) > 1 and all(len(each.topics) == 1 for each in corpus.train):
+    if not tagger.single and len(tagger.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train):
         tables.print_text(
             console,
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
@@ -337,11 +337,11 @@ def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
 
-def show_recipes(console: "Console", known: "Sequence[Recipe]", *, as_json: bool) -> None:
+def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bool) -> None:
     """Print the names of recipes, and what they are."""
     from textcat.cli import tables
 
-    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in known]
+    rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in shipped]
     tables.show_rows(console, rows, as_json=as_json)
 
 
@@ -383,17 +383,7 @@ def show_trials(
     from textcat.training.tune import is_yardstick, to_toml
 
     varied = _varied([trial.recipe for trial in trials])
-    rows = [
-        {
-            **{key: getattr(trial.recipe, section).get(key) for section, key in varied},
-            **{
-                f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
-                for measure, of_bands in trial.measures.items()
-                for band, value in of_bands.items()
-            },
-        }
-        for trial in trials
-    ]
+    rows = [_trial_row(trial, varied) for trial in trials]
     if out is not None:
         write_atomically(out / "table.md", markdown_table(rows))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
@@ -418,6 +408,20 @@ def show_trials(
     tables.print_text(console, f"\nThe sparsest that ranks as well as {goal}: {settings_text(taken)}")
     if out is not None:
         tables.print_text(console, f"Table, recipe and trials: {out}")
+
+
+def _trial_row(trial: "Trial", varied: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the row of a recipe in a table: the parameters that vary, and what was measured."""
+    from textcat.cli import tables
+    from textcat.evaluation.evaluation import TITLES
+
+    parameters = {key: getattr(trial.recipe, section).get(key) for section, key in varied}
+    measures = {
+        f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
+        for measure, values in trial.measures.items()
+        for band, value in values.items()
+    }
+    return parameters | measures
 
 
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:

@@ -137,9 +137,9 @@ def cards() -> dict[str, Card]:
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card of a shipped corpus by its name, or read one of the user's own by the path of a ``.toml`` file.
+    """Return the card of a shipped corpus by its name, or read a card of the user's from a ``.toml`` file.
 
-    A name that is not known raises a TextcatError, as does what is no card.
+    TextcatError is raised if the name is unknown or the file is no card.
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))
@@ -169,10 +169,10 @@ def read_card(path: Path) -> Card:
             raise TextcatError(f"The card {path} has no {key!r}: add it.")
     choices = [("reader", entries["reader"], READERS), ("topics", entries.get("topics", "train"), TOPIC_RULES)]
     choices += [("options", option, READERS.get(entries["reader"], ())) for option in entries.get("options", {})]
-    for key, value, known in choices:
-        if value not in known:
-            hint = did_you_mean(value, known)
-            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(known)}.{hint}")
+    for key, value, allowed in choices:
+        if value not in allowed:
+            hint = did_you_mean(value, allowed)
+            raise TextcatError(f"In the card {path}, {key!r} names {value!r}. Known: {', '.join(allowed)}.{hint}")
     test = entries.get("options", {}).get("test", "")
     if test and entries["reader"] != "rcv1" and not LAST.fullmatch(test):
         raise TextcatError(f"In the card {path}, 'test' is {test!r}: it must be such as 'last 1000', of the documents.")

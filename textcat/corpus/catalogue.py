@@ -218,7 +218,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and its path or URL if that is what was named, else an empty string."""
+    """Return the card of a corpus, and its path or URL if it was given by one, else an empty string."""
     path = Path(text).expanduser()
     if is_url(text):
         return _guess_card(text, settings), text
@@ -287,7 +287,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
 
 def _descriptions_among(names: list[str]) -> str:
-    """Return the name of a file of descriptions in the folder that all files lie in, "" if there is none."""
+    """Return the name of a file of descriptions in the common folder of all files, "" if there is none."""
     if len(names) < 2:  # a single file is the data
         return ""
     folder = os.path.commonpath(names)
@@ -322,7 +322,7 @@ def _open(
 
 
 class _Contents:
-    """The files of a corpus: their sums, which are compared with the card's, and what they say of its topics."""
+    """The files of a corpus: their checksums, to compare with the card's, and descriptions and names of topics."""
 
     def __init__(self, card: Card, data: str) -> None:
         self._card, self._data = card, data
@@ -335,19 +335,19 @@ class _Contents:
         stream = self._summed(name, stream)
         return None if self._take(name, stream, f"{name} in {self._data}") else stream
 
-    def _take(self, name: str, stream: ByteStream, place: str) -> bool:
+    def _take(self, name: str, stream: ByteStream, location: str) -> bool:
         """Read a file that describes or names topics; return whether it is one."""
         if self._card.names_topics(name):
-            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, place)
+            self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
         elif self._card.describes(name):
             data = b"".join(iter(lambda: stream.read(STEP), b""))
-            self.descriptions.update(read_descriptions(name, data, place))
+            self.descriptions.update(read_descriptions(name, data, location))
         else:
             return False
         return True
 
     def read_beside(self) -> None:
-        """Read the files that describe and name topics, where they are not in the source: beside it, or the card."""
+        """Read the files that describe and name topics, if not in the source, from its folder or from the card's."""
         card, folders = self._card, [self._card.folder]
         if not is_url(self._data):
             folders.insert(0, Path(self._data).parent)
@@ -369,7 +369,7 @@ class _Contents:
                 raise TextcatError(f"{path} {fault}: fetch or copy it again.") from None
 
     def verify(self, name: str, stream: ByteStream) -> None:
-        """Read a file only to compare its sum."""
+        """Read a file only to compare its checksum."""
         stream = self._summed(name, stream)
         while stream.read(STEP):
             pass

@@ -21,42 +21,46 @@ _CODE = re.compile(r"[A-Z][A-Z-]*")
 _RULE = "____"  # begins the line that ends the list of topics
 
 
-def read_descriptions(name: str, data: bytes, place: str = "") -> dict[str, str]:
+def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
     """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
 
     ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line "name, text"
     is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in parentheses; a code
     without one is described by "". The place is for messages.
     """
-    place, suffix = place or name, PurePosixPath(name).suffix.lower()
+    location, suffix = location or name, PurePosixPath(name).suffix.lower()
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
+        raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
     if suffix == ".json":
-        descriptions = _from_json(place, text)
+        descriptions = _from_json(location, text)
     elif suffix in _DELIMITERS:
-        descriptions = _unique(place, _from_table(place, text, _DELIMITERS[suffix]))
+        descriptions = _unique(location, _from_table(location, text, _DELIMITERS[suffix]))
     elif suffix == ".txt":
-        descriptions = _unique(place, _from_reuters(text))
+        descriptions = _unique(location, _from_reuters(text))
     else:
-        raise TextcatError(f"{place} cannot be read for descriptions of topics: it must be .json, .tsv, .csv or .txt.")
+        raise TextcatError(
+            f"{location} cannot be read for descriptions of topics: it must be .json, .tsv, .csv or .txt."
+        )
     if not descriptions:
-        raise TextcatError(f"{place} describes no topic: write one a line, or take it away.")
+        raise TextcatError(f"{location} describes no topic: write one a line, or take it away.")
     return descriptions
 
 
-def _from_json(place: str, text: str) -> dict[str, str]:
+def _from_json(location: str, text: str) -> dict[str, str]:
     try:
-        descriptions = json.loads(text, object_pairs_hook=lambda pairs: _unique(place, pairs))
+        descriptions = json.loads(text, object_pairs_hook=lambda pairs: _unique(location, pairs))
     except (ValueError, RecursionError) as error:
-        raise TextcatError(f"{place} is not valid JSON ({error}): mend it.") from None
+        raise TextcatError(f"{location} is not valid JSON ({error}): mend it.") from None
     if not isinstance(descriptions, Mapping) or not all(isinstance(words, str) for words in descriptions.values()):
-        raise TextcatError(f'{place} must be a JSON object of names and texts, such as {{"wheat": "Wheat and flour"}}.')
+        raise TextcatError(
+            f'{location} must be a JSON object of names and texts, such as {{"wheat": "Wheat and flour"}}.'
+        )
     return dict(descriptions)
 
 
-def _from_table(place: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
+def _from_table(location: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
     lines = text.splitlines()
     # A text may hold a comma, never a tab: in a .tsv quotes are only quotes.
     rows = csv.reader(lines) if delimiter == "," else (line.split(delimiter) for line in lines)
@@ -65,7 +69,7 @@ def _from_table(place: str, text: str, delimiter: str) -> Iterable[tuple[str, st
         if not any(row) or (number == 1 and [cell.lower() for cell in row] in _HEADERS):
             continue
         if len(row) != 2 or not row[0]:
-            raise TextcatError(f"{place}: row {number} is {cells!r:.60}; it must be a name and a text.")
+            raise TextcatError(f"{location}: row {number} is {cells!r:.60}; it must be a name and a text.")
         yield row[0], row[1]
 
 
@@ -82,10 +86,10 @@ def _from_reuters(text: str) -> Iterable[tuple[str, str]]:
             yield line.lower(), ""
 
 
-def _unique(place: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _unique(location: str, pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     descriptions: dict[str, Any] = {}
     for name, text in pairs:
         if name in descriptions:
-            raise TextcatError(f"{place} describes {name!r} twice: remove one of the two.")
+            raise TextcatError(f"{location} describes {name!r} twice: remove one of the two.")
         descriptions[name] = text
     return descriptions

@@ -63,68 +63,68 @@ class Vocabulary:
             raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
 
     def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the names of those topics that are ids or preferred names here; a TextcatError if there are none."""
+        """Return the names of the topics that are ids or preferred names here; raise TextcatError if none is."""
         topics = list(topics)
         of_label = {names[0]: names for names in self.names.values()}
-        found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
-        if topics and not found:
+        names_found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
+        if topics and not names_found:
             raise TextcatError(
                 f"The vocabulary {self.place} has none of the corpus' topics: they are such as {min(topics)!r}, its "
                 f"own such as {next(iter(self.names))!r}. Give the vocabulary that the corpus was indexed with."
             )
-        return found
+        return names_found
 
 
-def read_vocabulary_stream(name: str, stream: ByteStream, language: str, place: str) -> Vocabulary:
+def read_vocabulary_stream(name: str, stream: ByteStream, language: str, location: str) -> Vocabulary:
     """Read a vocabulary from the bytes of a file, unpacked; its name tells the format."""
     data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
     if suffix in _SKOS:
-        pairs: Iterable[tuple[str, str]] = _from_skos(place, data, _SKOS[suffix], language)
+        pairs: Iterable[tuple[str, str]] = _from_skos(location, data, _SKOS[suffix], language)
     elif suffix in (".tsv", ".csv"):
         try:
             lines = data.decode("utf-8-sig").splitlines()
         except UnicodeDecodeError as error:
-            raise TextcatError(f"{place} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
-        pairs = _from_tsv(place, lines) if suffix == ".tsv" else _from_csv(place, lines, language)
+            raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
+        pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language)
     else:
         endings = ", ".join((".tsv", ".csv", *_SKOS))
-        raise TextcatError(f"{place} cannot be read as a vocabulary: its name must end in one of {endings}.")
+        raise TextcatError(f"{location} cannot be read as a vocabulary: its name must end in one of {endings}.")
     names: dict[str, dict[str, None]] = {}
     for topic, label in pairs:
         names.setdefault(topic, {})[label] = None
     if not names:
-        raise TextcatError(f"The vocabulary {place} names no topic: give an id and a name a line.")
-    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, place)
+        raise TextcatError(f"The vocabulary {location} names no topic: give an id and a name a line.")
+    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, location)
 
 
-def _from_tsv(place: str, lines: list[str]) -> Iterator[tuple[str, str]]:
+def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines, start=1):
         cells = [cell.strip() for cell in line.split("\t")]
         if not any(cells):
             continue
         topic = _without_brackets(cells[0])
         if len(cells) < 2 or not topic or not cells[1]:
-            raise TextcatError(f"{place}: line {number} is {line!r:.60}; it must be an id, a tab and a name.")
+            raise TextcatError(f"{location}: line {number} is {line!r:.60}; it must be an id, a tab and a name.")
         yield topic, cells[1]
 
 
-def _from_csv(place: str, lines: list[str], language: str) -> Iterator[tuple[str, str]]:
+def _from_csv(location: str, lines: list[str], language: str) -> Iterator[tuple[str, str]]:
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
-        raise TextcatError(f"{place} is not CSV ({error}): mend it.") from None
+        raise TextcatError(f"{location} is not CSV ({error}): mend it.") from None
     columns = rows[0] if rows else []
     label = next((name for name in (f"label_{language}", "label") if name in columns), "")
     if "uri" not in columns or not label:
         raise TextcatError(
-            f"{place} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
+            f"{location} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
             "name another language with --vocabulary-language."
         )
     for number, cells in enumerate(rows[1:], start=2):
         row = dict(zip(columns, map(str.strip, cells), strict=False))
         topic, name = _without_brackets(row.get("uri", "")), row.get(label, "")
         if name and not topic:
-            raise TextcatError(f"{place}: row {number} is {cells!r:.60}; it must have a uri.")
+            raise TextcatError(f"{location}: row {number} is {cells!r:.60}; it must have a uri.")
         if name:
             yield topic, name
 
@@ -133,17 +133,17 @@ def _without_brackets(uri: str) -> str:
     return uri.removeprefix("<").removesuffix(">").strip()
 
 
-def _from_skos(place: str, data: bytes, form: str, language: str) -> Iterable[tuple[str, str]]:
+def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable[tuple[str, str]]:
     try:
         import rdflib
         from rdflib.namespace import OWL, RDF, SKOS
     except ImportError:
-        raise TextcatError(f"{place} is SKOS, which rdflib reads: {install_hint('skos')}.") from None
+        raise TextcatError(f"{location} is SKOS, which rdflib reads: {install_hint('skos')}.") from None
     graph = rdflib.Graph()
     try:
         graph.parse(data=data, format=form)
     except Exception as error:  # each of its parsers has its own
-        raise TextcatError(f"{place} is no {form} that rdflib reads ({error!s:.100}): mend it.") from None
+        raise TextcatError(f"{location} is no {form} that rdflib reads ({error!s:.100}): mend it.") from None
     concepts = sorted(str(concept) for concept in graph.subjects(RDF.type, SKOS.Concept))
     languages: set[str] = set()
     pairs: list[tuple[str, str]] = []
@@ -153,17 +153,18 @@ def _from_skos(place: str, data: bytes, form: str, language: str) -> Iterable[tu
         preferred = [label for label in graph.objects(concept, SKOS.prefLabel) if isinstance(label, rdflib.Literal)]
         languages.update(label.language or "" for label in preferred)
         main = _in_language(preferred, language)
-        others = [label for label in graph.objects(concept, SKOS.altLabel) if isinstance(label, rdflib.Literal)]
-        pairs += [(str(concept), name) for name in (*main, *_in_language(others, language)) if main]
+        alternatives = [label for label in graph.objects(concept, SKOS.altLabel) if isinstance(label, rdflib.Literal)]
+        pairs += [(str(concept), name) for name in (*main, *_in_language(alternatives, language)) if main]
     if languages and not pairs:
         raise TextcatError(
-            f"The vocabulary {place} has no name in {language!r}, but in {', '.join(sorted(filter(None, languages)))}: "
+            f"The vocabulary {location} has no name in {language!r}, but in "
+            f"{', '.join(sorted(filter(None, languages)))}: "
             "name one of these with --vocabulary-language."
         )
     return pairs
 
 
 def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the labels in a language, sorted; of those that name none, if there is no other."""
+    """Return the labels in a language, sorted; if there are none, those that name no language."""
     chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
     return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})

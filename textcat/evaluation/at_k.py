@@ -200,7 +200,7 @@ def _sums(
     ks: Sequence[int],
     resampled: Sequence[str],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return what is `_SUMMED` of each set of topics, shape (n_sets, n_summed, n_ks), and the values to resample."""
+    """Return the sums of `_SUMMED` for each set of topics, (n_sets, n_summed, n_ks), and the values to resample."""
     n_documents, n_topics = labels.shape
     sums = np.zeros((len(sets.members), len(_SUMMED), len(ks)))
     values, start = np.full((len(sets.members), len(resampled), n_documents), np.nan), 0
@@ -222,7 +222,7 @@ def _sums(
 
 
 def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
-    """Yield rankings of some thousand documents at a time, of exactly so many ranks, once they are checked."""
+    """Check rankings, and yield them for some thousand documents at a time, padded or cut to `n_ranks` ranks."""
     for block in [top] if isinstance(top, np.ndarray) else top:
         ranking = np.asarray(block)
         if ranking.ndim != 2 or ranking.dtype.kind not in "iu" or ranking.shape[1] < min(n_ranks, n_topics):
@@ -243,7 +243,7 @@ def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: 
 def _summands(
     top: NDArray[np.int64], labels: Any, members: NDArray[np.bool_], relevant: NDArray[np.int64], weights: Any, ks: Any
 ) -> NDArray[np.float64]:
-    """Return what is `_SUMMED` of each document and set of topics: shape (n_documents, n_sets, n_summed, n_ks)."""
+    """Return the measures in `_SUMMED` for each document and set of topics: (n_documents, n_sets, n_summed, n_ks)."""
     ks, ranks = np.asarray(ks), np.asarray(ks) - 1
     hits, discounts = _hits(top, labels), 1 / np.log2(np.arange(top.shape[1]) + 2)
     ideal = np.concatenate([[0.0], np.cumsum(discounts)])
@@ -276,6 +276,9 @@ def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
 
 
 def _best_gains(document: Any, weights: Any, n_documents: int, ks: Sequence[int]) -> NDArray[np.float64]:
-    """Add up the k largest weights of each document, (n_documents, n_ks): they come by document, the largest first."""
+    """Return the sum of each document's k largest weights, (n_documents, n_ks).
+
+    The weights are given document by document, the largest first.
+    """
     rank = np.arange(len(document)) - np.searchsorted(document, document)
     return np.stack([np.bincount(document, weights * (rank < k), minlength=n_documents) for k in ks], axis=1)

@@ -119,7 +119,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them: those of a measure at several k in an object of its own."""
+        """Return the figures in the form of JSON output: a measure at several k becomes an object by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -175,8 +175,10 @@ class ScoredDocuments:
         from scipy import sparse
 
         positives, values = metrics.checked_labels(self.relevant, self.scores)
-        given = sparse.csc_array(self.given)
-        counted = [sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * given, given, positives)]
+        assigned = sparse.csc_array(self.given)
+        counted = [
+            sparse.csr_array(entries.T, dtype=np.int32) for entries in (positives * assigned, assigned, positives)
+        ]
         columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
         rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
         topics_of_bands, blocks = [list(band.topics) for band in self.bands], []
@@ -252,7 +254,7 @@ class Evaluation:
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures, without what they were measured on, as JSON has them."""
+        """Return the figures for JSON output, without the scores and labels that they were measured on."""
         names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
         figures = {name: value for name in (*names, "measured_on") if (value := getattr(self, name)) is not None}
         if self.confusion is not None:
@@ -320,7 +322,7 @@ class Evaluation:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
 
     def titles(self) -> dict[str, Title]:
-        """Return how tables name the measures that the bands have; sparsity only if it is known of one."""
+        """Return the titles in tables of the measures that the bands have; sparsity only if some band has a value."""
         measures = set(self.bands[0].measures if self.bands else ())
         if all(row.measures.get("average_sparsity") is None for row in self.bands):
             measures.discard("average_sparsity")
@@ -417,11 +419,11 @@ def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
 
-def _confusions(labels: Any, given: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
+def _confusions(labels: Any, assigned: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
     """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
     from scipy import sparse
 
-    has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, given))
+    has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, assigned))
     hits = has * got
     is_right, is_labelled = hits.sum(axis=1) > 0, np.diff(has.indptr) > 0
     # A document of several topics that got one of them has confused nothing.

@@ -160,5 +160,5 @@ def _trec_names(names: Sequence[str], kind: str) -> list[str]:
 
 
 def fact_names(evaluation: Evaluation) -> list[str]:
-    """Return the names of what training knows of each topic."""
+    """Return the names of the facts that training records about each topic."""
     return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))

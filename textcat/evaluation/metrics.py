@@ -57,7 +57,9 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
     retrieved together, whatever their order, and the value is that of ``sklearn.metrics.average_precision_score``.
     """
     topics = [PositivePlaces.of(*topic) for topic in _each_topic(Y, scores)]
-    return np.array([np.mean(of.hits / of.retrieved) if of.hits.size else math.nan for of in topics], np.float64)
+    return np.array(
+        [np.mean(ranking.hits / ranking.retrieved) if ranking.hits.size else math.nan for ranking in topics], np.float64
+    )
 
 
 class _TopicRankings(NamedTuple):
@@ -120,7 +122,7 @@ class Decisions:
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """``2·hits / (retrieved + positives)``, the harmonic mean of both; nan for a topic without a positive."""
+        """``2·hits / (retrieved + positives)``: harmonic mean of precision and recall; nan without a positive."""
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
@@ -147,7 +149,7 @@ def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> De
 
 
 class _MacroAverage(NamedTuple):
-    """A mean over topics that says what it stands on."""
+    """A mean over topics, with the number of topics that it is based on."""
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive
@@ -217,12 +219,12 @@ class _DocumentDecisions(NamedTuple):
 def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
     """Measure per document the topics it gets with ``score > threshold``."""
     positives, values = checked_labels(Y, scores)
-    of = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
-    either = of.retrieved + of.positives
+    decisions = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
+    either = decisions.retrieved + decisions.positives
     return _DocumentDecisions(
-        precision=np.where(either == 0, 1, of.hits / np.maximum(of.retrieved, 1)),
-        recall=np.where(either == 0, 1, of.hits / np.maximum(of.positives, 1)),
-        f1=np.where(either == 0, 1, 2 * of.hits / np.maximum(either, 1)),
+        precision=np.where(either == 0, 1, decisions.hits / np.maximum(decisions.retrieved, 1)),
+        recall=np.where(either == 0, 1, decisions.hits / np.maximum(decisions.positives, 1)),
+        f1=np.where(either == 0, 1, 2 * decisions.hits / np.maximum(either, 1)),
     )
 
 
@@ -260,13 +262,13 @@ class RankingSteps(NamedTuple):
             return np.full(drawn.shape[1], np.nan)
         retrieved = np.cumsum(np.add.reduceat(drawn[self.order], self.starts, axis=0), axis=0)[self.step]
         hits = np.cumsum(np.add.reduceat(weights, self.hit_starts, axis=0), axis=0)[self.step]
-        others = weights - 1
-        precision = (hits - others) / np.maximum(retrieved - others, 1)
+        excess = weights - 1
+        precision = (hits - excess) / np.maximum(retrieved - excess, 1)
         return np.where(total > 0, (weights * precision).sum(axis=0) / np.maximum(total, 1), np.nan)
 
 
 def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Average values of shape (n_topics, n_resamples) over topics, those that are nan left out; nan where all are."""
+    """Return the mean over topics of values of shape (n_topics, n_resamples), ignoring nan; nan if all are nan."""
     is_known = ~np.isnan(values)
     n_known = is_known.sum(axis=0)
     return np.where(n_known > 0, np.where(is_known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
@@ -288,7 +290,7 @@ def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
 def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
     """Return per topic the scores of its positives and those of all documents."""
     positives, values = checked_labels(Y, scores)
-    return [(column[of], column) for of, column in zip(positives_by_topic(positives), values.T, strict=True)]
+    return [(column[rows], column) for rows, column in zip(positives_by_topic(positives), values.T, strict=True)]
 
 
 def positives_by_topic(positives: Any) -> list[NDArray[Any]]:

@@ -47,10 +47,10 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
     be absent: the percentiles alone would often not even hold the measured value. Values that are nan are left out;
     where all are, so are the bounds.
     """
-    known = np.asarray(values)[~np.isnan(values)]
-    if not known.size:
+    defined = np.asarray(values)[~np.isnan(values)]
+    if not defined.size:
         return math.nan, math.nan
-    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2]) - known.mean() + measured
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2]) - defined.mean() + measured
     return float(low), float(high)
 
 
@@ -129,7 +129,7 @@ class Comparison:
     topics: tuple[TopicComparison, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON has them."""
+        """Return the figures for JSON output."""
         return asdict(self)
 
 
@@ -155,7 +155,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
 
 
 def _subject(evaluation: Evaluation) -> Any:
-    """Return what evaluations must share to be compared."""
+    """Return the properties that must be the same in two evaluations if these are to be compared."""
     bands = [(row.band, row.documents, row.pairs) for row in evaluation.bands]
     return (
         evaluation.test_documents,
@@ -173,9 +173,9 @@ def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     the models are equally good, differences vary around 0 as they vary around their mean. Those that are nan are left
     out.
     """
-    known = np.asarray(differences)[~np.isnan(differences)]
-    mean = known.mean() if known.size else 0.0
-    return _p_value(np.abs(known - mean), abs(measured), rounding=_ROUNDING * np.abs(known).max(initial=0.0))
+    defined = np.asarray(differences)[~np.isnan(differences)]
+    mean = defined.mean() if defined.size else 0.0
+    return _p_value(np.abs(defined - mean), abs(measured), rounding=_ROUNDING * np.abs(defined).max(initial=0.0))
 
 
 def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
@@ -185,11 +185,11 @@ def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
     significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 throws: which of two equally
     good models ranks a topic better is chance. Differences that are nan are left out.
     """
-    known = np.asarray(differences, np.float64)[~np.isnan(differences)]
-    heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, known.size), dtype=np.int8)
+    defined = np.asarray(differences, np.float64)[~np.isnan(differences)]
+    heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, defined.size), dtype=np.int8)
     # Σ±d = 2·Σ_{heads} d - Σd
-    sums = 2 * np.where(heads, known, 0.0).sum(axis=1) - known.sum()
-    return _p_value(np.abs(sums), abs(float(known.sum())), rounding=_ROUNDING * np.abs(known).sum())
+    sums = 2 * np.where(heads, defined, 0.0).sum(axis=1) - defined.sum()
+    return _p_value(np.abs(sums), abs(float(defined.sum())), rounding=_ROUNDING * np.abs(defined).sum())
 
 
 def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:

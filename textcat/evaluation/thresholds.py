@@ -118,7 +118,7 @@ class Calibration:
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
-        """Return the score with that probability per topic; where the curve is flat, inf if it is below, else -inf."""
+        """Return the score with a given probability per topic; for a flat curve, inf if it lies below, else -inf."""
         wanted = _logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
@@ -145,9 +145,9 @@ class Calibration:
         shared = (0.0, 0.0)
         for step in (16, 1):  # what fits a sixteenth of them is near to what fits all
             shared = fit_curve(*(array[::step].copy() for array in together), shared)
-        own = np.array([fit_curve(*sample.curve, shared) for sample in samples])
-        a = own_part * own[:, 0] + (1 - own_part) * shared[0]
-        b = own_part * own[:, 1] + (1 - own_part) * shared[1] + prior
+        curves = np.array([fit_curve(*sample.curve, shared) for sample in samples])
+        a = own_part * curves[:, 0] + (1 - own_part) * shared[0]
+        b = own_part * curves[:, 1] + (1 - own_part) * shared[1] + prior
         return cls(a / deviation, b - a * mean / deviation)
 
 

@@ -85,7 +85,7 @@ def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
 
 
 def read_affixes(regexes: Regexes) -> Affixes:
-    """Return the alternatives of prefixes, suffixes and infixes; of what has no regex there are none."""
+    """Return the alternatives of the regexes for prefixes, suffixes and infixes; [] without one, None if unmodelled."""
 
     def read(name: str, role: _Role) -> Alternatives:
         try:
@@ -97,7 +97,7 @@ def read_affixes(regexes: Regexes) -> Affixes:
 
 
 def read_url(regexes: Regexes) -> tuple[int, ...]:
-    """Return the sets of characters of each of which what `url_match` matches has one, as far as known."""
+    """Return sets of characters: a match of `url_match` has at least one of each set. Empty if nothing is known."""
     try:
         return (
             tuple(required_characters(parse_regex(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
@@ -107,7 +107,7 @@ def read_url(regexes: Regexes) -> tuple[int, ...]:
 
 
 def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
-    """Return what is asked in place of a tokenizer's callable; ValueError if it is no regex."""
+    """Return the method of the compiled regex that replaces a tokenizer's callable; ValueError if it is no regex."""
     if name not in regexes:
         return None
     try:
@@ -230,7 +230,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def required_characters(nodes: Iterable[_Node]) -> list[int]:
-    """Return sets of characters of each of which any string that the nodes match holds at least one."""
+    """Return sets of characters: any string that the nodes match has at least one character of each set."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))

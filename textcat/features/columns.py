@@ -126,7 +126,7 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
 
 
 def _readings(name: str, ngrams: int, zone_terms: bool) -> Iterator[list[str]]:
-    """Yield the ways to read a name as up to so many terms."""
+    """Yield the ways to read a name as up to `ngrams` terms."""
     starts = [0, *(i + 1 for i, character in enumerate(name) if zone_terms and character == ":")]
     for start in starts:
         spaces = [i for i in range(start, len(name)) if name[i] == " "]

@@ -36,7 +36,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
-        """Return what was counted of all documents, without n-grams: at once, with terms in the counter's order.
+        """Return the counts of all documents of a batch, without n-grams, with terms in the counter's order.
 
         Each text must be one part. The counts depend on these documents and on the order in which their terms came.
         """
@@ -52,7 +52,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
-        """Return what was counted of some documents, by their positions."""
+        """Return the counts of some documents, given by their positions."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
         n_texts = np.diff(ends, prepend=0)
@@ -62,7 +62,7 @@ class StoredCounts(NamedTuple):
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
     def select(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of some documents, by their positions, in that order; nothing of the others is left."""
+        """Return the counts of some documents, given by their positions, in that order, with only their terms."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)
@@ -149,14 +149,17 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of what is in the chosen ones of stretches that follow each other, and their sizes."""
+    """Return the positions of the entries in the chosen stretches, and these stretches' sizes.
+
+    The stretches follow each other without a gap.
+    """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken
     return np.arange(taken.sum()) + np.repeat(starts - first, taken), taken
 
 
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
-    """Return the position of each of their terms among ours and what is new, and these."""
+    """Return the positions of their terms in the merged list, and this list: our terms, then their new ones."""
     has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
     our_keys, their_keys = (
         [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)

@@ -95,7 +95,7 @@ def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
 def half_saturation(
     parts: TextParts, lengths: np.ndarray, averages: Mapping[str, float], k1: float, b: float
 ) -> np.ndarray:
-    """Return, per part, the count that is worth half of what endlessly many are by BM25: shape (n_parts,)."""
+    """Return, per part, the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
     # A zone that no training document has, or none with a term, is as long as any.
     relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -103,7 +103,7 @@ def half_saturation(
 
 
 def term_weights(counts: TermCounts, char_weight: float | None) -> np.ndarray:
-    """Return what each term counts: shape (n_terms,); (0,), without n-grams of characters, if all count the same."""
+    """Return the weight of each term: shape (n_terms,); empty, without n-grams of characters, as all weigh the same."""
     if char_weight is None:
         return np.zeros(0)
     weights = np.ones(len(counts.terms))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 MAX_LEXEMES = 500_000  # the tables of so many take some 30 MB
 _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need: spacy[ja], spacy[ko], spacy[th]
+# spaCy's steps take time that grows with the square of a span's length: longer ones are cut by a plain rule.
+LONGEST_SPAN = 1000  # characters
+_RUNS = re.compile(r"\w+|\W+")
 _SPANS = re.compile(r"\S+|\s+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
@@ -36,7 +39,7 @@ class MissingPackageError(TextcatError, ImportError):
 
 
 class _Attributes(NamedTuple):
-    """What spaCy says of a token."""
+    """The attributes that spaCy gives to a token."""
 
     lower: Callable[[str], str]
     is_alpha: Callable[[str], Any]
@@ -79,6 +82,9 @@ class _Language:
 
     def _take(self, tables: LanguageTables) -> None:
         asked = [regex_function(tables.regexes, name) for name in TOKENIZER_METHODS]
+        if asked[0] is not None and tables.alternatives[0] is not None:
+            # Each alternative of a prefix begins with ^, so no later position need be searched.
+            asked[0] = asked[0].__self__.match  # type: ignore[attr-defined]
         cuts = tables.cuts.values()
         specials = {*tables.tokens, *map("".join, cuts)}
         self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials)
@@ -93,9 +99,10 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return between which characters, the last two of a span and the first two of the next, a special case may be.
+        """Return the characters at a boundary of two spans across which a special case of the tokenizer may lie.
 
-        They have shape (n, 4), uint32; 0 stands for any character before the last one or after the first one.
+        Each row of the array, (n, 4) uint32, has the last two characters of a span and the first two of the next; 0
+        stands for any character, before the last one or after the first one.
         """
         cuts = self.tables.cuts.values() if self.tables is not None else ()
         halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
@@ -103,7 +110,7 @@ class _Language:
         return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
-        """Return whether a special case may lie across two spans, given the last token of the left one and so on.
+        """Return whether a special case may lie across two spans, given the tokens `last` and `first` that meet there.
 
         spaCy looks for special cases in whole texts and ignores white space. A match across a boundary changes nothing
         itself, but keeps shorter matches on either side from being made, so that such spans do not have the tokens they
@@ -124,7 +131,7 @@ class _Language:
         start = 0
         for i, stop in zip(uncut.tolist(), positions, strict=True):
             span = replace_surrogates(spans[i])
-            cut = self._with_specials(self._cutter.split(span), span)
+            cut = self._with_specials(self._split(span), span)
             merged += tokens[start:stop]
             merged += cut
             lengths[i], start = len(cut), stop
@@ -133,10 +140,17 @@ class _Language:
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
     ) -> WordTable | None:
-        """Return what cuts plain spans without the language being asked; for the parameters see `WordTable`."""
+        """Return a table that cuts plain spans without the tokenizer; for the parameters see `WordTable`.
+
+        None is returned if the language does not split at every space.
+        """
         if not self.splits_at_space:
             return None
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
+
+    def _split(self, span: str) -> list[str]:
+        """Return a span's tokens before special cases are looked for; of a long span, words and runs of other signs."""
+        return self._cutter.split(span) if len(span) <= LONGEST_SPAN else _RUNS.findall(span)
 
     def cut_text(self, text: str) -> list[str]:
         """Tokenize one text as a whole."""
@@ -149,15 +163,15 @@ class _Language:
             # The token before it is said to have a space behind it, which then is no token.
             start = match.start() + (match.start() > 0 and match[0][0] == " ")
             if start < match.end():
-                of_span = self._cutter.split(text[start : match.end()])
+                of_span = self._split(text[start : match.end()])
                 starts += accumulate(map(len, of_span[:-1]), initial=start)
                 tokens += of_span
         return self._with_specials(tokens, text, starts)
 
     def _with_specials(self, tokens: list[str], text: str, starts: Sequence[int] | None = None) -> list[str]:
-        """Return the tokens of a text, given where each starts, after `Tokenizer._apply_special_cases`.
+        """Return the tokens of a text after special cases, as by spaCy's `Tokenizer._apply_special_cases`.
 
-        Those of what `starts` is left out for follow each other without white space.
+        `starts` has the position of each token; without it, there is no white space between the tokens.
         """
         matches = [
             (-len(cut), i)
@@ -201,9 +215,9 @@ class _Language:
 
 
 def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
-    """Return a language, of which no two share what changes; spaCy is not imported where there are tables of it.
+    """Return a language; its mutable state is shared with no other. If there are tables for it, spaCy is not imported.
 
-    By default these are those that an earlier process has kept in the user's cache.
+    By default, the tables are those that an earlier process has kept in the user's cache.
     """
     if tables := tables or kept_tables(lang):
         return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))

@@ -27,7 +27,7 @@ class Rows(NamedTuple):
         return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data)
 
     def matrix(self, n_columns: int) -> csr_matrix:
-        """Return the rows as a matrix of so many columns, which shares the arrays."""
+        """Return the rows as a matrix with a given number of columns, which shares the arrays."""
         from scipy import sparse  # here, for whoever tags in blocks needs no matrix
 
         X = sparse.csr_matrix(self[::-1], shape=(len(self.indptr) - 1, n_columns))

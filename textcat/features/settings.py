@@ -38,7 +38,7 @@ class Parameters:
         return parameters
 
     def set_params(self: _Self, **parameters: Any) -> _Self:
-        """Change parameters by their names, those of parameters as in `tokens__lang="de"`."""
+        """Change parameters by their names; nested ones by names such as `tokens__lang`, as in scikit-learn."""
         names = _defaults(self)
         for name, value in parameters.items():
             outer, _, inner = name.partition("__")

@@ -35,11 +35,11 @@ class _Occurrence(NamedTuple):
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
-    """Return where columns of a document's row come from, by column: of those wanted that the document has.
+    """Return the place in the text of each wanted column that the document's row has, by column.
 
-    The text of every span, counted by itself, gives the column, too. So a span is that of the tokens, or, for an n-gram
-    of characters, of these; but where a piece would be cut into other tokens than it is in the text, the span is made
-    wider: as far as white space, or to the whole text.
+    The text of every span, counted by itself, gives the column, too. So a span covers the tokens or, for an n-gram of
+    characters, these characters. Where such a piece alone would be cut into other tokens than in the text, the span is
+    widened up to white space, or to the whole text.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class FeatureSteps(Parameters):
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Return what was fitted, given the keys of its `vocabulary_`, its other attributes and its parameters."""
+        """Return fitted features, given the keys of their `vocabulary_`, their other attributes and parameters."""
         restored = cls(**settings)
         check_settings(restored)
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
@@ -90,7 +90,7 @@ class FeatureSteps(Parameters):
         return parts, counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
-        """Return what `count_all` has counted as `count` does; the arrays given may be written over."""
+        """Return the counts of `count_all` without rare n-grams, as `count` does; the arrays may be overwritten."""
         lengths = text_lengths(counts.ends, counts.counts)
         if not self.hash_bits:
             counts = without_rare_ngrams(parts, counts, self.ngram_min_df)
@@ -103,7 +103,7 @@ class FeatureSteps(Parameters):
         return ZoneTexts((), self.zones, self.zone_terms).parts_of_names(documents)
 
     def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
-        """Learn from documents that `count` has counted, by default from all; those chosen are positions, each once.
+        """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
         They must be counted by the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and `hash_bits`, and no
         lower `ngram_min_df`.
@@ -124,7 +124,7 @@ class FeatureSteps(Parameters):
         return self
 
     def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
-        """Return the rows of documents that `count` has counted, as `transform` does; those chosen are positions."""
+        """Return the rows, as `transform` does, of documents that `count` has counted: all, or those at `chosen`."""
         self.check_is_fitted()  # `count` alone has fitted nothing
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
         return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
@@ -170,7 +170,7 @@ class FeatureSteps(Parameters):
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def count_texts(self, texts: ZoneTexts, terms: KnownTerms | None = None) -> TermCounts:
-        """Count the terms of texts, by default all of them."""
+        """Count the terms of texts: those in `terms`, or by default all."""
         return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=terms)
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:

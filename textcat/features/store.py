@@ -86,7 +86,7 @@ class StoredRows:
         return scipy.sparse.csr_matrix(arrays, shape=(len(arrays[2]) - 1, self.shape[1]), copy=False)
 
     def blocks(self, n_rows: int = ROWS_PER_BLOCK) -> Iterator[csr_matrix]:
-        """Yield all rows, as matrices of so many."""
+        """Yield all rows, as matrices of `n_rows` rows."""
         for start in range(0, len(self), n_rows):
             yield self[start : start + n_rows]
 

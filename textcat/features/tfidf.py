@@ -29,7 +29,8 @@ class TfIdf(FeatureSteps):
     those that have t (or see `idf`). Terms that no training document has, and terms whose idf is 0, get no entry. A
     document without any entry has an empty row.
 
-    It is a transformer of scikit-learn, whose import takes time and memory, and which it imports only to answer it.
+    It is a transformer of scikit-learn. scikit-learn is imported only when it asks for something, to save time and
+    memory.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ class Tokens(Parameters):
         return located
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` does, for pieces of texts that often come again: short ones are kept."""
+        """Return the result of `locate_tokens` for pieces of texts, and cache it for short ones, which often recur."""
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
@@ -177,7 +177,7 @@ class Tokens(Parameters):
         return [located[piece] or [] for piece in pieces]
 
     def term_counter(self) -> _TermCounter:
-        """Return what counts terms by today's settings, made at the first use."""
+        """Return the term counter for the current settings; it is created at the first use."""
         settings = self.get_params()
         with _CREATING:
             counter = self.__dict__.get("counter")
@@ -345,14 +345,14 @@ class _TermCounter:
         self.cache.override(position, n, tokens, self._term_ids(tokens))
 
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
-        """Return the ids of the terms that tokens are; -1: none."""
+        """Return the id of each token's term; -1 if the token is no term."""
         ids = dict.fromkeys(tokens, -1)
         terms = self._terms_of(ids)
         ids.update(zip(terms, self._ids_of(list(terms.values())), strict=True))
         return ids
 
     def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
-        """Return the terms of those tokens that are terms, each token once."""
+        """Return a dict from each token that counts as a term to this term."""
         words = tokens
         for holds in self.required:
             words = filter(holds, words)
@@ -361,7 +361,7 @@ class _TermCounter:
         return {word: self.term(word) for word in words}
 
     def located(self, i: int, text: str) -> list[Located]:
-        """Return where in a text, the i-th of the batch, which of its tokens are terms."""
+        """Return the tokens of a text, the i-th of the batch, that are terms, and their places in it."""
         tokens = self.cache.tokens(i)
         if not text.isascii():
             tokens, text = [replace_surrogates(token) for token in tokens], replace_surrogates(text)
@@ -420,9 +420,10 @@ def char_ngrams(term: str, n: int) -> list[str]:
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:
-    """Return where in its token each character of a term stands that n-grams of characters are made of.
+    """Return the place in its token of each character of a term, as n-grams of characters are made of these.
 
-    The spaces around it are empty pieces at either end. What folding made of a plural's end stands where that stands.
+    The spaces around the term have empty places at either end. An ending that plural folding changed has the place of
+    the token's own ending.
     """
     token, term = located.token, located.term.lower()
     of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]

@@ -32,7 +32,7 @@ _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functiona
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
-    """Return the margin asked of positive rows of a topic, adapted to the fraction c that they are of all.
+    """Return the margin required of a topic's positive rows, adapted to their fraction c of all rows.
 
     Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹`` (Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section
     4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller margin, hence fewer support rows.
@@ -416,7 +416,7 @@ class PAUM(MarginClassifier):
         return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
-        """Return each topic's τ₊, and all that every learner's `facts` has."""
+        """Return each topic's τ₊, and the facts that all learners have."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 

@@ -158,10 +158,10 @@ def remap_rows(array: np.ndarray) -> np.ndarray:
 
 
 def _in_large_pieces(array: np.memmap) -> np.memmap:
-    """Advise the system to read 2 MB where a page is needed, there and nowhere else.
+    """Advise the system to use huge pages of 2 MB for a mapped array, without read-ahead.
 
-    Left to itself, it reads many megabytes around the place, which drive each other out where memory is short. Linux up
-    to 5.17 knows no such large pieces: there, advice against reading around would make it read page by page.
+    By default, the system reads many megabytes around each page, and evicts them again if memory is short. Linux up to
+    5.17 gets no advice: it has no huge pages for files, and without read-ahead it would read page by page.
     """
     advice = getattr(mmap, "MADV_HUGEPAGE", None)
     release = re.match(r"(\d+)\.(\d+)", platform.release())

@@ -59,7 +59,7 @@ class Problem:
 
     @property
     def limits(self) -> tuple[int, int, float]:
-        """What decides on the end of training: max_epochs, mini_epochs and tol."""
+        """The parameters that end training: max_epochs, mini_epochs and tol."""
         return self.max_epochs, self.mini_epochs, self.tol
 
     def __repr__(self) -> str:
@@ -92,11 +92,6 @@ class StopReason(Enum):
     CONVERGED = "converged"
     LAST_EPOCH = "did not converge"
     OVERFLOW = "overflowed"
-
-    @classmethod
-    def of_sentence(cls, stopped: str) -> "StopReason":
-        """Return the reason that a sentence is about, such as models store for each topic."""
-        return next(reason for reason in cls if stopped.startswith(reason.value))
 
 
 @dataclass(eq=False)
@@ -267,7 +262,7 @@ class SolveControl:
         self._progress = progress
 
     def finished(self, count: int = 1) -> None:
-        """Report that so many more problems are solved."""
+        """Report that `count` more problems are solved."""
         if self._progress:
             self._progress(count)
 

@@ -127,7 +127,7 @@ def solve(
 
 
 def nothing(weights: np.ndarray) -> None:
-    """Keep nothing of weights."""
+    """Return None for any weights, as `keep` of a run that needs no weights."""
 
 
 def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
@@ -186,15 +186,15 @@ def _on_cluster(
 
 
 def _sent(rows: Any, client: Any) -> Any:
-    """Send rows to every worker of a cluster, or of those on disk what `opened` opens: return what stands for them.
+    """Send rows to every worker of a cluster and return the future; of rows on disk, return what `opened` opens.
 
-    Tasks open them themselves, so that an error reaches the caller as it is.
+    Tasks open rows on disk themselves, so that an error reaches the caller unchanged.
     """
     return pickle.dumps(rows) if primal.is_on_disk(rows) else client.scatter(rows, broadcast=True, hash=False)
 
 
 def opened(sent: Any) -> Any:
-    """Return what was sent to a task; rows on disk are opened."""
+    """Return an argument that was sent to a task; rows on disk are opened."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -217,23 +217,23 @@ class Workers:
         self._client = getattr(backend, "client", None)
 
     def share(self, thing: Any) -> Any:
-        """Return what stands for rows, or for a matrix, among the arguments of tasks: to be `opened` there.
+        """Return rows or a matrix in the form in which tasks take them as an argument, and pass it to `opened`.
 
-        Each worker of a cluster gets it once, so that it is not lost with one of them.
+        Each worker of a cluster gets a copy, so that none is lost if a worker ends.
         """
         return thing if self._client is None else _sent(thing, self._client)
 
     def in_order(self, task: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
-        """Yield what a task makes of each item, and of what is shared, in the order of the items; some are done ahead.
+        """Yield the result of a task for each item, in the order of the items; some results are computed ahead.
 
         Parameters
         ----------
         task : callable
-            Is called with an item and what is shared. To a cluster nothing else is sent, so that others can do again
-            what was lost with a worker.
+            It is called with an item and the shared objects. Nothing else is sent to a cluster, so that if a worker is
+            lost, others can repeat its tasks.
         items : iterable
         *shared
-            What `share` has returned.
+            Objects that `share` has returned.
 
         Yields
         ------
@@ -278,7 +278,7 @@ def _in_threads(
 
 
 def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dtype: np.dtype) -> None:
-    """Raise ValueError if a problem is not one over these rows; without features (None) it is one on a kernel."""
+    """Raise ValueError if a problem does not fit these rows; `n_features` is None for problems on a kernel."""
     for number, problem in enumerate(problems):
         for name in ("positives", "left_out"):
             if not _are_rows(getattr(problem, name), n_rows):

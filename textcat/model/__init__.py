@@ -54,14 +54,14 @@ MODEL = FolderFormat(
 
 
 def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what a model says of itself, without its arrays; raise ModelError if it cannot be read."""
+    """Read a model's manifest, without its arrays; raise ModelError if it cannot be read."""
     with MODEL.open(folder) as (manifest, _):
         check_entries(folder, manifest)
         return manifest
 
 
 def manifest_status(folder: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return what the system says of a model's manifest, which is another file whenever the model is; None if none."""
+    """Return the `os.stat` of a model's manifest, a new file whenever the model is replaced; None if there is none."""
     try:
         return os.stat(os.path.join(folder, MANIFEST))
     except OSError:

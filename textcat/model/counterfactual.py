@@ -9,8 +9,9 @@ function that is linear in what each word takes away at most. By that bound, siz
 a size those that may do.
 """
 
-from collections.abc import Iterator
-from itertools import accumulate, islice
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate, chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,12 @@ from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.zones import TextParts
+from textcat.model.weights import weights_of_topic
 
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
+_Excess = Callable[[np.ndarray], np.ndarray]  # F of sets of shape (n_sets, n_words)
 _MOST_SETS, _AT_ONCE = 500, 50  # that are tried before the smallest set found so far is taken
 _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the tagger's own numbers
 
@@ -30,8 +33,8 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the t
 class Without(NamedTuple):
     """Words without which a tag falls."""
 
-    words: list[str]  # those that take most first; none if the tag does not fall even without all
-    least: bool  # whether there is no smaller set; else there may be, and only none of these can be spared
+    words: list[str]  # those that take most first; none if the tag stays even without all words
+    least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared
 
 
 class _Remainders:
@@ -48,7 +51,7 @@ class _Remainders:
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
         members = [() if id_ in is_chars else self.members(id_) for id_ in ids]
-        for member in (member for each in members for member in each):
+        for member in chain.from_iterable(members):
             words.setdefault(member, len(words))
         taken = np.zeros((len(words), len(ids)))
         entry_of: dict[tuple[int, str], int] = {}
@@ -71,7 +74,7 @@ class _Remainders:
         return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
 
     def _find_cells(self) -> None:
-        """Find the cells: an entry of the counts as a part has it, its column, and what its occurrences count."""
+        """Find the cells: each is an entry of the counts in a part, with its column and the weight per occurrence."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -85,11 +88,11 @@ class _Remainders:
             factor[is_ngram] *= ngram_weight
             if len(term_weights):
                 factor[~is_ngram] *= term_weights[ids[~is_ngram]]
-            known = column >= 0
-            entries.append(of_text[known])
-            columns.append(column[known])
-            factors.append(factor[known] * features.idf_[column[known]])
-            half.append(np.full(known.sum(), halves[p] if len(halves) else 0.0))
+            has_column = column >= 0
+            entries.append(of_text[has_column])
+            columns.append(column[has_column])
+            factors.append(factor[has_column] * features.idf_[column[has_column]])
+            half.append(np.full(has_column.sum(), halves[p] if len(halves) else 0.0))
         column = np.concatenate([np.zeros(0, np.int32), *columns])
         order = np.argsort(column, kind="stable")
         order = order[np.concatenate([np.zeros(0), *factors])[order] != 0]
@@ -128,9 +131,9 @@ class _Remainders:
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return what each word takes away at most, if so much goes with each column: shape (n_words,).
+        """Return the most that leaving out each word can take from the score, given the gain of each column.
 
-        A set of words takes no more than the sum of what they take.
+        The shape is (n_words,). A set of words takes no more than the sum over its words.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -165,23 +168,23 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     Without
     """
     left = _Remainders(tagger.features, *counted)
-    found = Without([], least=True)
+    answer = Without([], least=True)
     for rounding in _ROUNDINGS:
-        found = Without([], least=True)
+        answer = Without([], least=True)
         for weights, c in _rivals(tagger, left, column):
-            words, least = _least_words(left, weights, c - rounding, len(found.words) - 1 if found.words else None)
-            found = Without(words or found.words, found.least and least)
-        chosen = np.array([word in found.words for word in left.words], np.float64)
-        if not found.words or not tagger.decide(tagger.score_rows(left.row(chosen)))[0, column]:
+            words, least = _least_words(left, weights, c - rounding, len(answer.words) - 1 if answer.words else None)
+            answer = Without(words or answer.words, answer.least and least)
+        chosen = np.array([word in answer.words for word in left.words], np.float64)
+        if not answer.words or not tagger.decide(tagger.score_rows(left.row(chosen)))[0, column]:
             break
-    return found._replace(least=found.least and (tagger.shortlist is None or len(found.words) < 2))
+    return answer._replace(least=answer.least and (tagger.shortlist is None or len(answer.words) < 2))
 
 
 def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield weights at the columns of what is left, and c: the tag falls where its score by one falls to c."""
+    """Yield pairs of weights, at the columns of `left`, and c: the tag falls if the score of one pair falls to c."""
 
     def weights_of(j: int) -> np.ndarray:
-        return tagger.weights_of(tagger.topics[j], left.columns).astype(np.float64)
+        return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
 
     bias = tagger.bias.astype(np.float64)
     if not tagger.single:
@@ -197,7 +200,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the least set of words without which ``F(W) ≤ 0``; none if there is none, or none of at most so many.
+    """Return the smallest set of words without which ``F(W) ≤ 0``; no words if there is no such set of up to `most`.
 
     Parameters
     ----------
@@ -212,64 +215,74 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
     Without
     """
     n = len(left.words)
-
-    def excess(sets: np.ndarray) -> np.ndarray:
-        rows = left.values(sets)
-        length = np.sqrt((rows * rows).sum(axis=1))
-        # An empty row scores by the bias alone.
-        return np.where(length > 0, rows @ weights - c * length, -c)
-
     if not n or most == 0:
         return Without([], least=True)
-    (whole,) = left.values(np.zeros((1, n)))
+    excess = partial(_excess, left, weights, c)
     order = np.argsort(excess(np.eye(n)), kind="stable")
     prefixes = np.zeros((n, n))
     for i, word in enumerate(order):
         prefixes[i:, word] = 1
     falls = excess(prefixes) <= 0
-    found, size = (prefixes[np.argmax(falls)], 0) if falls.any() else (np.zeros(n), n + 1)
-    while (chosen := np.flatnonzero(found)).size > 1:  # spare what can be spared
-        others = np.tile(found, (len(chosen), 1))
-        others[np.arange(len(chosen)), chosen] = 0
-        spared = excess(others)
-        if spared.min() > 0:
-            break
-        found = others[np.argmin(spared)]
-    size, least = size or int(found.sum()), True
-    takes, need = _bound(left, weights, c, whole, left.values(found[None])[0])
-    ranked = np.argsort(-takes, kind="stable")
-    sums = [0.0, *accumulate(takes[ranked].tolist())]
-    tried = 0
-    for k in range(1, size if most is None else min(size, most + 1)):
-        sets = _sets(takes[ranked].tolist(), sums, 0, k, need)
-        while some := list(islice(sets, _AT_ONCE)):
-            if tried >= _MOST_SETS:
-                least = False
-                break
-            tried += len(some)
-            rows = np.zeros((len(some), n))
-            rows[np.arange(len(some))[:, None], ranked[np.array(some)]] = 1
-            excesses = excess(rows)
-            if excesses.min() <= 0:
-                found, size = rows[np.argmin(excesses)], k
-                break
-        if size == k or not least:
-            break
+    chosen = _spared(excess, prefixes[np.argmax(falls)] if falls.any() else np.zeros(n))
+    size = int(chosen.sum()) if falls.any() else n + 1
+    takes, need = _bound(left, weights, c, left.values(np.zeros((1, n)))[0], left.values(chosen[None])[0])
+    smaller, least = _smaller(excess, takes, need, size if most is None else min(size, most + 1))
+    if smaller is not None:
+        chosen, size = smaller, int(smaller.sum())
     if most is not None and size > most:
         return Without([], least)
-    return Without([left.words[i] for i in order.tolist() if found[i]], least)
+    return Without([left.words[i] for i in order.tolist() if chosen[i]], least)
+
+
+def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) -> np.ndarray:
+    """Return ``F(W)`` of sets of words: shape (n_sets,)."""
+    rows = left.values(sets)
+    length = np.sqrt((rows * rows).sum(axis=1))
+    # An empty row scores by the bias alone.
+    return np.where(length > 0, rows @ weights - c * length, -c)
+
+
+def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
+    """Return a set without the words that can be spared, one after another."""
+    while (words := np.flatnonzero(chosen)).size > 1:
+        subsets = np.tile(chosen, (len(words), 1))
+        subsets[np.arange(len(words)), words] = 0
+        excesses = excess(subsets)
+        if excesses.min() > 0:
+            break
+        chosen = subsets[np.argmin(excesses)]
+    return chosen
+
+
+def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
+    """Return the least set of fewer words than a size, if there is one; and whether all that may do were tried."""
+    ranked = np.argsort(-takes, kind="stable")
+    sums = [0.0, *accumulate(takes[ranked].tolist())]
+    n_tried = 0
+    for k in range(1, size):
+        candidates = _sets(takes[ranked].tolist(), sums, 0, k, need)
+        while block := list(islice(candidates, _AT_ONCE)):
+            if n_tried >= _MOST_SETS:
+                return None, False
+            n_tried += len(block)
+            sets = np.zeros((len(block), len(takes)))
+            sets[np.arange(len(block))[:, None], ranked[np.array(block)]] = 1
+            excesses = excess(sets)
+            if excesses.min() <= 0:
+                return sets[np.argmin(excesses)], True
+    return None, True
 
 
 def _bound(
-    left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, found: np.ndarray
+    left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return what each word takes away at most, and what has to be taken in sum for the tag to fall."""
+    """Return the most that each word can take from the score, and the sum that is needed to lose the tag."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:
         slope = -c / np.sqrt(Q)
         return left.takes(np.maximum(a, 0) + slope * q), float(a.sum() - c * np.sqrt(Q)) - 1e-9
-    at = max(float((found * found).sum()), 1e-3 * Q)  # the tangent that touches at the set that was found
+    at = max(float((rest * rest).sum()), 1e-3 * Q)  # the tangent that touches at the row without the set
     slope = c / (2 * np.sqrt(at))
     return left.takes(a - slope * q), float(a.sum() - c * np.sqrt(at) - slope * (Q - at)) - 1e-9
 

@@ -16,6 +16,7 @@ from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.model.shortlist import NOT_LISTED
+from textcat.model.weights import weights_of_topic
 from textcat.reading import document_stream
 from textcat.surrogates import join_surrogates
 
@@ -61,10 +62,10 @@ class Explanation:
 
     @cached_property
     def documents(self) -> list[Neighbour]:
-        """The training documents that add most, and behind them those that take most; empty where the model keeps none.
+        """The training documents that raise the score most, then those that lower it most; empty if none are kept.
 
-        Half of as many as terms are listed are of either kind. What all documents add, and the bias, is the score. They
-        are looked for when they are first asked for.
+        There are half as many of each kind as terms are listed. The contributions of all documents and the bias add up
+        to the score. The documents are searched for at the first access.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -74,16 +75,20 @@ class Explanation:
 
     @property
     def without(self) -> list[str] | None:
-        """The least set of words without which the tag falls, looked for when it is first asked for; None: no tag.
+        """The smallest set found of words without which the document loses the tag; None: no tag.
 
-        A word is left out wherever it stands, as if an unknown word stood there: n-grams with it go, too, and the row
-        gets its unit length anew. It is empty if the tag stays even without all words.
+        A word is left out wherever it occurs, as if an unknown word stood there: its n-grams are left out, too, and the
+        row is normalised again. The set is empty if the document keeps the tag even without all words. It is searched
+        for at the first access.
         """
         return None if self._fall is None else self._fall.words
 
     @property
     def least(self) -> bool | None:
-        """Whether no smaller set does what `without` does; else the search was given up, and no word can be spared."""
+        """Whether `without` is known to be the smallest set; None: no tag.
+
+        If False, the search was given up: no word of the set can be spared, but there may be a smaller set.
+        """
         return None if self._fall is None else self._fall.least
 
     def __iter__(self) -> Iterator[Reason]:
@@ -96,13 +101,13 @@ class Explanation:
         return self.reasons[i]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as JSON can hold it."""
-        reasons = [{**each._asdict(), "spans": [span._asdict() for span in each.spans]} for each in self.reasons]
-        documents = [each._asdict() for each in self.documents]
+        """Return the whole explanation as a dict of values that JSON can hold."""
+        reasons = [{**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in self.reasons]
+        documents = [document._asdict() for document in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None
         plain = {name: getattr(self, name) for name in ("topic", "score", "bias", "probability", "rest")}
-        found = {"without": self.without, "least": self.least}
-        return {**plain, "threshold": finite, "reasons": reasons, "documents": documents, **found}
+        least_set = {"without": self.without, "least": self.least}
+        return {**plain, "threshold": finite, "reasons": reasons, "documents": documents, **least_set}
 
     def html(self, document: str | Zoned | Mapping[str, Any]) -> str:
         """Return the texts of a document as HTML, in which marks show the terms.
@@ -110,14 +115,14 @@ class Explanation:
         Parameters
         ----------
         document : str, document with `zones`, or dict
-            That which was explained.
+            The document that was explained.
 
         Returns
         -------
         str
             A `div` with `data-zone` for each zone. A `mark` has the class `for` or `against`, a `data-strength` of 1 to
-            5, by its share of the strongest contribution, and as `title` its terms with what they add. Texts are
-            escaped.
+            5, by its share of the strongest contribution, and a `title` with its terms and their contributions. Texts
+            are escaped.
         """
         texts = zones_of_document(next(document_stream([document], "text")), 0)
         zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
@@ -144,13 +149,14 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape_html(each.term)}</td><td>{each.contribution:+.4f}</td></tr>" for each in self.reasons
+            f"<tr><td>{escape_html(reason.term)}</td><td>{reason.contribution:+.4f}</td></tr>"
+            for reason in self.reasons
         )
         caption = f"{self.topic}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
         head = "<tr><th>term</th><th>adds</th></tr>"
         documents = "".join(
-            f"<tr><td>{escape_html(each.id)}</td><td>{escape_html(each.title)}</td><td>{each.contribution:+.4f}</td></tr>"
-            for each in self.documents
+            f"<tr><td>{escape_html(document.id)}</td><td>{escape_html(document.title)}</td><td>{document.contribution:+.4f}</td></tr>"
+            for document in self.documents
         )
         if documents:
             documents = f"<table><tr><th>training document</th><th>title</th><th>adds</th></tr>{documents}</table>"
@@ -180,12 +186,12 @@ def explain_document(
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
     scores = tagger.score_rows(row)
-    given = tagger.decide(scores)[0]
+    assigned = tagger.decide(scores)[0]
     if topics is None:
         topics = [tag.topic for tag in tagger.select(scores)[0]]
     explained = []
     for topic in topics:
-        weights = tagger.weights_of(topic, row.indices)
+        weights = weights_of_topic(tagger, topic, row.indices)
         column = tagger.topics.index(topic)
         if tagger.shortlist is not None and scores[0, column] <= NOT_LISTED:
             raise TextcatError(
@@ -196,21 +202,21 @@ def explain_document(
     strongest = [np.argsort(-np.abs(sums), kind="stable")[:n] for *_, sums in explained]
     listed = {column for order in strongest for column in row.indices[order].tolist()}
     if with_spans or tagger.features.vocabulary_ is None:
-        found = places(tagger.features, document, listed)
+        places_of = places(tagger.features, document, listed)
     else:
         names = tagger.features.listed_names()
-        found = {j: Place(names[j], ()) for j in listed}
+        places_of = {j: Place(names[j], ()) for j in listed}
     explanations = []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
         arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
         entries = zip(*arrays, strict=True)
-        reasons = [Reason(found[j].name, x, weight, sum_, found[j].spans) for j, x, weight, sum_ in entries]
+        reasons = [Reason(places_of[j].name, x, weight, sum_, places_of[j].spans) for j, x, weight, sum_ in entries]
         score, rest = scores[:, column], np.delete(contributions, order).sum(dtype=np.float64)
         numbers = float(score[0]), float(tagger.bias[column]), float(tagger.thresholds[column])
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        fall = partial(_fall, tagger, counted, column) if given[column] else None
+        fall = partial(_fall, tagger, counted, column) if assigned[column] else None
         explanations.append(Explanation(topic, *numbers, probability, reasons, float(rest), neighbours, fall))
     return explanations
 
@@ -218,7 +224,7 @@ def explain_document(
 def term_contributions(
     tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
 ) -> list[dict[str, float]]:
-    """Return what the terms that add or take most do to the score of each topic, the strongest first."""
+    """Return, for each topic, the terms with the strongest contributions to the score, the strongest first."""
     explained = explain_document(tagger, document, topics, n, with_spans=False)
     return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 

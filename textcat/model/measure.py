@@ -12,6 +12,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate
 from textcat.features.rows import Rows
+from textcat.model.selection import first_topics
 from textcat.progress import Advance, Stages, advance_over
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def measure_scores(
 ) -> Evaluation:
     """Measure scores of documents, on the tagger's scale, with its decisions.
 
-    Those of many topics may come in blocks, and `n_unknown` is of them: see `textcat.evaluate_at_k`. Documents that
-    were not judged for a topic, as `Corpus.unjudged` tells them, come last for it and do not have it: what it is
-    measured on is the others.
+    Scores of many topics may come in blocks, and `n_unknown` is only for these: see `textcat.evaluate_at_k`. Documents
+    that were not judged for a topic, according to `Corpus.unjudged`, rank last for it and count as irrelevant, so the
+    topic is measured on the other documents.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
@@ -99,9 +100,9 @@ def measure_at_k(
     unjudged: Any = None,
     **options: Any,
 ) -> Evaluation:
-    """Measure the first topics of each document, given scores, which may come in blocks; options as for the others."""
+    """Measure the first topics of each document by scores, perhaps in blocks; options are as for `evaluate_at_k`."""
     blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-    top = (tagger.first_topics(block, max(KS)) for block in blocks)
+    top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
 
@@ -109,7 +110,7 @@ def measure_at_k(
 def score_rows(
     tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows: of many topics in blocks, and `advance` counts the documents."""
+    """Return the scores of rows: as an array, or for many topics in blocks, whose documents `advance` counts."""
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
 
 

@@ -72,9 +72,9 @@ class Shortlist:
         """Return the tagger's topics listed for each row, -1 for one that it does not have, and their scores."""
         listed = self.topics(rows)
         if self.columns is not None:
-            place = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
-            place[self.columns] = np.arange(len(self.columns))
-            listed = place[listed]
+            position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            position_of[self.columns] = np.arange(len(self.columns))
+            listed = position_of[listed]
         scores = self.products(rows, weights, listed) + bias[listed]
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 

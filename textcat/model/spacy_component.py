@@ -35,8 +35,8 @@ class TopicTagger(Pipe):
 
     Without a tagger, `from_disk` or `from_bytes` has to be called first. With a threshold, a document has the topics
     whose value in `doc.cats` is above it, and the scorer counts these as predicted; without, the model's own thresholds
-    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. A TextcatError says if
-    the model has no such topic, or the threshold is no probability.
+    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. TextcatError is raised
+    if the model has no such topic, or the threshold is no probability.
     """
 
     def __init__(
@@ -108,14 +108,14 @@ class TopicTagger(Pipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Return the model's files, one after the other."""
+        """Return the model's files as one byte string, without the excluded ones."""
         with tempfile.TemporaryDirectory() as folder:
             files = storage.save(self.tagger, Path(folder, "model")).iterdir()
             written: bytes = to_bytes({path.name: path.read_bytes for path in sorted(files)}, exclude)
         return written
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "TopicTagger":
-        """Read the model from what `to_bytes` has returned, but for the files to exclude, and return the component."""
+        """Read the model from the bytes that `to_bytes` has returned, without excluded files; return the component."""
         with tempfile.TemporaryDirectory() as folder:
             names = {MANIFEST, *FILES, *MAY_BE}
             from_bytes(data, {name: Path(folder, name).write_bytes for name in names}, exclude)

@@ -39,8 +39,9 @@ from textcat.model import (
 from textcat.model._product import are_rows
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
-from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts
+from textcat.model.weights import csr_weights, sparse_parts
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
@@ -84,7 +85,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
     recipe = Recipe("", **tagger.recipe).stored()
     arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
-    arrays |= dict(zip(PARTS, tagger.sparse_parts, strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
+    arrays |= (
+        dict(zip(PARTS, sparse_parts(tagger), strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
+    )
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
     if tagger.calibration is not None:
@@ -135,7 +138,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
-    """Read a tagger as `load` does, and the sha256 of the manifest that it was read by: the folder may be replaced."""
+    """Return a tagger as `load` does, and the sha256 of its manifest, read together in case the folder is replaced."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -200,7 +203,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the figures of an evaluation but for the facts of the topics, which the manifest has, too."""
+    """Return the figures of an evaluation without the facts of the topics, which are also in the manifest."""
     figures = evaluation.as_dict()
     if evaluation.topics:
         figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
@@ -312,7 +315,7 @@ class _Contents(NamedTuple):
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 
     def features(self) -> TfIdf:
-        """Return what turns documents into rows."""
+        """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
         # Format 1 has no average lengths.
         learnt = self.arrays["idf"], statistics["n_documents"], statistics.get("average_lengths")

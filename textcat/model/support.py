@@ -67,7 +67,7 @@ class SupportDocuments:
 
 
 def checked_keep_support(keep_support: str | None) -> str | None:
-    """Return what explanations keep of support documents, None if that was not said; raise TextcatError if unknown."""
+    """Return `keep_support`, or None if it was not given; raise TextcatError if it is no known value."""
     if keep_support not in (None, *KEEP_SUPPORT):
         raise TextcatError(f"keep_support cannot be {keep_support!r}: choose one of {', '.join(KEEP_SUPPORT)}.")
     return keep_support
@@ -108,7 +108,7 @@ def support_documents(
     for solution in solutions:
         has_part[solution.support] = True
     numbers = np.flatnonzero(has_part)
-    place = (np.cumsum(has_part) - 1).astype(np.int32)
+    position_of = (np.cumsum(has_part) - 1).astype(np.int32)
     if isinstance(rows, csr_matrix):
         chosen = Rows.of(rows[numbers])
     else:  # on disk: one after the other
@@ -116,7 +116,7 @@ def support_documents(
     indices, data = [], []
     for solution, unit in zip(solutions, units.tolist(), strict=True):
         order = np.argsort(solution.support, kind="stable")
-        indices.append(place[solution.support[order]])
+        indices.append(position_of[solution.support[order]])
         data.append((solution.alpha[order] / unit).astype(np.float32))
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))

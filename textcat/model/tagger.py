@@ -3,23 +3,23 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus, html_table
+from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
-from textcat.model._product import highest, product, sparse_product
-from textcat.model._product import top as sparse_top
-from textcat.model.shortlist import NOT_LISTED, Shortlist
+from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, comparable, curves, selected_tags, tags_of_batches
+from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.training_counts import TrainingCounts
+from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
 from textcat.progress import Stages
 from textcat.reading import document_stream
 
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
-BATCH_DOCUMENTS = 4096  # documents that are read at the same time while tagging,
-SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
-
-
-class Tag(NamedTuple):
-    """A topic of a document, its score (signed, unscaled), and its calibrated probability, if the model has them."""
-
-    topic: str
-    score: float
-    probability: float | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -92,21 +82,13 @@ class Tagger:
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
-            rows = self.weights.tocsr()
-            if not rows.has_canonical_format:
-                rows = rows.copy()
-                rows.sum_duplicates()
-            self.weights = csr_weights(rows.indptr, rows.indices, rows.data, len(self.topics))
+            self.weights = canonical_weights(self.weights)
 
     def __repr__(self) -> str:
-        return f"Tagger({len(self.topics):,} topics, {_description(self)})"
+        return f"Tagger({len(self.topics):,} topics, {description(self)})"
 
     def _repr_html_(self) -> str:
-        order = np.argsort(-self.train_sizes, kind="stable").tolist()
-        sizes = {self.topics[j]: f"{self.train_sizes[j]:,}" for j in order}
-        rows = ((topic, size, ", ".join(term for term, _ in self.terms(topic, 5))) for topic, size in sizes.items())
-        caption = f"Tagger: {len(self.topics):,} topics, {_description(self)}"
-        return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(self.topics))
+        return topics_table(self)
 
     @classmethod
     def fit(
@@ -160,31 +142,12 @@ class Tagger:
 
     def score_rows(self, rows: Rows) -> np.ndarray:
         """Return the scores of rows, as `scores` does of documents."""
-        if self.shortlist is not None:
-            rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
-            return self.shortlist.scores(rows, self.weights, self.bias)
-        if not _is_compiled(self, rows):
-            product_ = self.features.matrix(rows) @ self.weights
-            return np.asarray((product_.toarray() if self.sparse_weights else product_) + self.bias)
-        if self.sparse_weights:
-            return np.asarray(sparse_product(*rows, *self.sparse_parts, self.bias))
-        return np.asarray(product(*rows, self.weights, self.bias))
+        return scores_of_rows(self, rows)
 
     @property
     def sparse_weights(self) -> bool:
         """Whether the weights are kept without their zeros."""
         return not isinstance(self.weights, np.ndarray)
-
-    @property
-    def sparse_parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the weights of each feature start, whose they are, and sparse weights themselves."""
-        weights: Any = self.weights
-        return weights.indptr, weights.indices, weights.data
-
-    @property
-    def n_held(self) -> int:
-        """Of how many documents the scores may be held at the same time: of 1 at least."""
-        return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (self.bias.itemsize * max(len(self.topics), 1))))
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
@@ -203,7 +166,7 @@ class Tagger:
         TextcatError
             As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
         """
-        return self._curves().probabilities(self.scores(documents, text=text))
+        return curves(self).probabilities(self.scores(documents, text=text))
 
     def tag(
         self,
@@ -262,12 +225,9 @@ class Tagger:
         """
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
-        _check_choice(top, everything)
+        selection = Selection(top, everything, min_probability).checked()
         stream = document_stream(documents, text)
-        batches = iter(lambda: list(islice(stream, batch)), [])
-        blocks = chain.from_iterable(_held_blocks(self, documents) for documents in batches)
-        choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
-        return chain.from_iterable(_tags_of_rows(self, rows, top, **choice) for rows in blocks)
+        return tags_of_batches(self, iter(lambda: list(islice(stream, batch)), []), selection)
 
     def select(
         self,
@@ -301,47 +261,11 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        _check_choice(top, everything)
-        if everything or top:
-            columns = self.first_topics(scores, top)
-            rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
-            tags = _tags(self, rows, columns, scores[rows, columns], len(scores))
-            return tags if min_probability is None else _likely(tags, min_probability)
-        tagger = self if min_probability is None else self.with_min_probability(min_probability)
-        rows, columns = np.nonzero(tagger.decide(scores))
-        by_score = np.lexsort((columns, -scores[rows, columns], rows))
-        rows, columns = rows[by_score], columns[by_score]
-        return _tags(self, rows, columns, scores[rows, columns], len(scores))
+        return selected_tags(self, scores, Selection(top, everything, min_probability).checked())
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a tagger whose thresholds are the scores of a probability."""
-        return replace(self, thresholds=self._curves().threshold(probability))
-
-    def _curves(self) -> Calibration:
-        if self.calibration is None:
-            raise TextcatError(
-                "The model has no probabilities, as its recipe has the strategy 'zero': "
-                "train it by one with another strategy in [tags], such as 'probability'."
-            )
-        return self.calibration
-
-    def first_topics(self, scores: np.ndarray, n: int | None) -> np.ndarray:
-        """Return the topics that come first of each document: of equal ones, that which stands first in `topics`.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_documents, n_topics), float32
-        n : int or None
-            How many topics; None: all.
-
-        Returns
-        -------
-        columns : ndarray of shape (n_documents, n), int
-        """
-        values = _comparable(self, scores)
-        if n is not None and values.dtype == np.float32:
-            return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
-        return np.argsort(-values, axis=1, kind="stable")[:, :n]
+        return replace(self, thresholds=curves(self).threshold(probability))
 
     @property
     def single(self) -> bool:
@@ -354,7 +278,7 @@ class Tagger:
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds of scores: one per topic, or if `single` one per score."""
-        return one_topic(_comparable(self, scores)) if self.single else self.thresholds
+        return one_topic(comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
         """Return the n terms with the largest weights for a topic, and the weights, the largest first.
@@ -368,7 +292,7 @@ class Tagger:
         -------
         list of (str, float)
         """
-        weights = self.weights_of(topic)
+        weights = weights_of_topic(self, topic)
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
@@ -413,26 +337,6 @@ class Tagger:
 
         return explain_document(self, next(document_stream([document], "text")), topics, n)
 
-    def weights_of(self, topic: str, features: np.ndarray | None = None) -> np.ndarray:
-        """Return a topic's weights.
-
-        Parameters
-        ----------
-        topic : str
-        features : ndarray of int, optional
-            The features whose weights are asked for, by default all.
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-        """
-        if topic not in self.topics:
-            raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
-        column = self.topics.index(topic)
-        if self.sparse_weights:
-            return _sparse_column(self.sparse_parts, column, features)
-        return np.asarray(self.weights[slice(None) if features is None else features, column])
-
     def evaluate(
         self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
     ) -> Evaluation:
@@ -464,101 +368,3 @@ class Tagger:
         from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
 
         return evaluate_tagger(self, corpus, bands=bands, stages=stages)
-
-
-def _description(tagger: Tagger) -> str:
-    learner = tagger.recipe.get("learner", {}).get("name", "paum")
-    documents = f"{tagger.train_documents:,} documents of {tagger.corpus!r}"
-    return f"{len(tagger.features.idf_):,} features, trained on {documents} by {learner}"
-
-
-def _is_compiled(tagger: Tagger, rows: Rows) -> bool:
-    """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
-    return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
-
-
-def _held_blocks(tagger: Tagger, documents: Iterable[Any]) -> Iterator[Rows]:
-    """Yield the rows of documents, so many at a time that their scores can be held."""
-    step = tagger.n_held
-    for rows in tagger.features.row_blocks(documents):
-        for start in range(0, len(rows.indptr) - 1, step):
-            indptr = rows.indptr[start : start + step + 1]
-            entries = slice(indptr[0], indptr[-1])
-            yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
-
-
-def _tags_of_rows(
-    tagger: Tagger, rows: Rows, top: int | None, *, everything: bool, min_probability: float | None
-) -> list[list[Tag]]:
-    """Return the tags of rows: see `select`."""
-    if top is None or tagger.single or not tagger.sparse_weights or not _is_compiled(tagger, rows):
-        choice: dict[str, Any] = {"everything": everything, "min_probability": min_probability}
-        return tagger.select(tagger.score_rows(rows), top=top, **choice)
-    n = min(top, len(tagger.topics))
-    if tagger.shortlist is None:
-        columns, values = sparse_top(*rows, *tagger.sparse_parts, tagger.bias, n)
-    else:
-        columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
-    n_documents, n = columns.shape
-    tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-    return tags if min_probability is None else _likely(tags, min_probability)
-
-
-def _tags(
-    tagger: Tagger, rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
-) -> list[list[Tag]]:
-    if tagger.shortlist is not None:  # how likely the others are, nobody knows
-        listed = values > NOT_LISTED
-        rows, columns, values = rows[listed], columns[listed], values[listed]
-    probabilities: Iterable[float | None] = repeat(None)
-    if tagger.calibration is not None:
-        probabilities = tagger.calibration.of_topics(columns).probabilities(values).tolist()
-    names = map(tagger.topics.__getitem__, columns.tolist())
-    tags = list(map(Tag, names, values.tolist(), probabilities))
-    ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
-    return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-
-
-def _comparable(tagger: Tagger, scores: np.ndarray) -> np.ndarray:
-    """Return what orders a document's topics: scores, or with one topic a document the log odds."""
-    if not tagger.single or tagger.calibration is None:
-        return scores
-    return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
-
-
-def _sparse_column(
-    parts: tuple[np.ndarray, np.ndarray, np.ndarray], column: int, features: np.ndarray | None
-) -> np.ndarray:
-    starts, topics, values = parts
-    weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
-    if features is None:
-        entries = np.flatnonzero(topics == column)
-        weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
-        return weights
-    for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
-        place = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
-        if place < end and topics[place] == column:
-            weights[i] = values[place]
-    return weights
-
-
-def _check_choice(top: int | None, everything: bool) -> None:
-    if top is not None and everything:
-        raise TextcatError(f"Every topic and the {top} highest cannot be asked for together: choose one.")
-    if top is not None and top < 1:
-        raise TextcatError(f"The {top} highest topics cannot be given: ask for 1 or more.")
-
-
-def _likely(tags: list[list[Tag]], min_probability: float) -> list[list[Tag]]:
-    return [[tag for tag in of_document if (tag.probability or 0) >= min_probability] for of_document in tags]
-
-
-def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
-    """Return weights around arrays as they are, which may be mapped: scipy would copy those of indices, to one type."""
-    from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
-
-    weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
-    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False)
-    weights.data = data
-    weights.has_canonical_format = True
-    return weights

@@ -36,14 +36,14 @@ class TrainingCounts:
     is_measured: bool = False  # if it was
 
     def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a file of JSON holds; the counts have one of arrays."""
+        """Return the entries of the JSON file; the counts themselves are saved as arrays in another file."""
         corpus = self.corpus
         documents = [*corpus.train, *corpus.test]
         topics = sorted({topic for document in documents for topic in _names_in(document)})
-        place = dict(zip(topics, range(len(topics)), strict=True))
-        labelled_for = [_places(place, _labelled_for(document)) for document in documents]
-        sets = sorted({known for known in labelled_for if known is not None})
-        set_of = {known: i for i, known in enumerate(sets)}
+        index_of = dict(zip(topics, range(len(topics)), strict=True))
+        labelled_for = [_places(index_of, _labelled_for(document)) for document in documents]
+        sets = sorted({judged for judged in labelled_for if judged is not None})
+        set_of = {judged: i for i, judged in enumerate(sets)}
         return {
             "terms_of": {name: recipe[name] for name in _OF_TERMS},
             "keep_support": self.keep_support,
@@ -55,9 +55,9 @@ class TrainingCounts:
             "n_train": len(corpus.train),
             "ids": [document.id for document in documents],
             "topics": topics,
-            "topics_of": [_places(place, sorted(document.topics)) for document in documents],
+            "topics_of": [_places(index_of, sorted(document.topics)) for document in documents],
             "labelled_for": sets,
-            "labelled_for_of": [None if known is None else set_of[known] for known in labelled_for],
+            "labelled_for_of": [None if judged is None else set_of[judged] for judged in labelled_for],
             "zones_of": None if self.keep_support == "none" else [document.zones for document in corpus.train],
             "zones": self.counts.zones,
             "terms": self.counts.counts.terms,
@@ -67,7 +67,7 @@ class TrainingCounts:
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> TrainingCounts:
-        """Return what was kept; KeyError, TypeError or ValueError if it cannot have been."""
+        """Return the training counts of a model's files; KeyError, TypeError or ValueError if they are damaged."""
         from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
 
         entries = todays_counts(entries)
@@ -76,7 +76,7 @@ class TrainingCounts:
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
         surrogate_bytes("".join([*ids, *names, *counts.zones, *counts.counts.terms]))
-        labelled_for = [tuple(names[i] for i in known) for known in sets]
+        labelled_for = [tuple(names[i] for i in judged) for judged in sets]
         n_test = len(ids) - n_train
         zones_of = [*(entries["zones_of"] or [{}] * n_train), *([{}] * n_test)]
         if len(ids) != len(counts) or len(set(ids)) != len(ids):
@@ -95,7 +95,7 @@ class TrainingCounts:
             documents[n_train:],
             tuple(manifest["topics"]),
             descriptions=dict(entries["descriptions"]),
-            names={topic: tuple(of) for topic, of in entries["names"].items()},
+            names={topic: tuple(names_of_topic) for topic, names_of_topic in entries["names"].items()},
             origin=dict(manifest.get("origin", {})),
             topic_rule=entries["topic_rule"],
         )
@@ -130,5 +130,5 @@ def _names_in(document: Document) -> Sequence[str]:
     return (*document.topics, *(document.labelled_for or ()))
 
 
-def _places(place: Mapping[str, int], names: Sequence[str] | None) -> Any:
-    return None if names is None else tuple(place[name] for name in names)
+def _places(index_of: Mapping[str, int], names: Sequence[str] | None) -> Any:
+    return None if names is None else tuple(index_of[name] for name in names)

@@ -19,9 +19,9 @@ def known_experiments() -> "dict[str, Experiment]":
 
 def find(names: Sequence[str]) -> "list[Experiment]":
     """Return experiments by name; a TextcatError names a similar one where there is none of that name."""
-    known = known_experiments()
+    experiments = known_experiments()
     for name in names:
-        if name not in known:
-            hint = did_you_mean(name.lower(), known)
+        if name not in experiments:
+            hint = did_you_mean(name.lower(), experiments)
             raise TextcatError(f"There is no experiment {name!r}; `textcat reproduce` lists them.{hint}")
-    return [known[name] for name in dict.fromkeys(names)]
+    return [experiments[name] for name in dict.fromkeys(names)]

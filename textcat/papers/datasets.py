@@ -89,9 +89,10 @@ def missing(name: str) -> str | None:
     card = catalogue.card(name)
     if catalogue.locate_corpus(card) is not None:
         return None
-    how = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
+    remedy = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
-        f"The corpus {name} is not here. {how} {card.files[0]} into the folder that the variable TEXTCAT_CORPORA names "
+        f"The corpus {name} is not here. {remedy} {card.files[0]} into the folder that the variable "
+        "TEXTCAT_CORPORA names "
         f"or into {_at_home(catalogue.cache_folder())}."
     )
 
@@ -104,8 +105,8 @@ def folders() -> list[Path]:
 
 
 def _find(file: str) -> Path | None:
-    places = (folder / place for folder in folders() for place in (file, Path(file).name))
-    packed = (place.with_name(place.name + packing) for place in places for packing in _PACKINGS)
+    places = (folder / name for folder in folders() for name in (file, Path(file).name))
+    packed = (path.with_name(path.name + packing) for path in places for packing in _PACKINGS)
     return next((path for path in packed if path.is_file()), None)
 
 
@@ -206,7 +207,7 @@ def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
 
 
 def _read_usps(*files: bytes) -> tuple[Any, ...]:
-    """Read the training and the test part, pixels in [-1, 1]: from libsvm's two files, or from one of arrays."""
+    """Read the training and test part, pixels in [-1, 1], from libsvm's two files or from one ``.npz`` file."""
     if len(files) == 2:
         parts = [_read_libsvm(file, 256) for file in files]
         return tuple(array for X, y in parts for array in (X, y - 1))  # their labels are the digits + 1

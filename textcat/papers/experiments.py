@@ -106,7 +106,7 @@ class Result(NamedTuple):
 
 
 def read_experiment(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    """Return an experiment by its name in the file of facts, with the data and tasks that it has."""
+    """Return the experiment with a given name in the file of facts, and with the given data and tasks."""
     facts = FACTS[name]
     return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 
@@ -275,7 +275,7 @@ def write_result(folder: Path, result: Result) -> Path:
 
 
 def _prose(path: Path, experiment: Experiment) -> str:
-    """Return what stands between the title and the table of a page, or the experiment's own text for a new one."""
+    """Return the text between the title and the table of a page, or the experiment's own text for a new page."""
     if not path.exists():
         return experiment.text.strip()
     _, _, body = path.read_text(encoding="utf-8").partition("\n")
@@ -303,7 +303,7 @@ def _page(result: Result, prose: str) -> str:
 
 
 def as_objects(results: Sequence[Result]) -> list[dict[str, Any]]:
-    """Return results as JSON has them, an object per experiment."""
+    """Return results for JSON output, an object per experiment."""
     return [
         {
             "experiment": result.experiment.name,
@@ -368,7 +368,7 @@ def _difference(ours: str, published: str) -> str:
 
 @contextmanager
 def draw_axes(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
-    """Yield axes of matplotlib, of so many inches, and write them as SVG: the same to the byte from run to run."""
+    """Yield axes of matplotlib, with a size in inches, and write them as SVG, byte for byte the same in each run."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

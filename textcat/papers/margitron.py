@@ -56,15 +56,15 @@ def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
 
 
 def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
-    """Return the same for the ℓ-margitron with ε ≤ 1, given the directional margin γ'_d that it reached.
+    """Return the fraction as `t_estimate`, for the ℓ-margitron with ε ≤ 1 that reached the directional margin γ'_d.
 
     An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. With ``‖a‖ ≤ Rn`` after n of
-    them, and ``‖a‖ ≥ γ_d·k ≥ γ'_d·k`` after every k, it ends as at most
+    them, and ``‖a‖ ≥ γ_d·k ≥ γ'_d·k`` after every k, its value after the last update is at most
 
     ``(1+ε)·b·t·D`` with ``D = 1 - n/t + (Rn)^(1+ε)/((1+ε)·b·t) + R²/(2b·γ'_d^(1-ε))·S/t`` and
     ``S = (t^ε - n^ε)/ε + n^-(1-ε)``, which is at least the sum of ``k^-(1-ε)`` from n to t-1.
 
-    So ``γ'_d/γ_d ≥ b·t/‖a‖^(1+ε) ≥ 1/((1+ε)·D)`` whatever n; the one that proves most is taken (equation 21).
+    So ``γ'_d/γ_d ≥ b·t/‖a‖^(1+ε) ≥ 1/((1+ε)·D)`` for every n; the n with the largest bound is used (equation 21).
     """
     epsilon, b = rule.epsilon, rule.b
     n = np.unique(np.geomspace(1, n_updates, 2000).round())
@@ -75,7 +75,7 @@ def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> fl
 
 
 def upper_bound(tau: float, n_updates: int, R2: float) -> float:
-    """Return the largest directional margin that rows can have on which PAM(τ) made so many updates.
+    """Return the largest directional margin that rows can have if PAM(τ) made `n_updates` updates on them.
 
     From ``γ_d·t ≤ ‖a‖`` and ``‖a‖² ≤ (R² + 2τ)t``.
     """

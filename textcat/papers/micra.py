@@ -156,7 +156,7 @@ class RedMicraSetting(NamedTuple):
 
 
 def decimals(margin: float) -> int:
-    """Return how many decimals the papers print of a margin: five figures."""
+    """Return how many decimals the papers print of a margin."""
     return 3 if margin >= 10 else 4
 
 

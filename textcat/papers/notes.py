@@ -88,14 +88,14 @@ class DrawnDocuments(NamedTuple):
         return cls(train[chosen], y[chosen], test, y_test, np.sqrt(largest_squared_length(train[chosen])))
 
     def solutions_after(self, n_documents: Iterable[int], n_jobs: int) -> list[Solution]:
-        """Show the perceptron the first n documents once."""
+        """Train the perceptron for one epoch on the first n documents, for each n."""
         later = (np.arange(n, len(self.y), dtype=np.int32) for n in n_documents)
         positives = np.flatnonzero(self.y > 0).astype(np.int32)
         problems = [Problem(positives, PA(), left_out=rest, rho=self.R, max_epochs=1) for rest in later]
         return solve(self.X, problems, n_jobs=n_jobs)
 
     def solutions_of_epochs(self, n_epochs: Iterable[int], n_jobs: int) -> list[Solution]:
-        """Show the perceptron all documents so many times, or until it makes no mistake."""
+        """Train the perceptron on all documents for each number of epochs, or until it makes no mistake."""
         problems = [Problem.from_labels(self.y, PA(), rho=self.R, max_epochs=n) for n in n_epochs]
         return solve(self.X, problems, n_jobs=n_jobs)
 
@@ -206,7 +206,7 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
-    """Return the perceptron's mistakes: with ρ = R next to the bound 4(R/γ)², and with ρ, or no bias, next to R²/δ²."""
+    """Compare the perceptron's mistakes with their bounds: 4(R/γ)² for ρ = R; R²/δ² for the notes' ρ, or no bias."""
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"
     rows = []

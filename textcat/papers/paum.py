@@ -287,7 +287,7 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics that one of two documents of the same vector, to the bit, has and the other one has not."""
+    """Return the topics on which documents with bitwise equal vectors disagree: some have them, others do not."""
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
@@ -336,7 +336,7 @@ def cross_validate(
 
 
 def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
-    """Rank the pairs of the grid by cross-validation on the topics with so many positives at least."""
+    """Rank the pairs of the grid by cross-validation on the topics with at least `least` positives."""
     pairs, topics = margin_grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
     quality, seconds = time_call(lambda: cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}

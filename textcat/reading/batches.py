@@ -137,20 +137,20 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes after it; None where earlier items must not wait."""
+    """Yield each item with the checkpoint and the bytes after it; None, from pipes, where earlier items are flushed."""
     before = sum(source.size or 0 for source in sources[: start[0]])
-    place = _Place(start[1], start[2], start[3], start[4:])
+    position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
         if source.kind == "pipe":
             yield None
-        for item, after, read in _Walk(source, settings).steps(place):
+        for item, after, read in _Walk(source, settings).steps(position):
             if after:
                 yield item, after.checkpoint(number), before + read
             else:
                 yield item, _Place().checkpoint(number + 1), before + (read if source.size is None else source.size)
             if source.kind == "pipe":
                 yield None
-        before, place = before + (source.size or 0), _Place()
+        before, position = before + (source.size or 0), _Place()
 
 
 class _Walk:
@@ -163,12 +163,12 @@ class _Walk:
         self.on_disk = source.name  # the file that is being read, itself or as an archive
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
-    def steps(self, place: _Place) -> Iterator[_Step]:
+    def steps(self, position: _Place) -> Iterator[_Step]:
         """Yield what the source holds from a place on."""
         source = self._source
         if source.kind == "folder":
-            return self._entries(source.entries(), source.name, place, 0, lambda: 0)
-        return self._file(source.name, source, place, 0, source.format)
+            return self._entries(source.entries(), source.name, position, 0, lambda: 0)
+        return self._file(source.name, source, position, 0, source.format)
 
     def inside(self, name: str) -> str:
         """Return the name of a file inside the source, uncompressed."""
@@ -178,7 +178,7 @@ class _Walk:
         return plain_name(name if above == "." else name[len(above) :].lstrip("/"))
 
     def _file(
-        self, name: str, entry: Source | ContainerEntry, place: _Place, depth: int, form: str = ""
+        self, name: str, entry: Source | ContainerEntry, position: _Place, depth: int, form: str = ""
     ) -> Iterator[_Step]:
         """Yield the contents of a file; its name or content tells the format unless it is given."""
         self.on_disk = name if depth == 0 else self.on_disk
@@ -202,10 +202,10 @@ class _Walk:
                 elif form not in ARCHIVES:
                     if form in ("tsv", "annif") and not stream.peek(1):
                         self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
-                    yield from _documents(stream, Block(inside, form, b""), self._settings, place, name)
+                    yield from _documents(stream, Block(inside, form, b""), self._settings, position, name)
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
-                    yield from self._entries(entries, name, place, depth + 1, stream.consumed)
+                    yield from self._entries(entries, name, position, depth + 1, stream.consumed)
                 else:
                     raise UnreadableError("is nested in too many archives: unpack the outer ones")
         except UnreadableError as error:
@@ -227,11 +227,11 @@ class _Walk:
                 self.subjects[stem] = subjects
 
     def _entries(
-        self, entries: Iterator[ContainerEntry], name: str, place: _Place, depth: int, consumed: Callable[[], int]
+        self, entries: Iterator[ContainerEntry], name: str, position: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
         """Yield what the files of a folder or an archive hold."""
-        first, base = place.path[0] if place.path else 0, place.base
-        within = _Place(place.offset, place.position, 0, place.path[1:])
+        first, base = position.path[0] if position.path else 0, position.base
+        within = _Place(position.offset, position.position, 0, position.path[1:])
         while True:
             try:
                 entry = next(entries, None)
@@ -254,10 +254,12 @@ class _Walk:
             base += entry.size
 
 
-def _documents(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _documents(
+    stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str
+) -> Iterator[_Step]:
     """Return the steps through a file of documents."""
     if model.format == "parquet":
-        return _tables(stream, model, settings, place, name)
+        return _tables(stream, model, settings, position, name)
     if model.format in BINARY:
         return _whole(stream, model, LARGER * settings.max_bytes)
     decoded = as_utf8(stream, settings.encoding)
@@ -265,11 +267,11 @@ def _documents(stream: ByteStream, model: Block, settings: InputSettings, place:
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
         return _whole(stream, model, settings.max_bytes)
-    return _cut(stream, model, settings, place, name)
+    return _cut(stream, model, settings, position, name)
 
 
 def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
-    """Yield a file that is one document."""
+    """Yield a file that is one document as one block."""
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
@@ -280,11 +282,13 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
         yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
 
 
-def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
     """Yield the rows of a Parquet file."""
     file, part = sought_in(stream)
     try:
-        for block, *after, share in parquet.row_blocks(file, model.source, settings, place.offset, place.position):
+        for block, *after, share in parquet.row_blocks(
+            file, model.source, settings, position.offset, position.position
+        ):
             yield _Step(block, _Place(*after), part.at(share))
     except UnreadableError as fault:
         if fault.kind in (FaultKind.CONTENT, FaultKind.ENCODING):
@@ -292,7 +296,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, place: _P
         yield _Step(reject_or_raise(settings, fault, name, subject="The file, or the rest of it,"), None, part.end)
 
 
-def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Place, name: str) -> Iterator[_Step]:
+def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
     """Yield a file of many records."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
@@ -308,9 +312,9 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, place: _Plac
             return  # an empty file has no names of columns, either
     is_array = model.format == "json" and holds_array(stream, settings)
     whole = _WholeRecords(ahead, model, settings, largest, is_array)
-    if place.position:
-        ahead.move_to(place.offset)
-        whole.position = place.position
+    if position.position:
+        ahead.move_to(position.offset)
+        whole.position = position.position
     while (item := whole.take()) is not None:
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
     if ahead.error:
@@ -394,7 +398,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return where the last record of a block ends, if that is known before reading all: this saves a copy."""
+        """Return where the last record of a block ends, if its tail alone shows it, else `size`; this saves a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size
@@ -499,7 +503,7 @@ def read_documents(
 
 
 def _documents_of(
-    records: list[tuple[str, Record]], place: str, subjects: Mapping[str, tuple[str, ...]]
+    records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]]
 ) -> list[Document]:
     """Return the documents of records with their formats, removing the records from the list one by one.
 
@@ -516,7 +520,7 @@ def _documents_of(
                 for form, one in records
                 if listed or form not in _BY_PLACE or one.topics or topics_of(one.source, form)
             ),
-            place,
+            location,
         )
     documents: list[Document] = []
     records.reverse()
@@ -527,7 +531,7 @@ def _documents_of(
             stem = annif.stem_of_name(record.source)
             if stem not in subjects:
                 raise TextcatError(
-                    f"{place}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
+                    f"{location}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
                     "have: add one with the subjects of the text, empty if it has none, or remove the text."
                 )
             topics, part = subjects[stem], _part_by_place(f"{record.source}/", form)  # no folder is its topic
@@ -540,13 +544,15 @@ def _documents_of(
     return documents
 
 
-def _refuse_twins(records: Iterable[tuple[str, Record]], place: str) -> None:
+def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:
     seen: dict[str, tuple[str, Record]] = {}
     for pair in records:
         if (other := seen.setdefault(pair[1].id, pair)) is not pair:
             twins = (other, pair)
             places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
-            raise TextcatError(f"{place} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them.")
+            raise TextcatError(
+                f"{location} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them."
+            )
 
 
 def _with_last_for_test(
@@ -613,14 +619,14 @@ def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
         return TextcatError(f"{walk.on_disk} holds {detail}, so nothing of it is read: get it again from its source.")
     inside = walk.inside(name) if name.startswith(source.name) else name
     is_file = source.kind != "folder" and source.format not in ARCHIVES
-    place = source.name if is_file else f"{inside} in {source.name}"
+    location = source.name if is_file else f"{inside} in {source.name}"
     if kind is FaultKind.ACCESS:
-        return TextcatError(f"{place} {fault}: check the file and your rights to it.")
+        return TextcatError(f"{location} {fault}: check the file and your rights to it.")
     if kind is FaultKind.STORY:
-        return TextcatError(f"{place}: {detail}.")
+        return TextcatError(f"{location}: {detail}.")
     if not refusal.part:
-        return TextcatError(f"{place} {fault}.")
-    return TextcatError(f"{place}: {refusal.part[0].lower()}{refusal.part[1:]} {fault}.")
+        return TextcatError(f"{location} {fault}.")
+    return TextcatError(f"{location}: {refusal.part[0].lower()}{refusal.part[1:]} {fault}.")
 
 
 def shared_depth(names: Iterable[str]) -> int:

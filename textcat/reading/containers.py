@@ -130,7 +130,7 @@ def open_file(path: str) -> ByteStream:
 
 
 def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
-    """Yield the files of a zip; raise UnreadableError if it is damaged, or unpacks to many times more than there is."""
+    """Yield the files of a zip; raise UnreadableError if it is damaged or a decompression bomb."""
     file, whole = sought_in(stream)
     try:
         with zipfile.ZipFile(file) as archive:
@@ -230,8 +230,8 @@ class _TarFile:
 
     def read(self, n: int) -> bytes:
         data = self._some(n)
-        while len(data) < n and (more := self._some(n - len(data))):
-            data += more
+        while len(data) < n and (piece := self._some(n - len(data))):
+            data += piece
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:

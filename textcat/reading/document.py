@@ -7,7 +7,7 @@ PARTS = ("train", "test", "unused")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Keep one text with what is known about it.
+    """A document: its texts by zone, and its id, topics, date and split.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class Document:
     split : {"", "train", "test", "unused"}
         The part of the corpus it belongs to; "": the source makes no parts.
     labelled_for : tuple of str, optional
-        Topics it was judged for, besides its own: it is not known whether it belongs to any other. None: all topics.
+        Topics it was judged for, besides its own; for all other topics its label is unknown. None: judged for all.
     """
 
     id: str

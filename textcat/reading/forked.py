@@ -50,9 +50,9 @@ class ForkedCorpus:
 
 
 def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
-    """Open a corpus in a process of its own; None where this cannot be done safely, or would be no sooner.
+    """Open a corpus in a child process; return None where this would be unsafe, or no faster.
 
-    Whoever cannot read it to the end opens the corpus itself, and is then the one to meet what went wrong.
+    If the child fails, the caller opens the corpus itself and gets the error.
     """
     if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
         return None
@@ -103,7 +103,7 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
-    """Send lists of documents' zones as they are read, and what is to be shown of it, and then the corpus."""
+    """Send the zones of documents, list by list, and the progress while they are read; send the corpus last."""
     texts: list[dict[str, str]] = []
 
     def as_read(record: "Record") -> None:

@@ -226,6 +226,18 @@ class Record(NamedTuple):
     labelled_for: tuple[str, ...] | None = None  # for which topics; None: all
 
 
+class FaultKind(Enum):
+    """What is wrong with input: it decides how an error about a corpus names the source and the remedy."""
+
+    CONTENT = auto()  # the fault has its own remedy
+    ENCODING = auto()
+    ACCESS = auto()
+    DAMAGE = auto()  # the detail is what is damaged
+    UNSAFE = auto()  # the detail is what in an archive must not be read
+    LINK = auto()
+    STORY = auto()  # the detail is a sentence that names the story
+
+
 class Rejection(NamedTuple):
     """A part of the input that could not be read."""
 
@@ -235,6 +247,7 @@ class Rejection(NamedTuple):
     #: The bytes meant, in the uncompressed source, and of UTF-16 in what it becomes as UTF-8; -1 where unknown.
     offset: int = -1
     length: int = -1
+    kind: FaultKind = FaultKind.CONTENT
 
     def __str__(self) -> str:
         return f"{self.source}{f':{self.position}' if self.position else ''}: {self.reason}"
@@ -282,18 +295,6 @@ class Batch(NamedTuple):
         return sum(len(block.data) for block in self.blocks if isinstance(block, Block))
 
 
-class FaultKind(Enum):
-    """What is wrong with input: it decides how an error about a corpus names the place and the remedy."""
-
-    CONTENT = auto()  # the fault has its own remedy
-    ENCODING = auto()
-    ACCESS = auto()
-    DAMAGE = auto()  # the detail is what is damaged
-    UNSAFE = auto()  # the detail is what in an archive must not be read
-    LINK = auto()
-    STORY = auto()  # the detail is a sentence that names the story
-
-
 class UnreadableError(Exception):
     """Why a file or a record cannot be read, as the rest of a sentence that begins with its name."""
 
@@ -330,7 +331,7 @@ def reject_or_raise(
     """
     if settings.labels is not None:
         raise RefusedError(source, part, fault) from None
-    return Rejection(source, position, f"{part or subject} {fault}.", offset, length)
+    return Rejection(source, position, f"{part or subject} {fault}.", offset, length, fault.kind)
 
 
 # --- what the formats have in common ----------------------------------------------------------------------------------
@@ -411,9 +412,9 @@ class RecordFormat(NamedTuple):
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
-def encoding_error(encoding: str, place: object) -> UnreadableError:
+def encoding_error(encoding: str, position: object) -> UnreadableError:
     """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
-    fault = f"is not {encoding} (byte {place})"
+    fault = f"is not {encoding} (byte {position})"
     return UnreadableError(f"{fault}: name its encoding with --encoding", FaultKind.ENCODING, fault)
 
 

@@ -94,7 +94,7 @@ def named_format(name: str) -> str:
 
 
 def format_by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format by a name; for anything but an archive, that of the settings comes first."""
+    """Return the format that a name suggests; except for archives, the format of the settings takes precedence."""
     asked = "" if is_archive(name) else settings.format
     if asked == "annif":
         asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
@@ -376,12 +376,12 @@ def _size(info: dict[str, Any]) -> int | None:
 
 
 def _state(info: dict[str, Any]) -> str:
-    """Return facts that change when a file does, as far as the system tells."""
+    """Return a checksum of the properties in `info` that change when the file changes."""
     return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
 
 
-def _sum(known: list[Any]) -> str:
-    return hashlib.sha256(repr(known).encode()).hexdigest()
+def _sum(sizes: list[Any]) -> str:
+    return hashlib.sha256(repr(sizes).encode()).hexdigest()
 
 
 def _open_remote(system: Any, path: str) -> ByteStream:

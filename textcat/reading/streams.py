@@ -206,7 +206,7 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return up to `size` bytes from `start` on, which is beyond `data`, if the file is seekable; else none."""
+        """Return up to `size` bytes from `start`, a place beyond `data`, without moving; b"" if it cannot seek."""
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
@@ -277,18 +277,18 @@ def exact_encoding(encoding: str, head: bytes) -> str:
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
         return encoding
-    by_mark = next((known for mark, known in _MARKS if head.startswith(mark)), "")
+    by_mark = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 
 class StoredBytes(NamedTuple):
-    """The bytes of the stored file that a part corresponds to."""
+    """The range of bytes of the stored file that a part of its contents comes from."""
 
     start: int
     end: int
 
     def at(self, share: float) -> int:
-        """Return where a share of it ends."""
+        """Return the position at which a given share of these bytes ends; `share` is between 0 and 1."""
         return self.start + int((self.end - self.start) * share)
 
 
@@ -425,10 +425,10 @@ class _Unpacker:
                 return unpacked
 
     def _behind(self) -> bytes:
-        """Return what follows the end of a compressed stream, which may be another one, or zeros that fill a block."""
+        """Return the bytes after the end of a compressed stream, such as another stream, without padding zeros."""
         data: bytes = self._decompressor.unused_data.lstrip(b"\0")
-        while not data and (more := self._source.read(STEP)):
-            data = more.lstrip(b"\0")
+        while not data and (piece := self._source.read(STEP)):
+            data = piece.lstrip(b"\0")
         return data
 
     def _watch(self, n: int) -> None:

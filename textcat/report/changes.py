@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.significance import holm, mcnemar
+from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of, spans_of_reason
 from textcat.report.figures import rounded_values
@@ -19,12 +20,12 @@ _MANY = 120  # from so many topics on, each has fewer examples
 def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
     """Return by topic how a model's decisions on the documents differ from those of an earlier model."""
     labels = after.scored.relevant.toarray() > 0
-    right = [of.given == labels for of in (before, after)]
+    right = [measured.given == labels for measured in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
     p_values = mcnemar(lost.sum(axis=0), gained.sum(axis=0))
     corrected = holm(p_values)
     # Models have scales of their own: weights and scores of the earlier one are shown on that of the other.
-    spread = [of.scores.std(axis=0, dtype=np.float64) for of in (before, after)]
+    spread = [measured.scores.std(axis=0, dtype=np.float64) for measured in (before, after)]
     scales = np.divide(spread[1], spread[0], out=np.ones_like(spread[1]), where=spread[0] > 0)
     topics = []
     for j, (was, now) in enumerate(zip(before.evaluation.topics, after.evaluation.topics, strict=True)):
@@ -38,7 +39,7 @@ def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
                 "worse": int(lost[:, j].sum()),
                 "p": rounded_values([p_values[j], corrected[j]], 3),
                 "terms": _terms(before, after, now.topic, scales[j]),
-                "examples": [_examples(before, after, j, of[:, j], scales[j]) for of in (gained, lost)],
+                "examples": [_examples(before, after, j, pairs[:, j], scales[j]) for pairs in (gained, lost)],
             }
         )
     return {"topics": topics, "better": int(gained.sum()), "worse": int(lost.sum())}
@@ -53,10 +54,10 @@ def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[l
 def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[list[Any]]:
     """Return the terms whose weights differ most, with both; a term that a model does not know weighs 0 there."""
     weights = []
-    for of, times in ((before.tagger, scale), (after.tagger, 1.0)):
-        values = of.weights_of(topic) * times
+    for tagger, times in ((before.tagger, scale), (after.tagger, 1.0)):
+        values = weights_of_topic(tagger, topic) * times
         places = np.flatnonzero(values)
-        weights.append(dict(zip(of.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
+        weights.append(dict(zip(tagger.features.get_feature_names_out()[places], values[places].tolist(), strict=True)))
     was, now = weights
     differing = sorted(was.keys() | now.keys(), key=lambda term: (-abs(now.get(term, 0) - was.get(term, 0)), term))
     return [[str(term), *rounded_values([was.get(term, 0), now.get(term, 0)], 4)] for term in differing[:_TERMS]]
@@ -81,7 +82,7 @@ def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray
 def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
     """Return a document on which the models differ, and the terms by which they do."""
     document, topic = after.documents[i], after.tagger.topics[j]
-    explained = [list(of.tagger.explain(document, topic, None)) for of in (before, after)]
+    explained = [list(measured.tagger.explain(document, topic, None)) for measured in (before, after)]
     was, now = (
         {reason.term: reason.contribution * times for reason in reasons}
         for reasons, times in zip(explained, (scale, 1.0), strict=True)
@@ -93,8 +94,8 @@ def _example(before: Measured, after: Measured, i: int, j: int, scale: float) ->
         "id": document.id,
         "topics": list(document.topics),
         "margins": [
-            rounded_values(times * _margins(of, np.array([i]), j), 3)[0]
-            for of, times in ((before, scale), (after, 1.0))
+            rounded_values(times * _margins(measured, np.array([i]), j), 3)[0]
+            for measured, times in ((before, scale), (after, 1.0))
         ],
         "text": excerpt_of(document.zones, [(span, change[term]) for term in strongest[:12] for span in spans[term]]),
         "reasons": [

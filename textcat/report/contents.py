@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.metrics import positives_by_topic
+from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.figures import rounded_values
 
@@ -83,7 +84,7 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
 
 def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, Any]:
     tagger, evaluation = measured.tagger, measured.evaluation
-    row, scores, given = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
+    row, scores, assigned = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
     is_positive = np.zeros(len(scores), bool)
     is_positive[places] = True
     threshold = None if tagger.single else float(measured.scored.threshold[j])
@@ -94,12 +95,12 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
     if measured.calibration is not None:
         p = measured.calibration.of_topics(np.array([j])).probabilities(scores[:, np.newaxis])[:, 0]
         calibration = [rounded_values(one, 4) for one in figures.reliability(p, is_positive)]
-    wrong = figures.worst_errors(scores, is_positive, given, max(int(_EXAMPLES / share), 1))
+    wrong = figures.worst_errors(scores, is_positive, assigned, max(int(_EXAMPLES / share), 1))
     return {
         "train": row.train_positives,
         "n": row.test_positives,
         "ap": row.average_precision,
-        "given": [int(given.sum()), int((given & is_positive).sum())],
+        "given": [int(assigned.sum()), int((assigned & is_positive).sum())],
         "cuts": [rounded_values(cuts.thresholds), cuts.retrieved.tolist(), cuts.hits.tolist()],
         "chosen": cuts.chosen,
         "histogram": [*rounded_values(histogram[:2]), histogram.positives.tolist(), histogram.negatives.tolist()],
@@ -111,7 +112,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
     """Return the terms of largest weight, and those of lowest weight if it is negative, with their weights."""
-    weights = tagger.weights_of(topic)
+    weights = weights_of_topic(tagger, topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
     chosen = [*order[:_TERMS], *(k for k in order[max(len(order) - _AGAINST, _TERMS) :] if weights[k] < 0)]
@@ -120,19 +121,19 @@ def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
 
 def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
     """Return a document with its score for a topic, its own topics, and an excerpt with the evidence in it."""
-    of, name = measured.documents[document], measured.tagger.topics[topic]
-    reasons = list(measured.tagger.explain(of, name, _REASONS))
+    document_, name = measured.documents[document], measured.tagger.topics[topic]
+    reasons = list(measured.tagger.explain(document_, name, _REASONS))
     probability = None
     if measured.calibration is not None:
         curve = measured.calibration.of_topics(np.array([topic]))
         probability = rounded_values(curve.probabilities(measured.scores[document, [topic]]), 3)[0]
     return {
-        "id": of.id,
-        "topics": list(of.topics),
+        "id": document_.id,
+        "topics": list(document_.topics),
         "score": rounded_values(measured.scores[document, [topic]], 4)[0],
         "p": probability,
         "text": excerpt_of(
-            of.zones, [(span, reason.contribution) for reason in reasons for span in spans_of_reason(reason)]
+            document_.zones, [(span, reason.contribution) for reason in reasons for span in spans_of_reason(reason)]
         ),
         "reasons": [
             [reason.term, *rounded_values([reason.contribution], 3)] for reason in reasons[:REASONS_WITH_NUMBERS]
@@ -141,7 +142,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
 
 
 def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
-    """Return where the term of a reason stands."""
+    """Return the places of a reason's term in the text."""
     return getattr(reason, "spans", ())
 
 
@@ -159,15 +160,15 @@ def excerpt_of(
     for zone, part in zones.items():
         start_of[zone] = start
         start += len(part) + 1 if part else 0
-    worth, known = np.zeros(len(text)), [(abs(value), value, *span) for span, value in marks if span[0] in zones]
+    worth, values = np.zeros(len(text)), [(abs(value), value, *span) for span, value in marks if span[0] in zones]
     kept = np.zeros(len(text), bool)
     kept[:_HEAD] = True
-    for _, value, zone, first, last in sorted(known, key=lambda mark: -mark[0]):
+    for _, value, zone, first, last in sorted(values, key=lambda mark: -mark[0]):
         here = slice(start_of[zone] + first, start_of[zone] + last)
         worth[here] += value
         if kept.sum() < _EXCERPT:
             kept[max(here.start - _AROUND, 0) : here.stop + _AROUND] = True
-    if not known:
+    if not values:
         kept[:_EXCERPT] = True
     for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # no word is cut in two
         while kept[edge + 1] and not text[edge].isspace() and edge >= 0 and not kept[edge]:

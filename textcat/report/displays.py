@@ -248,8 +248,8 @@ class ScoreHistogram(_OfTopics):
         is_positive = scored.relevant[:, [j]].toarray()[:, 0] > 0
         drawn = figures.score_histogram(scored.scores[:, j], is_positive, n_bins)
         edges, counts = np.linspace(drawn.low, drawn.high, n_bins + 1), drawn._asdict()
-        known = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
-        return known | {name: counts[name] for name in ("positives", "negatives")}
+        facts = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
+        return facts | {name: counts[name] for name in ("positives", "negatives")}
 
     def plot(self, ax: Any = None, **bar: Any) -> "ScoreHistogram":
         """Draw two histograms with counts on a logarithmic scale, and the threshold.
@@ -292,11 +292,11 @@ class PrecisionBySize(_OfTopics):
 
     @classmethod
     def _measured(cls, evaluation: Evaluation, _: ScoredDocuments) -> dict[str, Any]:
-        known = [row for row in evaluation.topics if row.average_precision is not None]
+        rows = [row for row in evaluation.topics if row.average_precision is not None]
         return {
-            "topics": [row.topic for row in known],
-            "train_sizes": np.array([row.train_positives for row in known]),
-            "average_precision": np.array([row.average_precision for row in known], np.float64),
+            "topics": [row.topic for row in rows],
+            "train_sizes": np.array([row.train_positives for row in rows]),
+            "average_precision": np.array([row.average_precision for row in rows], np.float64),
         }
 
     def plot(self, ax: Any = None, **points: Any) -> "PrecisionBySize":

@@ -48,8 +48,8 @@ def sample_thresholds(
         wanted = wanted[np.unique(np.linspace(0, len(wanted) - 1, most).astype(int))]
     if chosen is not None:
         wanted = np.union1d(wanted, [chosen])
-    place = None if chosen is None else int(np.searchsorted(wanted, chosen))
-    return _Cuts(thresholds[wanted], retrieved[wanted], hits[wanted], place)
+    position = None if chosen is None else int(np.searchsorted(wanted, chosen))
+    return _Cuts(thresholds[wanted], retrieved[wanted], hits[wanted], position)
 
 
 def reliability(
@@ -76,7 +76,7 @@ def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins
     """Count the documents with and without a topic whose scores are in bins of equal width."""
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 1.0)
     high = high if high > low else low + 1
-    counted = [np.histogram(scores[of], n_bins, (low, high))[0] for of in (is_positive, ~is_positive)]
+    counted = [np.histogram(scores[rows], n_bins, (low, high))[0] for rows in (is_positive, ~is_positive)]
     return _Histogram(low, high, *counted)
 
 
@@ -101,19 +101,19 @@ def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
     ]
     curves = {}
     for band in scored.bands:
-        known = [of_topics[topic] for topic in band.topics if not np.isnan(of_topics[topic][0])]
-        if known:
-            curves[band.name] = np.mean(known, axis=0)
+        of_band = [of_topics[topic] for topic in band.topics if not np.isnan(of_topics[topic][0])]
+        if of_band:
+            curves[band.name] = np.mean(of_band, axis=0)
     return curves
 
 
-def confused_pairs(labels: Any, given: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
+def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs of topics (missed, wrongly given instead) with their number of documents, most frequent first."""
     from scipy import sparse
 
-    own, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(given, dtype=np.int64)
-    hits = own * got
-    counts = sparse.coo_array((own - hits).T @ (got - hits))
+    true, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(assigned, dtype=np.int64)
+    hits = true * got
+    counts = sparse.coo_array((true - hits).T @ (got - hits))
     cells = sorted(zip((-counts.data).tolist(), counts.row.tolist(), counts.col.tolist(), strict=True))
     return [(topic, other, -n) for n, topic, other in cells if n]
 
@@ -138,7 +138,7 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
     1/2.) `probabilities` come from rankers that were not trained on the document. The surest label issue has the
     largest distance between its probability and its label.
     """
-    found = []
+    issues = []
     for topic, (column, places) in enumerate(zip(probabilities.T, positives_by_topic(labels), strict=True)):
         has = np.zeros(len(column), bool)
         has[places] = True
@@ -147,8 +147,8 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
         high, low = max(float(column[has].mean()), 0.5), min(float(column[~has].mean()), 0.5)
         for wrong, limit in ((~has & (column >= high) & (column > 0.5), high), (has & (column <= low), low)):
             documents = np.flatnonzero(wrong).tolist()
-            found += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
-    return sorted(found, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
+            issues += [LabelIssue(i, topic, bool(has[i]), float(column[i]), limit) for i in documents]
+    return sorted(issues, key=lambda one: (one.probability if one.has_it else 1 - one.probability, one[:2]))
 
 
 def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
@@ -157,10 +157,10 @@ def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | Non
 
 
 def worst_errors(
-    scores: NDArray[Any], is_positive: NDArray[np.bool_], given: NDArray[np.bool_], n: int
+    scores: NDArray[Any], is_positive: NDArray[np.bool_], assigned: NDArray[np.bool_], n: int
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the places of the n false positives with the highest scores, and false negatives with the lowest."""
-    wrongly, missed = np.flatnonzero(given & ~is_positive), np.flatnonzero(is_positive & ~given)
+    wrongly, missed = np.flatnonzero(assigned & ~is_positive), np.flatnonzero(is_positive & ~assigned)
     return (
         wrongly[np.argsort(-scores[wrongly], kind="stable")[:n]].tolist(),
         missed[np.argsort(scores[missed], kind="stable")[:n]].tolist(),

@@ -158,8 +158,8 @@ def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None,
 
     if not folds or not was_trained_on(tagger, corpus):
         return None
-    found = cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
-    return found and _Scored(corpus.train, *found, _OUT_OF_FOLD.format(folds))
+    scored = cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
+    return scored and _Scored(corpus.train, *scored, _OUT_OF_FOLD.format(folds))
 
 
 def _measured(
@@ -197,7 +197,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
     """Return labels that are probably wrong: their part, the label, and its line for JSON."""
-    found = []
+    entries = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
         for one in figures.find_label_issues(part.calibration.probabilities(part.scores), part.labels):
@@ -214,8 +214,10 @@ def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Score
                 "topics": list(document.topics),
                 "title": _heading(document),
             }
-            found.append((part, one, entry))
-    return sorted(found, key=lambda each: each[2]["probability"] if each[1].has_it else 1 - each[2]["probability"])
+            entries.append((part, one, entry))
+    return sorted(
+        entries, key=lambda issue: issue[2]["probability"] if issue[1].has_it else 1 - issue[2]["probability"]
+    )
 
 
 def _heading(document: Document) -> str:
@@ -228,8 +230,8 @@ def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, mea
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
-    known = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
-    return {**example, **known, "t": one.topic, "has": one.has_it}
+    facts = {"p": entry["probability"], "split": entry["split"], "title": entry["title"]}
+    return {**example, **facts, "t": one.topic, "has": one.has_it}
 
 
 def _sections(
@@ -296,9 +298,9 @@ def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
     order = sorted(range(len(data["topics"])), key=lambda j: (-data["topics"][j]["train"], data["names"][j]))
     rows: list[list[Any]] = []
     for j in order:
-        row, (given, hits) = measured.evaluation.topics[j], data["topics"][j]["given"]
+        row, (assigned, hits) = measured.evaluation.topics[j], data["topics"][j]["given"]
         numbers = (row.train_positives, row.test_positives, row.average_precision, row.precision, row.recall, row.f1)
-        rows.append([_link(j, row.topic), *numbers, given - hits, row.test_positives - hits])
+        rows.append([_link(j, row.topic), *numbers, assigned - hits, row.test_positives - hits])
     hint = {"AP": "average precision", "Training": "training documents", "Test": "documents measured on"}
     return html_table("table", f"{len(rows):,} topics, the largest first", titles, rows, hint=hint)
 

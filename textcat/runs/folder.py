@@ -68,8 +68,8 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
     journal = _own_journal(path)
     if journal is None:
         left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
-        if others := sorted({file.name for file in path.iterdir()} - left):
-            raise TextcatError(f"{path} holds {others[0]!r}, but no journal of a run: name another folder.")
+        if foreign := sorted({file.name for file in path.iterdir()} - left):
+            raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
         for file in _own_files(path):
             if file.name != JOURNAL:  # which is replaced
@@ -154,8 +154,8 @@ def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
     with ThreadPoolExecutor() as threads:  # sums are computed without the interpreter's lock
-        for shard, found in zip(sums, threads.map(_sum_if_there, sums), strict=True):
-            if found != sums[shard]:
+        for shard, actual in zip(sums, threads.map(_sum_if_there, sums), strict=True):
+            if actual != sums[shard]:
                 raise _missing(shard, remedy)
     for entry in entries:
         if "cursor" in entry:

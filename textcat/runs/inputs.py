@@ -20,7 +20,7 @@ def total_size(sources: Sequence[Source]) -> int | None:
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return what the documents depend on apart from the inputs, by readable names."""
+    """Return the settings and versions on which the documents depend, besides the inputs, by readable names."""
     return {
         **_reader_versions(sources),
         "--format": settings.format,

@@ -19,11 +19,11 @@ class PlainFile:
         return self._head
 
     def add(self, rows: bytes) -> bytes:
-        """Return the bytes of more rows, as far as they need not be held back."""
+        """Add rows, and return the bytes that can be written now."""
         return rows
 
     def flush(self) -> bytes:
-        """Return bytes that were held back, so that a reader of the file sees all rows added so far."""
+        """Return the bytes that `add` has not returned yet, so that a reader of the file sees all rows added so far."""
         return b""
 
     end = flush
@@ -42,11 +42,11 @@ class ZstandardFile(PlainFile):
         return self._frame.compress(self._head)
 
     def add(self, rows: bytes) -> bytes:
-        """Return what is compressed so far."""
+        """Add rows, and return the compressed bytes that are ready."""
         return self._frame.compress(rows)
 
     def flush(self) -> bytes:
-        """Return all rows added so far, compressed."""
+        """Return the compressed bytes of the rows added so far that `add` has not returned."""
         return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
 
     def end(self) -> bytes:

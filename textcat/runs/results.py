@@ -74,5 +74,7 @@ def process_name() -> str:
 
 def encode_rejection(rejection: Rejection) -> bytes:
     """Return the line of a rejection: source, position, reason, and the place of its bytes."""
-    texts = {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
-    return orjson.dumps(rejection._asdict() | texts, option=orjson.OPT_APPEND_NEWLINE)
+    line = rejection._asdict()
+    del line["kind"]
+    line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
+    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

@@ -48,12 +48,12 @@ class WorkerPool(NamedTuple):
 def ordered_map(
     function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str = START_OVER
 ) -> Generator[tuple[Batch, Any]]:
-    """Call a function of batches, which are read in a thread, and yield each batch with its result, in order.
+    """Call a function on batches, which a thread reads, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one, so that a batch that kills its workers is found and named by a TextcatError; `start_over` says in
-    it how to begin the run again. An exception from reading or from the function is raised after all earlier batches. A
-    bounded number of batches is read ahead.
+    time one by one, so that a TextcatError can name the batch that kills its workers, and say by `start_over` how to
+    begin the run again. An exception from reading or from the function is raised after all earlier batches. A bounded
+    number of batches is read ahead.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # all that futures refer to: a circle would keep batches long after they are done

@@ -40,7 +40,7 @@ class _Choice(RequestModel):
 
     @property
     def choice(self) -> Choice:
-        """The three options; documents that share them can be tagged together."""
+        """The options `top`, `min_probability` and `everything`; documents with equal ones can be tagged together."""
         return Choice(self.top, self.min_probability, self.everything)
 
 
@@ -152,7 +152,7 @@ class FileQuery(BaseModel):
 
 
 class VersionedAnswer(BaseModel):
-    """The model that answers."""
+    """An answer that names the model it comes from, and its version."""
 
     model: str = Field(examples=["newswire"])
     version: str = Field(

@@ -122,7 +122,7 @@ class _Guard:
         self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
 
     def check(self, call: Call) -> None:
-        """Raise a Problem for a request that is to be refused."""
+        """Raise a Problem if a request must be refused."""
         host = call.head.get(b"host", b"").decode("latin-1")
         name = _without_port(host)
         if not (name in self._hosts or _is_address(name) or name == "localhost" or name.endswith(".localhost")):

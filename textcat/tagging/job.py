@@ -44,10 +44,12 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
 
     A TextcatError is raised if the model is missing, or if it or spaCy is not the one of the job.
     """
+    from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
+
     tagger, counts = load_tagger(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
     items = batch_records(batch, job.input)
-    while held := list(islice(items, tagger.n_held)):
+    while held := list(islice(items, n_held(tagger))):
         counts.records += len(held)
         tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]

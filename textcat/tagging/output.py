@@ -112,7 +112,7 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return what terms add to the score of each tag; nothing if terms are not asked for."""
+    """Return the contributions of terms to the score of each tag; [] if terms are not requested."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
@@ -133,8 +133,8 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
     for record, tags_of_record in zip(records, tags, strict=True):
         of_document = (record.id, record.source, record.position)
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
-        for (topic, score, p), more in zip(tags_of_record, of_topics or repeat(()), strict=False):
-            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *more))
+        for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
+            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *extra))
         if not tags_of_record:
             write((*of_document, "", "", "") if terms is None else (*of_document, "", "", "", ""))
     return escape_undecodable(rows.getvalue()).encode()

@@ -246,7 +246,7 @@ class _Tally:
 
 
 def _facts(plan: _Plan) -> dict[str, Any]:
-    """Return what the output depends on apart from the inputs, by readable names."""
+    """Return the facts on which the output depends, besides the inputs, by readable names."""
     write = plan.job.output
     return {
         "model": plan.job.digest[:16],

@@ -69,10 +69,10 @@ class Descriptions:
         n, smooth = self._features.n_documents_, self._features.idf == "smooth"
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 
-    def _related(self, word: str, known: NDArray[np.int32]) -> list[int]:
+    def _related(self, word: str, word_columns: NDArray[np.int32]) -> list[int]:
         """Return the columns of terms that a word stands for in addition to its own."""
         vocabulary, idf = self._features.vocabulary_, self._features.idf_
-        if len(word) < _SHORTEST or (len(known) and idf[known].min() < self._idf_of_common()):
+        if len(word) < _SHORTEST or (len(word_columns) and idf[word_columns].min() < self._idf_of_common()):
             return []
         if self._terms is None:
             # Words that zones share, in alphabetical order.
@@ -81,9 +81,9 @@ class Descriptions:
                 term for term in vocabulary if " " not in term and "~" not in term and not term.startswith(prefixes)
             ]
         first, last = (bisect_left(self._terms, end) for end in (word, word + chr(0x10FFFF)))
-        longer = {vocabulary[term] for term in self._terms[first:last]}.difference(known.tolist())
+        longer = {vocabulary[term] for term in self._terms[first:last]}.difference(word_columns.tolist())
         columns = sorted(longer, key=lambda column: (idf[column], column))[:_MOST]
-        if not len(known):
+        if not len(word_columns):
             for i in range(_SHORTEST, len(word) - _SHORTEST + 1):
                 parts = word[:i], word[i:]
                 if all(part in vocabulary for part in parts):

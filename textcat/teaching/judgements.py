@@ -96,7 +96,7 @@ class TopicState:
         self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
 
     def labelled(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """Return the groups that have a label, in order, and 1 or -1 for each."""
+        """Return the groups that have a label, ascending, and 1 or -1 for each."""
         groups = sorted(self.labels)
         return np.array(groups, np.int64), np.array([1 if self.labels[group] else -1 for group in groups], np.int8)
 
@@ -117,7 +117,7 @@ class TopicState:
         return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
-        """Return who has answered."""
+        """Return the names of the persons who have answered, sorted."""
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
@@ -146,7 +146,7 @@ class TopicState:
         return sorted(first, key=lambda pair: pair[0].step)
 
     def judgements(self) -> list[Judgement]:
-        """Return each person's current answer on each group, and the answers that adjudicated one, in order."""
+        """Return each person's current answer on each group, and each adjudication, in the order of their steps."""
         current = [judgement for group in self.answers for judgement in self.standing(group).values()]
         current += [judgements[-1] for judgements in self.adjudications.values() if judgements]
         return sorted(current, key=lambda judgement: judgement.step)

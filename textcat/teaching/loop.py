@@ -17,7 +17,7 @@ class RanksDocuments(Protocol):
     """What the loop needs of a ranker."""
 
     def train(self, positions: Any, labels: Any, examples: Any = None) -> Any:
-        """Return what `scores` takes, trained on documents with the labels 1 and -1, and on other examples."""
+        """Train on documents with the labels 1 and -1, and on other examples; return the weights for `scores`."""
 
     def scores(self, weights: Any) -> NDArray[Any]:
         """Score all documents by what `train` has returned."""

@@ -21,43 +21,43 @@ def found_at(answers: ArrayLike) -> NDArray[np.int64]:
     return np.flatnonzero(np.asarray(answers, bool)) + 1
 
 
-def loss(found: ArrayLike, n_documents: int) -> float:
+def loss(curve: ArrayLike, n_documents: int) -> float:
     """Return the area between the recall curve and the best one, divided by that between the best and the worst.
 
     ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
     in random order. It is the loss of ASReview (asreview.metrics.loss), which defines it in terms of recall.
     """
-    found = np.asarray(found, np.int64)
-    r = len(found)
+    curve = np.asarray(curve, np.int64)
+    r = len(curve)
     worst = r * (n_documents - r)
-    return float(found.sum() - r * (r + 1) / 2) / worst if worst else math.nan
+    return float(curve.sum() - r * (r + 1) / 2) / worst if worst else math.nan
 
 
-def answers_to_reach(found: ArrayLike, recall: float) -> float:
+def answers_to_reach(curve: ArrayLike, recall: float) -> float:
     """Return the number of answers until a recall is reached, that is, until ⌈recall · R⌉ documents are found."""
-    found = np.asarray(found)
-    return float(found[max(math.ceil(recall * len(found) - _EXACT), 1) - 1]) if len(found) else math.nan
+    curve = np.asarray(curve)
+    return float(curve[max(math.ceil(recall * len(curve) - _EXACT), 1) - 1]) if len(curve) else math.nan
 
 
-def wss(found: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
+def wss(curve: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
     """Return the work saved over sampling: ``recall - answers_to_reach(recall) / N`` (Cohen et al., 2006)."""
-    return recall - answers_to_reach(found, recall) / n_documents
+    return recall - answers_to_reach(curve, recall) / n_documents
 
 
-def recall_after(found: ArrayLike, n_answers: float) -> float:
+def recall_after(curve: ArrayLike, n_answers: float) -> float:
     """Return the recall after a number of answers."""
-    found = np.asarray(found)
-    return float(np.searchsorted(found, n_answers, side="right")) / len(found) if len(found) else math.nan
+    curve = np.asarray(curve)
+    return float(np.searchsorted(curve, n_answers, side="right")) / len(curve) if len(curve) else math.nan
 
 
-def rrf(found: ArrayLike, n_documents: int, share: float = 0.1) -> float:
+def rrf(curve: ArrayLike, n_documents: int, share: float = 0.1) -> float:
     """Return the share of relevant records found (RRF): the recall after ⌊share · N⌋ answers."""
-    return recall_after(found, math.floor(share * n_documents + _EXACT))
+    return recall_after(curve, math.floor(share * n_documents + _EXACT))
 
 
-def recall_at(found: ArrayLike, a: float, b: float = 0) -> float:
+def recall_at(curve: ArrayLike, a: float, b: float = 0) -> float:
     """Return recall@aR+b: the recall after a · R + b answers (TREC's Total Recall track)."""
-    return recall_after(found, math.floor(a * len(np.asarray(found)) + b + _EXACT))
+    return recall_after(curve, math.floor(a * len(np.asarray(curve)) + b + _EXACT))
 
 
 class Mean(NamedTuple):

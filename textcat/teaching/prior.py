@@ -12,6 +12,7 @@ import numpy as np
 
 from textcat import folders
 from textcat.errors import TextcatError
+from textcat.model.weights import weights_of_topic
 from textcat.teaching.ranker import Weights
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def keep(
         name, tagger = str(model), storage.load(Path(os.fspath(model)), prepare=False)
     else:
         name, tagger = "a model in memory", model  # type: ignore[assignment]
-    weights = tagger.weights_of(topic)
+    weights = weights_of_topic(tagger, topic)
     if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
         raise TextcatError(
             f"The terms of {name} or of the archive have no names, only hashes: start without the model."

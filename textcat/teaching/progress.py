@@ -57,10 +57,10 @@ class Progress(NamedTuple):
         return self.n_groups - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:
-        """Return the number of answers, and of documents found by them, at up to so many points of the curve."""
+        """Return pairs of the numbers of answers and documents found, at up to `most` points of the curve and at 0."""
         n = len(self.curve)
         places = sorted({round(k * (n - 1) / (most - 1)) for k in range(most)}) if n else []
-        return [(0, 0), *((place + 1, self.curve[place]) for place in places)]
+        return [(0, 0), *((position + 1, self.curve[position]) for position in places)]
 
 
 def history(session: Session, topic: str) -> History:

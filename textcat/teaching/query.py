@@ -68,11 +68,11 @@ class QueryStrategy:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a journal says of it."""
+        """The entries about this strategy in a journal."""
         return {"strategy": self.name, "random": self.random}
 
     def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:
-        """Return this with another name or share, where one is given."""
+        """Return a copy of this strategy with another name or share of random questions, if given."""
         return QueryStrategy(name or self.name, self.random if random is None else random)
 
     def choose(

@@ -314,12 +314,12 @@ def _dot(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
 
 
 def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
-    """Return what the kernels read; only indices that are no int32, or values that are no float32, are copied."""
+    """Return indptr, indices (int32) and data (float32) of a CSR matrix, copied only if the type differs."""
     return rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data.astype(np.float32, copy=False)
 
 
 def _ranks(examples: Examples) -> NDArray[np.int64]:
-    """Return an order of examples that does not depend on the one in which they stand."""
+    """Return an order of examples that does not depend on the order in which they are given."""
     ends, indices, data = _arrays(examples.rows)
     keys = [
         (int(label), float(weight), indices[first:last].tobytes(), data[first:last].tobytes())

@@ -59,7 +59,7 @@ class Rankings:
             return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
-        """Return a ranking as a tagger; its weights are multiplied by the factor of a document, for its length."""
+        """Return a ranking as a tagger, its weights multiplied by the length factor of the document at `position`."""
         from textcat.model.tagger import Tagger
 
         w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])

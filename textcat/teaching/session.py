@@ -205,7 +205,7 @@ class Session:
         return self._judgements.topic(name)
 
     def about(self, topic: str) -> dict[str, Any]:
-        """Return what a topic was started with, its strategy, and its share of random questions."""
+        """Return the description, query and examples of a topic, its strategy, and its share of random questions."""
         state = self.topic_state(topic)
         return {**state.about, "examples": state.examples()}
 
@@ -529,7 +529,7 @@ def _position_of(pool: Pool, id: str) -> int:
 
 
 def _sum_of(pool: Pool) -> int | str:
-    """Return what identifies a pool; in memory, a checksum of the ends of its rows and of some ids."""
+    """Return the checksum that identifies a pool; for one in memory, of the ends of its rows and of some ids."""
     if pool.sum:
         return pool.sum
     n = len(pool)

@@ -317,18 +317,18 @@ class Result(NamedTuple):
     @property
     def figures(self) -> dict[str, float]:
         """The measures, by name."""
-        found, n = np.asarray(self.found), self.n_documents
+        curve, n = np.asarray(self.found), self.n_documents
         named = {
-            "loss": measures.loss(found, n),
-            "wss95": measures.wss(found, n, 0.95),
-            "wss100": measures.wss(found, n, 1.0),
-            "rrf10": measures.rrf(found, n, 0.1),
-            "recall@R": measures.recall_at(found, 1),
-            "recall@2R": measures.recall_at(found, 2),
-            "recall@R+100": measures.recall_at(found, 1, 100),
-            "answers80": measures.answers_to_reach(found, 0.80),
-            "answers90": measures.answers_to_reach(found, 0.90),
-            "answers95": measures.answers_to_reach(found, 0.95),
+            "loss": measures.loss(curve, n),
+            "wss95": measures.wss(curve, n, 0.95),
+            "wss100": measures.wss(curve, n, 1.0),
+            "rrf10": measures.rrf(curve, n, 0.1),
+            "recall@R": measures.recall_at(curve, 1),
+            "recall@2R": measures.recall_at(curve, 2),
+            "recall@R+100": measures.recall_at(curve, 1, 100),
+            "answers80": measures.answers_to_reach(curve, 0.80),
+            "answers90": measures.answers_to_reach(curve, 0.90),
+            "answers95": measures.answers_to_reach(curve, 0.95),
         }
         return named if self.supervised is None else named | {"supervised": self.supervised}
 
@@ -378,7 +378,7 @@ def experiment(
 
 
 def run_key(case: SimulatedTopic, way: Setting, seed: int) -> str:
-    """Return what identifies a run among the results that are kept: everything that its result depends on."""
+    """Return the key of a run among the results that are kept, made of everything that its result depends on."""
     facts = {**way._asdict(), "settings": way.settings and asdict(way.settings)}
     facts |= {"make": getattr(way.make, "__qualname__", "")}
     del facts["name"]
@@ -424,8 +424,8 @@ def _run(key: str, case: SimulatedTopic, way: Setting, seed: int) -> tuple[str, 
     stops |= {rule: run.n_asked for rule in way.rules if rule not in stops}
     good = supervised(ranker, case.labels, run, examples) if way.supervised else None
     seconds = time.process_time() - began
-    n, found = len(case.labels), run.found.tolist()
-    return key, Result(case.corpus, case.topic, way.name, seed, n, found, stops, good, seconds)
+    n, curve = len(case.labels), run.found.tolist()
+    return key, Result(case.corpus, case.topic, way.name, seed, n, curve, stops, good, seconds)
 
 
 # --- results ---------------------------------------------------------------------------------------------------------

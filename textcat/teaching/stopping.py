@@ -26,9 +26,9 @@ DEFAULT_RULE = "learned"
 
 
 class History(NamedTuple):
-    """The answers on a topic, in their order, and what else the rules use.
+    """The answers on a topic, in their order, and further data that the rules use.
 
-    The last two fields are for one rule each, which estimates nothing without them.
+    Each of the last two fields is for a single rule, which gives no estimate without it.
     """
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
@@ -110,7 +110,7 @@ class Stopper:
             )
 
     def changed(self, rule: str = "", target: float | None = None, confidence: float | None = None) -> "Stopper":
-        """Return this with another rule, recall or confidence, where one is given."""
+        """Return a copy of this stopper with another rule, recall or confidence, if given."""
         target = self.target if target is None else target
         return Stopper(rule or self.rule, target, self.confidence if confidence is None else confidence)
 
@@ -121,12 +121,12 @@ class Stopper:
         and M(q) the upper bound of the number of missing documents at confidence q.
         """
         course = course_of_history(history)
-        more = self._more(course)
+        n_more = self._more(course)
         if self.rule in _STOPS:
-            return Estimate(self.rule, math.nan, math.nan, math.nan, math.nan, more)
+            return Estimate(self.rule, math.nan, math.nan, math.nan, math.nan, n_more)
         missing, least, most = _bounds(course, self.rule, self.confidence)
         low, recall, high = (course.r / (course.r + m) if course.r + m else 1.0 for m in (most, missing, least))
-        return Estimate(self.rule, recall, low, high, course.r + missing, more)
+        return Estimate(self.rule, recall, low, high, course.r + missing, n_more)
 
     def may_stop(self, history: History) -> bool:
         """Return whether the recall is reached with the confidence."""
@@ -176,7 +176,7 @@ def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, i
     if sure is probability_of_none:
         return float(left), 0, left
     sureness = (1 - confidence, 0.5, confidence)
-    least, middle, most = (_smallest(lambda m, of=of: sure(m) >= of, left) for of in sureness)  # type: ignore[misc]
+    least, middle, most = (_smallest(lambda m, p=p: sure(m) >= p, left) for p in sureness)  # type: ignore[misc]
     mean = _MEAN[rule](course) if rule in _MEAN else middle
     return float(min(max(mean, least), most)), least, most
 
@@ -322,7 +322,7 @@ def _sure_quantile(course: Course) -> _Sure:
 
 
 def _sure_chao(course: Course) -> _Sure:
-    """Return the confidence by Chao's estimator, from f1 and f2 finds that only one and only two of the rankers make.
+    """Return the confidence by Chao's estimator, from the f1 finds of only one ranker and the f2 finds of only two.
 
     ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
     capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a
@@ -363,8 +363,8 @@ def steepness(course: Course) -> float:
         return 0.0
     finds = np.arange(1, r + 1)
     knee = int(np.argmax(finds - t * (r / n)))
-    at, found = t[knee], knee + 1
-    return float(found / at * (n - at) / (r - found + 1)) if n > at else 0.0
+    at, n_found = t[knee], knee + 1
+    return float(n_found / at * (n - at) / (r - n_found + 1)) if n > at else 0.0
 
 
 def _budget(course: Course) -> bool:

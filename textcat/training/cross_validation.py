@@ -96,7 +96,7 @@ class HoldOut(NamedTuple):
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw the training documents that are held out, and those to train on: the others, or so many of them at most."""
+    """Draw the training documents to hold out, and return them and those to train on: the others, at most `most`."""
     n = len(corpus.train)
     n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
     if not n_held_out:
@@ -120,7 +120,7 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return what the scores of each topic are divided by, so that those of folds and of the model share a scale."""
+    """Return the divisor of each topic's scores, by which scores of folds and of the model share a scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
@@ -207,23 +207,23 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure that is to be large, and its band."""
+        """The measure to maximise, and its band."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure that is to be large."""
+        """The figure to maximise."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the trial as JSON has it."""
+        """Return the trial in the form of JSON output."""
         held_out = {"measured_on": self.measured_on} if self.measured_on else {}
         return {"recipe": asdict(self.recipe), **self.measures, **held_out}
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return the trial that `as_dict` made these figures of, with a recipe in the place of its own."""
+        """Return the trial from which `as_dict` made these figures, with a given recipe instead of its own."""
         measures = {
             name: by_band for name, by_band in figures.items() if isinstance(by_band, dict) and name != "recipe"
         }
@@ -412,6 +412,6 @@ def nanmean(values: np.ndarray) -> float:
 
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average figures over folds, each over those that have it."""
+    """Average each figure over the folds that have it."""
     finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

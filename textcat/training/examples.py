@@ -98,7 +98,7 @@ class CountedCorpus:
 
     @classmethod
     def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
-        """Return what counting a corpus gives, by the counts of its training and test documents."""
+        """Return the counted corpus, given the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
         self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
@@ -117,7 +117,7 @@ class CountedCorpus:
         self.unjudged = self.corpus.unjudged(self.corpus.train)
 
     def serves(self, recipe: Recipe) -> bool:
-        """Return whether these are the counts of a recipe; if so, its copies of descriptions are made from now on."""
+        """Return whether these counts fit a recipe; if so, use its number of copies of descriptions from now on."""
         serves = recipe.same_terms(self._recipe) and bool(recipe.descriptions) == bool(self._copies)
         if serves:
             self._recipe, self._copies = recipe, recipe.descriptions
@@ -126,8 +126,8 @@ class CountedCorpus:
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.
 
-        Terms are counted in them, and in the descriptions of topics that none of them has: the words of such a
-        description may occur nowhere else. In cross-validation on Reuters-21578 rankings are as good or better so.
+        Terms are counted in these documents, and in the descriptions of topics that none of them has: the words of such
+        a description may occur nowhere else. In cross-validation on Reuters-21578, this makes rankings no worse.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
@@ -160,9 +160,9 @@ class CountedCorpus:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is an example of nothing. Given a folder as `rows_dir`, the rows are written there, and
-        `advance` counts them. Without `left_out`, what descriptions are no examples of is not listed: of thousands of
-        topics that is much.
+        without a known term it is no example of any topic. Given a folder as `rows_dir`, the rows are written there,
+        and `advance` counts them. Without `left_out`, the topics that each description is no example of are not
+        listed: with thousands of topics, the lists would be large.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -223,10 +223,10 @@ def _append_labels(
     unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
     """Append the labels of copies of descriptions to those of documents; return the topics they are no examples of."""
-    own = scipy.sparse.diags_array(has_term, dtype=np.int8)
-    appended = scipy.sparse.vstack([labels] + [own] * copies, format="csc")
+    own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
+    appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")
     if not left_out:
         return appended, None
-    others = scipy.sparse.csr_matrix(np.ones(own.shape, np.int8) - own)
+    other_terms = scipy.sparse.csr_matrix(np.ones(own_terms.shape, np.int8) - own_terms)
     nothing = scipy.sparse.csr_matrix(labels.shape, dtype=np.int8) if unjudged is None else unjudged
-    return appended, scipy.sparse.vstack([nothing] + [others] * copies, format="csc")
+    return appended, scipy.sparse.vstack([nothing] + [other_terms] * copies, format="csc")

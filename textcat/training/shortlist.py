@@ -225,13 +225,13 @@ class _ListedTopics:
         self.sizes = np.diff(self.labels[:n_documents].indptr)
         self.centroids = topic_centroids(self.matrix, self.labels)
         listed = self.listed(self.centroids, np.arange(n_documents))
-        own = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
-        self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *own)
+        labelled = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
+        self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *labelled)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
-        """Return the topics listed for documents, given by their numbers."""
+        """Return the shortlists of documents, which are given by their numbers."""
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
@@ -298,7 +298,7 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
 
 
 def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
-    """Return what the kinds of evidence count, found on documents that are held out, for a sample of topics."""
+    """Return the weights of the kinds of evidence, found on held-out documents for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)

@@ -77,7 +77,7 @@ class TopicProblems:
         self._work = local()
 
     def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write the scores of documents by a topic's rankers without the fold of each, for some of the folds."""
+        """Write to `scores` the held-out scores for a topic: each document's by a ranker trained without its fold."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
         of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
@@ -90,7 +90,7 @@ class TopicProblems:
         scores[left_out[left_out < len(scores)]] = np.nan  # who was not judged is in no sample
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return what leaving out its fold changes in the score of each document, given those of all rows."""
+        """Return how much the score of each document changes if its fold is left out of training."""
         kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
         dtype, n_rows = scores.dtype, len(scores)
         alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)
@@ -134,7 +134,7 @@ class TopicProblems:
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
-        """Return the rows that may cause an update, ascending, given the scores of all."""
+        """Return the rows that may cause an update, ascending: support, positives, and negatives with high scores."""
         of_support, of_documents, least = near or (SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES)
         support, positives = self._solutions[topic].support, self._positives[topic]
         decides = np.zeros(self.rows.shape[0], bool)

@@ -25,8 +25,9 @@ from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
 from textcat.model.support import checked_keep_support, support_documents, title_of
-from textcat.model.tagger import Tagger, csr_weights
+from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
+from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe
 from textcat.training.cross_validation import (
@@ -263,7 +264,7 @@ class _Training:
     stages: Stages
 
     def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
-        """Return the counts of the corpus' terms: those that there are, if they serve, or new ones."""
+        """Return the counts of the corpus' terms: the given ones if they fit the recipe, else new ones."""
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
@@ -370,7 +371,7 @@ class _Training:
 def _kept_support(
     corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
 ) -> str:
-    """Return what explanations keep of support documents."""
+    """Return what a model keeps of its support documents for explanations: "none", "ids" or "texts"."""
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= MOST_KEPT
@@ -388,7 +389,7 @@ _NamedExample = tuple[str, str, dict[str, str] | None]
 
 
 def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
-    """Return the id and title of each example, and its texts if these are to be kept; nothing if nothing is."""
+    """Return the id and title of each example, and its texts if these are to be kept; [] for "none"."""
     if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
@@ -405,7 +406,7 @@ def train_without(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
-    """Train a tagger with a shortlist on a part of the documents; return it, and its rows of those held out.
+    """Train a tagger with a shortlist on a part of the documents; return it, and the rows of the held-out documents.
 
     Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
     """
@@ -467,7 +468,7 @@ def _train_listed(
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
-    """Return packed weights, divided by the units of their scores, in the form that a tagger of so many topics has."""
+    """Return the weights of the solutions, divided by the units of their scores, as a tagger holds them."""
     scaled = (units != 1).any()
     if not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)

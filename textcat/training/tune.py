@@ -122,14 +122,14 @@ class _Space:
 
 def read_space(path: Path) -> _Space:
     """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
-    entries, known = read_toml(path, "space"), ", ".join(_SECTIONS)
+    entries, sections = read_toml(path, "space"), ", ".join(_SECTIONS)
     varied: dict[tuple[str, str], Sequence[Any] | ParameterRange] = {}
     for section, parameters in entries.items():
         if section not in _SECTIONS or not isinstance(parameters, dict):
-            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {known}.")
+            raise TextcatError(f"The space {path} has an unknown entry {section!r}. Known entries: {sections}.")
         varied |= {(section, key): _values(path, section, key, values) for key, values in parameters.items()}
     if not varied:
-        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {known}.")
+        raise TextcatError(f"The space {path} is empty: list values of a parameter in one of {sections}.")
     return _Space(varied)
 
 
@@ -273,11 +273,10 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 
 
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
-    """Return the sparsest of the trials that rank as well as the yardstick.
+    """Return the sparsest of the trials that rank as well as a reference trial, up to the tolerance.
 
-    The yardstick is the paper's PAUM(1, 50) where it was cross-validated, over ALL, TOP10 and RARE; else the trial of
-    the highest goal; the measure that trials are judged by may be lower by the tolerance. LAST30 is not compared: it
-    changes far more between splits than between settings.
+    The reference is the paper's PAUM(1, 50), compared over ALL, TOP10 and RARE, if it was cross-validated; else it is
+    the trial with the highest goal. LAST30 is not compared: it changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
@@ -290,14 +289,14 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
 
 def is_yardstick(trial: Trial) -> bool:
-    """Return whether a trial is of the margins that Li et al. (2002) chose, and was cross-validated."""
+    """Return whether a trial has the margins that Li et al. (2002) chose, and was cross-validated."""
     learner = trial.recipe.learner
     has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
     return MAP in trial.measures and learner.get("name", "paum") == "paum" and has_margins
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
-    """Return whether recipes of a space have a shortlist; refuse a space in which some have, and others not."""
+    """Return whether the recipes of a space have a shortlist; raise TextcatError if only some of them have one."""
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
         return start.shortlist > 0

@@ -66,8 +66,7 @@ class UpdateResult(NamedTuple):
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
         rows_of = [
-            {row.topic: row for row in evaluation.topics} if isinstance(evaluation, Evaluation) else {}
-            for evaluation in (self.before, after)
+            {row.topic: row for row in evaluation.topics} if evaluation else {} for evaluation in (self.before, after)
         ]
         rows: list[dict[str, Any]] = []
         for topic in sorted({*sizes, *self.sizes_before}):
@@ -399,7 +398,7 @@ def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool
 
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:
-    """Return where the model is kept that was replaced by a model with this sum."""
+    """Return the folder of the previous model, given the checksum of the model that replaced it."""
     return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
 
 

@@ -24,7 +24,7 @@ from textcat.reading import (
     find_sources,
     read_batches,
 )
-from textcat.reading.records import RefusedError
+from textcat.reading.records import FaultKind, RefusedError
 
 
 def parse(lines, name="a.jsonl", **options):
@@ -293,7 +293,7 @@ def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
     assert outcome(place("json", b'\n{"text": "no array"}', block_bytes=block)) == [1]
     (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
     reason = "The array ends without ], so objects may be missing: check whether the file is complete."
-    assert fault == Rejection("a", 1, reason, 0, 5)
+    assert fault == Rejection("a", 1, reason, 0, 5, FaultKind.DAMAGE)
 
 
 @pytest.mark.parametrize("block", [1, 30, 1 << 20])

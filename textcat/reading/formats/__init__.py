@@ -57,7 +57,7 @@ def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Re
 
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Return what reads the records of a block."""
+    """Return an iterator over the records and rejections of a block."""
     return FORMATS[block.format].records(block, _settings_of(block, settings))
 
 

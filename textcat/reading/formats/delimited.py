@@ -134,20 +134,20 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:
     """Return a function of the cells of a row that returns its content."""
-    place = {name: i for i, name in enumerate(names)} | {"": -1}
-    body = [place[name] for name in read.body]
-    title, name, topics, split, date, labelled_for = (place[name] for name in (read.title, *read[2:]))
+    column_of = {name: i for i, name in enumerate(names)} | {"": -1}
+    body = [column_of[name] for name in read.body]
+    title, name, topics, split, date, labelled_for = (column_of[name] for name in (read.title, *read[2:]))
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     topics_in = uris_in if by_annif else settings.topics_in
 
     def content(cells: list[str]) -> RecordContent:
         cells.append("")  # that of a column there is none of
-        zones = settings.titled(cells[title], [cells[place] for place in body])
+        zones = settings.titled(cells[title], [cells[column] for column in body])
         if settings.labels is None:
             return RecordContent(cells[name], zones)
         part = settings.part_in(cells[split].strip())
-        known = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
-        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, known)
+        judged = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
+        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, judged)
 
     return content
 
@@ -181,29 +181,29 @@ def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> 
 
     Without separators, quotes are ordinary characters.
     """
-    place, last = start, len(data) if final else 0
+    position, last = start, len(data) if final else 0
     if separators is None:
         return data.find(b"\n", start) + 1 or last
     while True:
-        newline = data.find(b"\n", place)
-        quote = data.find(b'"', place, newline if newline >= 0 else len(data))
+        newline = data.find(b"\n", position)
+        quote = data.find(b'"', position, newline if newline >= 0 else len(data))
         if quote < 0:
             return newline + 1 or last
-        place = quote + 1
+        position = quote + 1
         if quote == start or data[quote - 1] in separators:
-            place = _behind_quotes(data, place)
-            behind = data[place : place + 2]
-            if not final and (place < 0 or behind in (b"", b"\r")):
+            position = _behind_quotes(data, position)
+            behind = data[position : position + 2]
+            if not final and (position < 0 or behind in (b"", b"\r")):
                 return 0
-            if place < 0 or not (
+            if position < 0 or not (
                 behind in (b"", b"\r") or behind[0] in separators or behind.lstrip(b"\r")[:1] == b"\n"
             ):
                 return data.find(b"\n", start) + 1 or last
 
 
-def _behind_quotes(data: bytes, place: int) -> int:
+def _behind_quotes(data: bytes, position: int) -> int:
     """Return the place after the quote that closes one opened before `place`; -1 if not yet read."""
-    quote = data.find(b'"', place)
+    quote = data.find(b'"', position)
     while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
         quote = data.find(b'"', quote + 2)
     return quote + 1 if quote >= 0 else -1
@@ -240,20 +240,20 @@ class RowCutter(LineCutter):
         *lines, _ = data[start : start + (1 << 16)].split(b"\n", _ROWS_THAT_FIT)
         return self._n > 1 and bool(lines) and all(line.count(self._separator) == self._n - 1 for line in lines)
 
-    def _pass_over(self, data: bytes, place: int) -> tuple[int, bool]:
+    def _pass_over(self, data: bytes, position: int) -> tuple[int, bool]:
         while True:
             if self._in_quotes:
-                place = _behind_quotes(data, place)
-                if place < 0 or place == len(data):
+                position = _behind_quotes(data, position)
+                if position < 0 or position == len(data):
                     # The last quote may be half of two.
-                    return len(data) - (place > 0), False
+                    return len(data) - (position > 0), False
                 self._in_quotes = False
-            newline, quote = data.find(b"\n", place), data.find(b'"', place)
+            newline, quote = data.find(b"\n", position), data.find(b'"', position)
             if newline >= 0 and not 0 <= quote < newline:
                 return newline + 1, True
             if quote < 0:
                 return len(data) - 1, False  # the last may be a separator before a quote
-            place = quote + 1
+            position = quote + 1
             self._in_quotes = quote > 0 and data[quote - 1 : quote] == self._separator
 
 

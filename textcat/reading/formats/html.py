@@ -119,7 +119,7 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
 
 
 def extract_page(text: str) -> ExtractedText:
-    """Return title and body of a page; nothing it refers to is loaded."""
+    """Return title and body of a page; no file that it refers to is loaded."""
     try:
         from lxml import etree
     except ImportError:

@@ -29,7 +29,7 @@ _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(RecordFormat):
-    """Lines, nearly all of which are read without making spans."""
+    """JSON Lines. A fast path reads most lines directly; only the others become a RecordSpan first."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)
@@ -82,13 +82,13 @@ class _ObjectCutter:
         return sum(1 for _ in _object_ends(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        place = 0
+        position = 0
         if self._in_string:
             rest = _STRING_END.match(data)
             if rest is None:
                 return _without_escape(data), False
-            place, self._in_string = rest.end(), False
-        for token in _TOKEN.finditer(data, place):
+            position, self._in_string = rest.end(), False
+        for token in _TOKEN.finditer(data, position):
             if token[0] == b"{":
                 self._depth += 1
             elif token[0] == b"}":

@@ -45,10 +45,10 @@ class MessageCutter:
     def cut(self, data: bytes) -> int:
         """Return the length of the whole messages at the start of the data."""
         # The last message ends only where the file does.
-        place = len(data)
-        while (place := data.rfind(_START, 0, place)) > 0:
-            if _starts(data, place) and data.find(b"\n", place + 1) > 0:
-                return place + 1
+        position = len(data)
+        while (position := data.rfind(_START, 0, position)) > 0:
+            if _starts(data, position) and data.find(b"\n", position + 1) > 0:
+                return position + 1
         return 0
 
     def count(self, data: bytes) -> int:
@@ -64,11 +64,11 @@ class MessageCutter:
 
 
 def _inner_starts(data: bytes) -> Iterator[int]:
-    place = data.find(_START)
-    while place >= 0:
-        if _starts(data, place):
-            yield place + 1
-        place = data.find(_START, place + 1)
+    position = data.find(_START)
+    while position >= 0:
+        if _starts(data, position):
+            yield position + 1
+        position = data.find(_START, position + 1)
 
 
 def _starts(data: bytes, line_end: int) -> bool:
@@ -113,7 +113,7 @@ def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 def _message(
     span: RecordSpan, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
 ) -> tuple[str, ExtractedText]:
-    """Return the id and the content of a message of the bytes `data`; errors give places in the span."""
+    """Return the id and the content of the message in `data`; byte offsets in errors are those of `span`."""
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
@@ -167,9 +167,9 @@ def _decoded(part: "Message", encoding: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeError as error:
-        place = getattr(error, "start", 0)
+        position = getattr(error, "start", 0)
         raise UnreadableError(
-            f"has a text that is not {encoding} (its byte {place}): correct its declared charset"
+            f"has a text that is not {encoding} (its byte {position}): correct its declared charset"
         ) from None
 
 
@@ -193,8 +193,8 @@ def _end_of_markup(text: str, start: int) -> int:
     if not tag:
         return start + 1
     closing = _HIDDEN.get((tag[1] or "").lower())
-    found = closing.search(text, tag.end()) if closing else tag
-    return found.end() if found else len(text)
+    last = closing.search(text, tag.end()) if closing else tag
+    return last.end() if last else len(text)
 
 
 FILE = FileFormat(whole_file, partial(content_parser, _file))

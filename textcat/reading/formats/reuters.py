@@ -173,10 +173,10 @@ def _between(story: str, opening: str, closing: str, start: int) -> str:
 
 
 def _index(story: str, tag: str, start: int) -> int:
-    place = story.find(tag, start)
-    if place < 0:
+    position = story.find(tag, start)
+    if position < 0:
         raise UnreadableError(f"has no {tag}")
-    return place
+    return position
 
 
 def _clean(text: str) -> str:

@@ -71,7 +71,7 @@ def problem_of_validation(error: ValidationError) -> Problem:
 
 
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return where an error is, without pydantic's name for the kind of document that was sent."""
+    """Return the place of an error, without pydantic's name for the kind of document that was sent."""
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):
             return loc[:i] + loc[i + 1 :]

@@ -43,7 +43,7 @@ def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     """Return a vector for each document, from its zone `title` and its other zones.
 
     A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
-    tokens. From each part the mean over the documents is subtracted, and it is scaled to the same length in all.
+    tokens. For each part, the mean over the documents is subtracted, and all vectors are scaled to the same length.
     """
     model = read_minilm()
     titles, texts = [], []

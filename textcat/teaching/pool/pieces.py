@@ -153,7 +153,7 @@ class Pieces:
             kept = kept[np.sort(np.argsort(-df[kept], kind="stable")[: features.max_features])]
         column = np.full(len(terms), -1, np.int32)
         column[kept] = np.arange(len(kept))
-        self._columns = [column[each] for each in numbers]
+        self._columns = [column[number] for number in numbers]
         vocabulary = {terms[i]: k for k, i in enumerate(kept.tolist())}
         idf = features.idf_of(df[kept], self.n_documents)
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}

@@ -136,8 +136,8 @@ class Pool:
         return int(self.rows.shape[0])
 
     def __repr__(self) -> str:
-        place = "in memory" if self.folder is None else f"in {self.folder}"
-        return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {place}>"
+        location = "in memory" if self.folder is None else f"in {self.folder}"
+        return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {location}>"
 
     def document(self, i: int) -> dict[str, str]:
         """Return the texts of a document by zone."""

@@ -1,0 +1,143 @@
+"""An evaluation says what was measured, and leaves out what has no positive."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    label_ranking_average_precision_score,
+    precision_score,
+    recall_score,
+)
+
+from textcat.errors import TextcatError
+from textcat.evaluation import export
+from textcat.evaluation.evaluation import Evaluation, evaluate, one_topic
+
+LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
+SCORES = np.array([[2.0, -1.0, 1.0], [1.0, 3.0, -1.0], [-1.0, 2.0, -1.0], [-2.0, -2.0, -1.0]])
+FACTS = {"support": [10, 20, 60], "stopped": ["converged", "converged", "epochs"], "tau_pos": [1.5, math.nan, 2.0]}
+
+
+def small_evaluation(**changes):
+    options = {"spec": ["ALL", "TOP1", "LAST1"], "facts": FACTS} | changes
+    return evaluate(SCORES, sparse.csr_matrix(LABELS), ["big", "mid", "none"], [8, 4, 2], 16, **options)
+
+
+def test_an_evaluation_has_a_row_per_topic_in_column_order():
+    big, mid, none = small_evaluation().topics
+    assert (big.topic, big.train_positives, big.test_positives, big.prevalence) == ("big", 8, 2, 0.5)
+    assert (big.average_precision, big.precision, big.recall, big.f1) == (1, 1, 1, 1)
+    assert mid.average_precision == (1 + 2 / 4) / 2
+    assert (mid.precision, mid.recall, mid.f1) == (1 / 2, 1 / 2, 1 / 2)
+    assert mid.facts == {"support": 20, "stopped": "converged", "tau_pos": None}
+    assert (none.test_positives, none.average_precision, none.precision, none.recall, none.f1) == (0, *[None] * 4)
+
+
+def test_an_evaluation_averages_over_bands_without_the_topics_that_have_no_positive():
+    everything, largest, smallest = small_evaluation().bands
+    assert (everything.topics, everything.left_out) == (2, 1)
+    assert everything["macro_average_precision"] == (1 + 0.75) / 2
+    assert everything["average_sparsity"] == 30
+    assert everything["macro_f1"] == (1 + 0.5) / 2
+    assert everything["micro_f1"] == 2 * 3 / (5 + 4), "what 'none' retrieves is wrongly retrieved"
+    assert (largest.band, largest["macro_average_precision"], largest["average_sparsity"]) == ("TOP1", 1, 10)
+    assert (smallest.topics, smallest.left_out, smallest["average_sparsity"]) == (0, 1, 60)
+    assert smallest["macro_average_precision"] is smallest["macro_f1"] is smallest["micro_f1"] is None
+
+
+def test_an_evaluation_without_facts_knows_no_sparsity():
+    evaluation = small_evaluation(facts=None)
+    assert [row.facts for row in evaluation.topics] == [{}, {}, {}]
+    assert [row["average_sparsity"] for row in evaluation.bands] == [None, None, None]
+
+
+def test_an_evaluation_takes_thresholds_per_topic():
+    big, mid, _ = small_evaluation(threshold=[1.5, -1.5, 0.0]).topics
+    assert (big.threshold, big.recall) == (1.5, 1 / 2)
+    assert (mid.threshold, mid.precision) == (-1.5, 1 / 3)
+
+
+def test_facts_that_do_not_fit_the_topics_are_refused_by_name():
+    with pytest.raises(ValueError, match="3 topics need as many values of 'epochs', not 2"):
+        small_evaluation(facts={"epochs": [1, 2]})
+
+
+def test_an_evaluation_measures_every_band_as_scikit_learn_measures_its_columns():
+    random = np.random.default_rng(0)
+    labels, scores = random.random((60, 8)) < 0.3, random.normal(size=(60, 8)).astype(np.float32)
+    thresholds = random.normal(size=8)
+    evaluation = evaluate(scores, labels, list("abcdefgh"), range(8), 100, spec=["ALL", "TOP3"], threshold=thresholds)
+    for band, columns in zip(evaluation.bands, (range(8), (7, 6, 5)), strict=True):
+        Y, given_ = labels[:, columns], (scores > thresholds)[:, columns]
+        for name, theirs in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+            for average in ("macro", "micro"):
+                expected = theirs(Y, given_, average=average, zero_division=0)
+                assert band[f"{average}_{name}"] == pytest.approx(expected)
+        assert band["sample_f1"] == pytest.approx(f1_score(Y, given_, average="samples", zero_division=1))
+        has_topic = Y.any(axis=1)
+        expected = label_ranking_average_precision_score(Y[has_topic], scores[has_topic][:, columns])
+        assert band["label_ranking_average_precision"] == pytest.approx(expected)
+        assert 1 <= band["coverage_error"] <= len(columns)
+        rows = [row for row in evaluation.topics if ord(row.topic) - ord("a") in columns]
+        for measure in ("r_precision", "precision_at_10", "ndcg"):
+            expected = np.mean([getattr(row, measure) for row in rows])
+            assert band[f"macro_{measure}"] == pytest.approx(expected)
+
+
+def test_an_infinite_threshold_is_none_in_a_row():
+    big, mid, _ = small_evaluation(threshold=[np.inf, 0.0, 0.0]).topics
+    assert (big.threshold, big.recall, mid.threshold) == (None, 0, 0)
+
+
+def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_as_scikit_learn_does():
+    random = np.random.default_rng(0)
+    own, scores = random.integers(0, 3, 50), random.normal(size=(50, 3))
+    labels, got = np.eye(3, dtype=int)[own], scores.argmax(axis=1)
+    evaluation = evaluate(scores, labels, list("abc"), [1, 2, 3], 9, threshold=one_topic(scores))
+    assert evaluation.accuracy == pytest.approx(accuracy_score(own, got))
+    assert evaluation.to_frame("confusion").to_numpy().tolist() == confusion_matrix(own, got).tolist()
+    assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
+    assert [row.threshold for row in evaluation.topics] == [None] * 3
+    assert [n for *_, n in evaluation.confusion] == sorted((n for *_, n in evaluation.confusion), reverse=True)
+    assert Evaluation.from_dict(json.loads(export.json_text(evaluation))) == evaluation
+
+
+def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():
+    scores = np.array([[3.0, 2, 1], [1, 2, 3], [3, 2, 1]])
+    labels = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    evaluation = evaluate(scores, labels, list("abc"), [1, 1, 1], 3, threshold=one_topic(scores))
+    assert evaluation.accuracy == 1 / 2
+    assert evaluation.confusion == (("a", "a", 1), ("a", "c", 1), ("b", "c", 1))
+
+
+def test_without_a_labelled_document_there_is_no_accuracy():
+    scores = np.array([[1.0, 2.0]])
+    evaluation = evaluate(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))
+    assert (evaluation.accuracy, evaluation.confusion) == (None, ())
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), min_size=1, max_size=9))
+def test_thresholds_of_one_topic_let_the_first_of_the_highest_scores_pass(scores):
+    passed = np.array(scores) > one_topic(scores)
+    assert [row.tolist().index(True) for row in passed] == [row.index(max(row)) for row in scores]
+    assert passed.sum(axis=1).tolist() == [1] * len(scores)
+
+
+def test_an_evaluation_is_a_line_a_table_and_frames():
+    evaluation = small_evaluation()
+    assert repr(evaluation) == "<Evaluation of 3 topics on 4 test documents, MAP 0.875, macro F1 0.750>"
+    topics = evaluation.to_frame()
+    assert topics.index.tolist() == ["big", "mid", "none"]
+    assert (topics.loc["mid", "average_precision"], topics.loc["mid", "support"]) == (0.75, 20)
+    assert evaluation.to_frame("bands").loc["TOP1", "macro_average_precision"] == 1
+    with pytest.raises(TextcatError, match="no rows of 'confusion': ask for 'topics' or 'bands'"):
+        evaluation.to_frame("confusion")
+    assert "<td>TOP1</td><td>1</td>" in evaluation._repr_html_()

@@ -1,0 +1,9 @@
+"""Fixtures that several files of tests of this room share."""
+
+import pytest
+from stored_rows import rows_to_store
+
+
+@pytest.fixture
+def X():
+    return rows_to_store()

@@ -1,0 +1,55 @@
+"""A tagger is measured on documents: their topics in its columns, scored in blocks."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.model.measure import relevant_topics, score_row_blocks
+
+
+def test_a_topic_the_corpus_lacks_counts_as_one_without_a_positive(corpus, tagger):
+    other = textcat.Corpus("other", corpus.train, corpus.test, ("grain", "weather"))
+    relevant = relevant_topics(tagger, other)
+    assert relevant.shape == (len(corpus.test), len(tagger.topics))
+    strangers = [textcat.Document("1", {"body": "rain"}, ("weather",))]
+    with pytest.raises(TextcatError, match=r"No test document of corpus far has a topic of the model"):
+        tagger.evaluate(textcat.Corpus("far", corpus.train, strangers, ("weather",)))
+
+
+def test_documents_are_counted_as_they_are_scored_for_many_topics(corpus, tagger, monkeypatch):
+    monkeypatch.setattr("textcat.model.measure.CELLS_AT_ONCE", 100 * len(tagger.topics))
+    rows, counted = tagger.features.transform(corpus.test), []
+    blocks = list(score_row_blocks(tagger, rows, counted.append))
+    assert counted == [100, 100, 100, 50]
+    assert np.array_equal(np.concatenate(blocks), tagger.scores(corpus.test))
+
+
+@pytest.mark.parametrize("recipe", ["default", "paum", "paum-2002"])
+def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters_archive, recipe):
+    corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
+    evaluation = textcat.train(corpus, textcat.read_recipe(recipe)).evaluate(corpus)
+    quality = {band.band: band for band in evaluation.bands}
+
+    def figures(name, decimals):
+        return [f"{quality[band][name]:.{decimals}f}".lstrip("0") for band in ("ALL", "TOP10", "LAST30")]
+
+    precision, sparsity = figures("macro_average_precision", 3), figures("average_sparsity", 0)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"| `{recipe}` | {' / '.join(precision)} | {' / '.join(sparsity)} |" in readme
+    if recipe == "default":  # what the quickstart prints
+        printed = {
+            "macro-averaged precision (MAP)": precision,
+            "average sparsity (support documents)": sparsity,
+            "macro F1": figures("macro_f1", 3),
+        }
+        printed["micro F1"] = figures("micro_f1", 3)
+        for title, values in printed.items():
+            assert re.search(rf"^{re.escape(title)} +{' +'.join(map(re.escape, values))}$", readme, re.MULTILINE), title
+    if recipe == "paum-2002":
+        assert quality["TOP10"]["macro_average_precision"] >= 0.922
+        published = [462, 1872, 82]
+        assert [quality[band]["average_sparsity"] for band in quality] == pytest.approx(published, rel=0.08)

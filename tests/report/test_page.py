@@ -1,0 +1,78 @@
+"""The file is sound HTML, and no text of it runs.
+
+What is tested in a browser needs playwright and Chromium: `scripts/optional_tools.py` finds and installs them.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hostile_reports import HOSTILE
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcat.report import page
+
+ROOT = Path(__file__).parents[2]
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30) | st.sampled_from(HOSTILE))
+def test_any_text_is_in_the_file_as_it_is_and_ends_no_element(text):
+    html5lib = pytest.importorskip("html5lib")
+    table = page.html_table("t", text, [f"{text}x", "y"], [[page.html_text(text), text]])
+    written = page.report_page(text, [("s", text, table)], {text: [text], "text": text})
+    written.encode()
+    tree = html5lib.HTMLParser(namespaceHTMLElements=False).parse(written)
+    assert len(list(tree.iter("script"))) == 2
+    assert len(list(tree.iter("td"))) == len(list(tree.iter("caption"))) == 1
+    read = json.loads(next(tree.iter("script")).text)["text"]
+    assert read == re.sub("[\x7f-\x9f\ud800-\udfff]", "\ufffd", text)
+
+
+def test_the_script_and_the_style_are_short_and_need_no_build_step():
+    assert len((ROOT / "textcat/report/report.js").read_bytes()) <= 20_000
+    assert "http" not in re.sub(r"http://www\.w3\.org/2000/svg", "", (ROOT / "textcat/report/report.js").read_text())
+    assert "innerHTML" not in (ROOT / "textcat/report/report.js").read_text()
+
+
+def test_the_file_is_sound_html_with_one_script_and_texts_as_texts(file):
+    html5lib = pytest.importorskip("html5lib")
+    tree = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(file.read_text(encoding="utf-8"))
+    assert [script.get("type") for script in tree.iter("script")] == ["application/json", None]
+    assert not {"img", "object", "iframe", "b"} & {
+        element.tag for element in tree.iter() if isinstance(element.tag, str)
+    }
+    assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on") or name == "style"]
+    assert json.loads(next(tree.iter("script")).text)["names"] == sorted(HOSTILE)
+    shown = {cell.text for cell in tree.iter("a") if (cell.get("href") or "").startswith("#topic-")}
+    assert HOSTILE[0] in shown
+
+
+def test_no_text_runs_as_a_script_and_nobody_is_asked_for_anything(opened, new_page, file):
+    shown = opened()
+    for j in range(len(HOSTILE)):
+        shown.evaluate(f"location.hash = 'topic-{j}'")
+        shown.wait_for_timeout(50)
+    for summary in shown.query_selector_all("summary"):
+        summary.click()
+    assert shown.evaluate("window.hacked") is None
+    assert new_page.asked == [file.as_uri()]
+    assert shown.query_selector("main b[onclick], img, [onload]") is None
+
+
+def test_the_policy_keeps_scripts_out_even_if_one_gets_into_the_page(opened):
+    shown = opened(provoked=True)
+    with shown.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        shown.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {textContent: 'window.hacked = 5'}))"
+        )
+        shown.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=window.hacked=6>')")
+    shown.wait_for_timeout(100)
+    assert shown.evaluate("window.hacked") is None
+
+
+def test_the_narrow_page_does_not_scroll_sideways(opened):
+    shown = opened(viewport={"width": 360, "height": 700})
+    assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.content_hash("") == "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="

@@ -1,0 +1,35 @@
+"""Keys of people."""
+
+import pytest
+from serving_requests import assert_problem, get
+
+from textcat.errors import TextcatError
+from textcat.serving.http.keys import Keys, new_key
+from textcat.serving.http.log import Log
+from textcat.serving.tagging import Service
+
+
+def test_a_key_opens_what_is_closed_and_is_kept_as_a_sum(store, tmp_path):
+    key, line = new_key("alice")
+    assert key not in line
+    file = tmp_path / "keys"
+    file.write_text(f"# people\n{line}\n{new_key('bob')[1]}  # and their machines\n", encoding="utf-8")
+    keys = Keys(file)
+    assert keys.name_of(key.encode()) == "alice"
+    service = Service(store, log=Log(None), keys=keys)
+    assert_problem(get(service, "/api/v1/models"), 401, "key is needed")
+    assert get(service, "/api/v1/models").headers["www-authenticate"] == "Bearer"
+    assert_problem(get(service, "/metrics", headers={"authorization": "Bearer no"}), 401, "The key is unknown")
+    assert get(service, "/api/v1/models", headers={"authorization": f"Bearer {key}"}).status_code == 200
+    assert get(service, "/metrics", headers={"x-api-key": key}).status_code == 200
+    assert get(service, "/v2/health/live").status_code == 200
+    assert get(service, "/openapi.json").json()["security"]
+    file.write_text(f"alice {key}\n", encoding="utf-8")
+    with pytest.raises(TextcatError, match="Line 1") as raised:
+        Keys(file)
+    assert key not in str(raised.value)
+    file.write_text("# none\n", encoding="utf-8")
+    with pytest.raises(TextcatError, match="has no key"):
+        Keys(file)
+    with pytest.raises(TextcatError, match="--new-key"):
+        Keys(tmp_path / "absent")

@@ -1,0 +1,71 @@
+"""The server's processes: what is not HTTP, clients that are slow or go away, processes that die."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from running_server import BODY, HEAD, answer_of
+
+pytest.importorskip("fastapi", reason="fastapi is not installed")
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+if not hasattr(os, "fork"):
+    pytest.skip("system: there is no fork", allow_module_level=True)
+pytestmark = pytest.mark.long
+
+
+def test_what_is_slow_broken_or_no_http_is_told_so_and_others_are_served(serve):
+    server = serve("--workers", "1", "--seconds", "1", "--log", "events")
+    assert server.ask(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")[0] == 400
+    assert server.ask(b"GET / HTTP/9.9\r\n\r\n")[0] == 400
+    assert server.ask(b"GET / HTTP/1.1\r\nx: " + b"a" * 70_000)[0] == 431
+    assert server.ask(HEAD + b"content-length: 3\r\n\r\n")[0] in (400, 408)
+    assert server.ask(HEAD[:20])[0] == 408
+    assert server.ask(b"")[0] == 408
+    assert server.ask(HEAD + BODY[:9])[0] == 408
+    for _ in range(50):
+        with server.connect() as connection:
+            connection.sendall(HEAD + BODY[:9])
+    with server.connect() as connection:  # two at once, in one piece
+        connection.sendall((HEAD + BODY) * 2)
+        assert answer_of(connection)[0] == 200
+    assert server.ask(HEAD + BODY)[0] == 200
+    assert server.stop()[0] == 0
+    assert server.log.read_text() == ""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="system: there is no /proc")
+def test_a_process_that_dies_is_replaced_and_none_outlives_the_first(serve):
+    server = serve("--workers", "2")
+    assert server.ask(HEAD + BODY)[0] == 200
+    first, _ = server.workers()
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: len(server.workers()) == 2 and first not in server.workers())
+    assert all(server.ask(HEAD + BODY)[0] == 200 for _ in range(10))
+    workers = server.workers()
+    server.process.kill()
+    server.process.communicate()
+    wait_until(lambda: not any(is_alive(process) for process in workers))
+
+
+def is_alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(holds):
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_an_address_that_others_reach_needs_keys_or_a_warning(monkeypatch):
+    from textcat.serving.http.processes import is_loopback
+
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.2")] == [True] * 4
+    assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org"))

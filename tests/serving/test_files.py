@@ -1,0 +1,20 @@
+"""The texts of files that are sent."""
+
+from serving_requests import assert_problem, post
+
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.log import Log
+from textcat.serving.tagging import Service
+
+
+def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatch):
+    service = Service(store, log=Log(None))
+    answer = post(service, "/api/v1/text?name=a.txt", content=b"Wheat exports rose.")
+    assert "Wheat exports rose." in answer.json()["zones"]["body"]
+    for name in ("../../etc/passwd", "/etc/passwd", "http://127.0.0.1/a.txt"):  # a name only tells the format
+        answer = post(service, "/api/v1/text", params={"name": name}, content=b"a text")
+        assert "root:" not in answer.text
+    assert_problem(post(service, "/api/v1/text?name=a.pdf", content=b"no PDF"), 422, "a.pdf")
+    monkeypatch.setattr("textcat.serving.files.MEMORY", 1)  # not that of the other process
+    slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
+    assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503

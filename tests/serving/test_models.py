@@ -1,0 +1,23 @@
+"""What is told of models and topics."""
+
+import json
+import re
+
+from serving_requests import TAG, get
+
+
+def test_models_topics_and_the_description_can_be_asked_for(service, store):
+    served = get(service, "/api/v1/models").json()
+    assert served["limits"] == {"bytes": 20_000, "documents": 50}
+    (model,) = served["models"]
+    assert model == get(service, "/api/v1/models/news").json()
+    assert model["corpus"] == "newswire"
+    listed = get(service, "/api/v1/models/news/topics", params={"query": "WHE"}).json()
+    assert [row["topic"] for row in listed["topics"]] == [t for t in store["news"].tagger.topics if "whe" in t]
+    topic = get(service, "/api/v1/models/news/topic", params={"name": "wheat", "terms": 3}).json()
+    assert [(row["term"], row["weight"]) for row in topic["terms"]] == store["news"].tagger.terms("wheat", 3)
+    schema = get(service, "/openapi.json").json()
+    assert schema["openapi"].startswith("3.1")
+    assert TAG.replace("news", "{model}") in schema["paths"]
+    used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
+    assert used == schema["components"]["schemas"].keys()

@@ -1,0 +1,53 @@
+"""Models by name, and what takes over from them."""
+
+import asyncio
+
+import pytest
+from serving_requests import STORY, TAG, post
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.serving.http.log import Log
+from textcat.serving.store import Store, named_folders
+from textcat.serving.tagging import Service
+
+
+def test_a_replaced_model_is_taken_over_and_a_broken_one_is_not(tmp_path):
+    def train(tau):
+        recipe = textcat.read_recipe("paum").with_settings([f"learner.tau_pos={tau}"])
+        return textcat.train(textcat.open_corpus("newswire"), recipe)
+
+    folder = tmp_path / "model"
+    textcat.save(train(50), folder)
+    store = Store({"news": folder})
+    store.load()
+    events = []
+    service = Service(store, log=Log(None))
+    store.on_load = lambda *event: events.append(event)
+    first = store["news"].version
+    asyncio.run(store.check())
+    assert store["news"].version == first
+    assert not events
+    textcat.save(train(5), folder)
+    asyncio.run(store.check())
+    second = store["news"].version
+    assert second != first
+    assert post(service, TAG, json={"text": STORY}).json()["version"] == second
+    (tmp_path / "broken").write_bytes(b"broken")
+    (tmp_path / "broken").replace(folder / "weights.npy")  # not written over: the old one is mapped
+    (folder / "manifest.json").touch()
+    asyncio.run(store.check())
+    asyncio.run(store.check())
+    assert store["news"].version == second
+    assert post(service, TAG, json={"text": STORY}).status_code == 200
+    assert [event[:2] for event in events] == [("news", "loaded"), ("news", "failed")]
+    textcat.save(train(50), folder)
+    asyncio.run(store.check())
+    assert store["news"].version == first
+
+
+def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
+    assert named_folders([str(tmp_path / "a"), "b=c"]) == {"a": tmp_path / "a", "b": textcat.folders.Path("c")}
+    for models, words in ((["a b"], "NAME="), (["a/x", "b/x"], "another name"), (["/"], "NAME=")):
+        with pytest.raises(TextcatError, match=words):
+            named_folders(models)

@@ -1,0 +1,87 @@
+"""Documents are tagged and explained by requests as the model does it."""
+
+import asyncio
+import json
+
+import pytest
+from serving_requests import STORY, TAG, assert_problem, post
+
+import textcat
+
+HOSTILE = [
+    "file:///etc/passwd",
+    "http://127.0.0.1:1/",
+    "/etc/passwd",
+    "../../etc/passwd",
+    "<script>",
+    "\0",
+    "𝄞" * 9,
+    "",
+]
+
+
+def test_documents_get_the_tags_that_the_model_gives_them(service, store, newswire_model):
+    tagger = textcat.load(newswire_model)
+    expected = [tag._asdict() for tag in tagger.tag([STORY])[0]]
+    answer = post(service, TAG, json={"text": STORY}).json()
+    assert answer == {"model": "news", "version": store["news"].version, "tags": expected}
+    assert len(answer["version"]) == 12
+    zones = {"title": "Wheat", "body": STORY}
+    documents = [{"text": STORY}, {"zones": zones}]
+    found = post(service, f"{TAG}-batch", json={"documents": documents, "top": 3}).json()["results"]
+    expected = tagger.tag([STORY, {"zones": zones}], top=3)
+    assert [each["tags"] for each in found] == [[tag._asdict() for tag in tags] for tags in expected]
+
+
+def test_topics_can_be_chosen_by_number_probability_or_all(service, store):
+    n = len(store["news"].tagger.topics)
+    everything = post(service, TAG, json={"text": STORY, "everything": True}).json()["tags"]
+    assert len(everything) == n
+    assert everything == sorted(everything, key=lambda row: -row["score"])
+    if everything[0]["probability"] is not None:
+        least = everything[2]["probability"]
+        found = post(service, TAG, json={"text": STORY, "min_probability": least, "everything": True}).json()["tags"]
+        assert found == [row for row in everything if row["probability"] >= least]
+
+
+def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(service, store):
+    lines = [json.dumps({"text": STORY}), "{bad", json.dumps({"text": STORY, "top": 0}), "", json.dumps({"text": "x"})]
+    answer = post(service, f"{TAG}-stream", content="\n".join(lines).encode())
+    rows = [json.loads(line) for line in answer.text.splitlines()]
+    assert [sorted(row) for row in rows] == [
+        ["model", "tags", "version"],
+        ["error"],
+        ["error"],
+        ["model", "tags", "version"],
+    ]
+    assert rows[0]["tags"] == post(service, TAG, json={"text": STORY}).json()["tags"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_text_is_a_text_whatever_it_looks_like(service, store, text, monkeypatch):
+    monkeypatch.setattr("builtins.open", None)
+    found = post(service, TAG, json={"text": text, "top": 1}).json()["tags"]
+    assert [row["score"] for row in found] == [tag.score for tag in store["news"].tagger.tag([text], top=1)[0]]
+
+
+def test_a_route_is_a_function_that_can_be_called_alone(service, store):
+    from types import SimpleNamespace
+
+    from textcat.serving import models, schemas, tagging
+
+    call = SimpleNamespace(app=service)
+    topic = asyncio.run(models.topic("news", schemas.TopicQuery(name="wheat", terms=1), call))
+    assert topic["version"] == call.version == store["news"].version
+    tagged = asyncio.run(tagging.tag("news", schemas.TagText(text=STORY), call))
+    assert json.loads(tagged) == post(service, TAG, json={"text": STORY}).json()
+
+
+def test_a_document_is_explained_as_the_model_explains_it(service, store):
+    answer = post(service, TAG.replace("tag", "explain"), json={"text": STORY, "n": 3}).json()
+    assert answer["version"] == store["news"].version
+    expected = [each.as_dict() for each in store["news"].tagger.explain_all(STORY, n=3)]
+    assert answer["explanations"] == json.loads(json.dumps(expected))
+    one = post(service, TAG.replace("tag", "explain"), json={"text": STORY, "topics": ["gold"]}).json()["explanations"]
+    assert [each["topic"] for each in one] == ["gold"]
+    unknown = post(service, TAG.replace("tag", "explain"), json={"text": STORY, "topics": ["no such"]})
+    assert_problem(unknown, 404, "'no such'")

@@ -1,0 +1,111 @@
+"""What has been taught, as labels, a corpus, a model and an audit."""
+
+import csv
+import json
+
+import pytest
+from teaching_work import SUBJECTS, documents, teach
+
+import textcat
+from textcat import Document, TextcatError
+from textcat.teaching.pool import Pool
+from textcat.teaching.session import Session
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_labels_have_near_duplicates_and_no_topic_that_was_not_judged(session, tmp_path):
+    session.add_topic("gold")
+    session.answer("strike", 0, "yes", "anna", "list")
+    session.answer("strike", 0, "no", "bert", "list")
+    session.answer("gold", 2, "yes", source="list")
+    session.answer("gold", 3, "skip", source="list")
+    assert lines_of(session.export_labels(tmp_path / "labels.jsonl")) == [
+        {"id": "d0", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
+        {"id": "d9", "labels": {"strike": True}, "judged_as": "d0", "disputed": ["strike"]},
+        {"id": "d2", "labels": {"gold": True}, "judged_as": "d2"},
+    ]
+    assert len(lines_of(session.export_labels(tmp_path / "labels.jsonl", ["gold"]))) == 1
+
+
+def test_an_exported_corpus_trains_and_an_exported_model_is_what_that_gives(session, pool, tmp_path):
+    teach(session, "strike", 70)
+    path = session.export_corpus(tmp_path / "corpus.jsonl")
+    corpus = textcat.open_corpus(str(path))
+    assert corpus.topics == ("strike",)
+    assert {each.id: dict(each.zones) for each in corpus.train} == {
+        pool.ids[i]: {"title": "", **pool.document(i)} for i in sorted(session.topic_state("strike").labels)
+    }
+    tagger = textcat.load(session.export_model(tmp_path / "model"))
+    assert tagger.topics == ("strike",)
+    tags = tagger.tag([SUBJECTS["strike"], SUBJECTS["gold"]])
+    assert [[tag.topic for tag in each] for each in tags] == [["strike"], []]
+
+
+def test_what_was_not_judged_for_a_topic_is_no_example_of_it(session, tmp_path):
+    session.add_topic("gold", "gold bullion", random=0)
+    teach(session, "strike", 45)
+    teach(session, "gold", 45, subject="gold")
+    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
+    of_both = {topic: {f"d{i}" for i in session.topic_state(topic).labels} for topic in ("strike", "gold")}
+    assert {each.id for each in corpus.train} == of_both["strike"] | of_both["gold"]
+    for document in corpus.train:
+        assert set(document.labelled_for) == {topic for topic, ids in of_both.items() if document.id in ids}
+    assert corpus.unjudged(corpus.train).nnz > 0
+    tagger = textcat.load(session.export_model(tmp_path / "model"))
+    assert tagger.topics == ("gold", "strike")
+    gold, strike = tagger.scores([SUBJECTS["gold"], SUBJECTS["strike"]])
+    assert gold[0] > strike[0]
+    assert strike[1] > gold[1]
+
+
+def test_documents_of_one_id_get_their_own_in_a_corpus(tmp_path):
+    pool = Pool.from_documents([Document("same", zones) for zones in documents(20)])
+    session = Session.create(None, pool)
+    session.add_topic("strike")
+    teach(session, "strike", 8)
+    corpus = textcat.open_corpus(str(session.export_corpus(tmp_path / "corpus.jsonl")))
+    assert len({each.id for each in corpus.train}) == 8
+
+
+def test_what_cannot_be_exported_is_told(session, tmp_path):
+    with pytest.raises(TextcatError, match="'strike' has no document judged by yes: answer some more"):
+        session.export_corpus(tmp_path / "corpus.jsonl")
+    session.answer("strike", 0, "yes", source="list")
+    with pytest.raises(TextcatError, match="no document judged by no"):
+        session.export_model(tmp_path / "model")
+    session.add_topic("gold")
+    with pytest.raises(
+        TextcatError, match="'gold' has no document judged by yes: answer some more, or leave the topic"
+    ):
+        session.export_corpus(tmp_path / "corpus.jsonl")
+    with pytest.raises(TextcatError, match="no topic 'silver'"):
+        session.export_labels(tmp_path / "labels.jsonl", ["silver"])
+    with pytest.raises(TextcatError, match="add one first"):
+        Session.create(None, session.pool).export_audit(tmp_path / "audit.jsonl")
+
+
+def test_the_audit_has_all_that_was_done(session, tmp_path):
+    teach(session, "strike", 2, "anna")
+    session.answer("strike", 20, "no", "bert", "search", '=HYPERLINK("x")')
+    session.set_keyword("strike", "union", True, "anna")
+    session.undo("bert")
+    rows = lines_of(session.export_audit(tmp_path / "audit.jsonl"))
+    assert [(row["what"], row["person"]) for row in rows] == [
+        ("topic", ""),
+        *[("answer", "anna")] * 2,
+        ("answer", "bert"),
+        ("keyword", "anna"),
+        ("undo", "bert"),
+    ]
+    first, found = rows[1], rows[3]
+    assert (first["why"], first["model"], first["rank"], first["source"]) == ("highest score", 0, 1, "asked")
+    assert isinstance(first["score"], float)
+    assert first["time"].endswith("Z")
+    assert (found["source"], found["undone"]) == ("search", rows[5]["step"])
+    with open(session.export_audit(tmp_path / "audit.csv"), encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["what"] for row in table] == [row["what"] for row in rows]
+    assert (table[1]["score"], table[3]["note"]) == (str(first["score"]), '\'=HYPERLINK("x")')

@@ -1,0 +1,560 @@
+"""Learning on: the model is, byte for byte, that which training on all documents from the start gives."""
+
+import functools
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import Run
+from feature_settings import FEATURES
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import textcat
+from textcat import Corpus, Document, Recipe, TextcatError
+from textcat.features.language import open_language
+from textcat.margin.learners import LEARNERS
+from textcat.model import MODEL, SUM, read_manifest
+from textcat.model.measure import measure_scores
+from textcat.training.train import train_and_evaluate
+
+#: Of each learner: TEXTCAT_HISTORIES=100 looks at 1,000 in all.
+N_HISTORIES = int(os.environ.get("TEXTCAT_HISTORIES", "3"))
+TOPICS = ("ash", "birch", "cedar", "dogwood")
+WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for two in ("s", "let", "y", "er")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Reads the language once, and waits for no disk: the models of these tests need not outlast a loss of power."""
+    known = functools.cache(lambda lang: open_language(lang, None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
+        patch.setattr("os.fsync", lambda descriptor: None)
+        yield
+
+
+def words_of(topic):
+    return [f"{topic}wood", f"{topic}grove", *(WORDS[TOPICS.index(topic) :: 4] if topic in TOPICS else WORDS[:3])]
+
+
+@st.composite
+def documents(draw, id_, topics=TOPICS):
+    """A document with a word of its own, and words of its topics."""
+    own = draw(st.lists(st.sampled_from(topics), max_size=2, unique=True))
+    known = [*WORDS, *(word for topic in own for word in words_of(topic) * 4)]
+    title, body = (draw(st.lists(st.sampled_from(known), min_size=n, max_size=n + 4)) for n in (0, 4))
+    zones = {"title": " ".join([f"only{id_}", *title]), "body": " ".join(body)}
+    judged = draw(st.none() | st.lists(st.sampled_from(TOPICS), unique=True).map(tuple))
+    return Document(id_, zones, tuple(own), split=draw(st.sampled_from(["", "", "", "test"])), labelled_for=judged)
+
+
+@st.composite
+def beginnings(draw):
+    n = draw(st.integers(6, 12))
+    first = [replace(draw(documents(f"d{i}", TOPICS[:2])), split="" if i < 4 else "test" * (i == 5)) for i in range(n)]
+    first[0] = replace(first[0], topics=("ash",), labelled_for=None)
+    first[1] = replace(first[1], topics=("birch",), labelled_for=None)
+    return first
+
+
+def recipe_of(learner, way, tags, descriptions, shortlist=0):
+    topics = {"descriptions": descriptions, "shortlist": shortlist}
+    fields = {"max_epochs": 30}
+    return Recipe("one", **FEATURES[way], learner={"name": learner, **fields}, topics=topics, tags=tags)
+
+
+def of_all(documents):
+    """The documents, judged for all topics."""
+    return [replace(document, labelled_for=None) for document in documents]
+
+
+def in_parts(documents):
+    """The documents of the training part, and behind them those of the test part."""
+    return sorted(documents, key=lambda document: document.split == "test")
+
+
+def learnt_naively(known, new, gone, complete):
+    """The documents of a corpus that training from the start on gives the model that has learnt."""
+    ids = {document.id for document in known}
+    names = {name for document in known for name in (*document.topics, *(document.labelled_for or ()))}
+    part_of = {document.id: document.split for document in known}
+    training = [d for d in new if (part_of.get(d.id, d.split) or "train") == "train"]
+    fresh = {topic for document in training for topic in document.topics} - names
+    result = []
+    for document in known:
+        correction = next((d for d in new if d.id == document.id), None)
+        if document.id in gone:
+            continue
+        if correction is not None:
+            zones = correction.zones if any(correction.zones.values()) else document.zones
+            result.append(replace(correction, zones=zones, split=document.split))
+        elif not fresh:
+            result.append(document)
+        elif complete:
+            judged = document.labelled_for and (*document.labelled_for, *fresh)
+            result.append(replace(document, labelled_for=(*fresh,) if document.labelled_for == () else judged))
+        else:
+            result.append(
+                replace(document, labelled_for=tuple(names) if document.labelled_for is None else document.labelled_for)
+            )
+    result = in_parts(result + [d for d in new if d.id not in ids])
+    left = {topic for document in result for topic in document.topics}
+    forgotten = {topic for document in known if document.id in gone for topic in document.topics} - left
+    return [
+        d if d.labelled_for is None else replace(d, labelled_for=tuple({*d.labelled_for} - forgotten)) for d in result
+    ]
+
+
+def train_from_the_start(documents, recipe, folder, *, measured, keep_support=None):
+    corpus = Corpus.from_documents("corpus", documents)
+    train = train_and_evaluate if measured else textcat.train
+    tagger = train(corpus, recipe, keep_support=keep_support, updatable=True)
+    if tagger.training_counts is None:
+        pytest.fail("the model is not updatable")
+    textcat.save(tagger, folder)
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+
+
+def check_same(one, other):
+    different = [name for name in {*one, *other} if one.get(name) != other.get(name)]
+    assert not different, f"{different} are not the same"
+
+
+@pytest.mark.parametrize("learner", [*sorted(LEARNERS), "with a shortlist"])
+@settings(max_examples=N_HISTORIES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+@pytest.mark.filterwarnings("ignore")
+def test_a_history_gives_the_model_that_training_from_the_start_gives(learner, data):
+    shortlist, judged = (2, of_all) if learner == "with a shortlist" else (0, list)
+    known = judged(in_parts(data.draw(beginnings())))
+    strategy = "probability" if shortlist else data.draw(st.sampled_from(["zero", "probability", "scut"]))
+    options = data.draw(st.integers(0, len(FEATURES) - 1)), {"strategy": strategy, "folds": 2}
+    recipe = recipe_of("paum" if shortlist else learner, *options, data.draw(st.integers(0, 1)), shortlist)
+    measured = data.draw(st.booleans())
+    with tempfile.TemporaryDirectory() as work:
+        model, other = Path(work, "model"), Path(work, "other")
+        try:
+            train_from_the_start(known, recipe, model, measured=measured)
+        except TextcatError:  # such as that no term occurs in two documents
+            assume(False)
+        before = None
+        for step in range(data.draw(st.integers(1, 4))):
+            if before is not None and data.draw(st.integers(0, 3)) == 0:
+                textcat.undo_learn(model)
+                known, files = before
+                before = None
+                check_same(bytes_of(model), files)
+                continue
+            new = [data.draw(documents(f"s{step}d{i}")) for i in range(data.draw(st.integers(0, 3)))]
+            ids = [document.id for document in known[2:]]
+            chosen = data.draw(st.lists(st.sampled_from(ids), max_size=3, unique=True)) if ids else []
+            gone = set(chosen[:1]) if data.draw(st.booleans()) else set()
+            for id_ in chosen[len(gone) :]:
+                corrected = replace(data.draw(documents(id_)), split="")
+                new.append(replace(corrected, zones={}) if data.draw(st.booleans()) else corrected)
+            if not new and not gone:
+                continue
+            new, complete = judged(new), bool(shortlist) or data.draw(st.booleans())
+            old = known, bytes_of(model)
+            then = learnt_naively(known, new, gone, complete)
+            try:
+                textcat.learn(model, new, gone, new_topics_negative=complete)
+            except TextcatError:  # nothing can be learnt of what is left: the model stays as it was
+                with pytest.raises(TextcatError):
+                    train_from_the_start(then, recipe, other, measured=measured)
+                check_same(bytes_of(model), old[1])
+                continue
+            known = then
+            before = None if gone else old
+            if gone:
+                with pytest.raises(TextcatError, match="no earlier state is kept"):
+                    textcat.undo_learn(model)
+        train_from_the_start(known, recipe, other, measured=measured)
+        check_same(bytes_of(model), bytes_of(other))
+
+
+PLAIN = Recipe(
+    "plain",
+    features={"weighting": "bm25", "ngrams": 2, "ngram_min_df": 2},
+    topics={"descriptions": 1},
+    tags={"strategy": "probability", "folds": 2},
+)
+
+
+def document(id_, *topics, **more):
+    words = [word for topic in topics or ("",) for word in words_of(topic)]
+    return Document(id_, {"title": f"only{id_}", "body": " ".join([*words * 2, *WORDS[len(id_) :: 3]])}, topics, **more)
+
+
+@pytest.fixture
+def model(tmp_path):
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
+    folder = tmp_path / "model"
+    train_from_the_start(known, PLAIN, folder, measured=True, keep_support="texts")
+    return folder
+
+
+def everything_in(folder):
+    """All files in a folder and below, also packed ones, as one text."""
+    parts = []
+    for path in sorted(Path(folder).rglob("*")):
+        if path.is_file():
+            parts.append(path.read_bytes())
+            if path.suffix == ".npz":
+                with np.load(path) as arrays:
+                    parts += [arrays[name].tobytes() for name in arrays]
+    return b"\n".join(parts)
+
+
+def test_nothing_of_a_removed_document_is_left(model):
+    secret = Document("number-4711", {"title": "Zanzibar", "body": "quixotic ashwood ashgrove"}, ("ash", "mahogany"))
+    textcat.learn(model, [secret])
+    textcat.learn(model, [document("later", "birch", "dogwood")])  # old ones were judged for the topics of then
+    marks = (b"4711", b"anzibar", b"quixotic", b"mahogany", b"zanzibar quixotic")
+    assert all(mark in everything_in(model.parent) for mark in marks[:4])
+    textcat.learn(model, remove="number-4711")
+    left = everything_in(model.parent)
+    assert not [mark for mark in marks if mark in left]
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_what_a_killed_process_left_is_gone_after_removing(model):
+    textcat.learn(model, [document("secret1", "ash")])
+    shutil.copytree(model, model.with_name(".model.0123abcd.part"))
+    textcat.learn(model, remove=["secret1"])
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def test_whoever_has_the_model_open_goes_on_with_it(model):
+    tagger = textcat.load(model)
+    before = tagger.scores(["ashwood birchgrove"])
+    textcat.learn(model, [document("d0", "birch"), document("new", "ash")])
+    np.testing.assert_array_equal(tagger.scores(["ashwood birchgrove"]), before)
+    assert not np.array_equal(textcat.load(model).scores(["ashwood birchgrove"]), before)
+    assert textcat.load(model).training_counts is None
+
+
+def test_a_step_can_be_undone_once(model):
+    before = bytes_of(model)
+    learnt = textcat.learn(model, [document("new", "ash"), document("d1", "cedar")])
+    assert (learnt.added, learnt.corrected, learnt.removed) == (("new",), ("d1",), ())
+    assert bytes_of(model) != before
+    assert textcat.undo_learn(model) == model
+    check_same(bytes_of(model), before)
+    with pytest.raises(TextcatError, match="no earlier state is kept"):
+        textcat.undo_learn(model)
+    textcat.learn(model, [document("one", "ash")])
+    middle = bytes_of(model)
+    textcat.learn(model, [document("two", "ash")])
+    textcat.undo_learn(model)
+    check_same(bytes_of(model), middle)
+
+
+def test_another_model_that_took_the_place_is_not_undone(model):
+    textcat.learn(model, [document("new", "ash")])
+    train_from_the_start([document("d0", "ash"), document("d1", "birch")], PLAIN, model, measured=False)
+    with pytest.raises(TextcatError, match="no earlier state is kept"):
+        textcat.undo_learn(model)
+
+
+def test_a_model_in_another_folder_leaves_the_old_one_alone(model):
+    before = bytes_of(model)
+    learnt = textcat.learn(model, [document("new", "ash")], out=model.with_name("other"))
+    assert learnt.folder.name == "other"
+    check_same(bytes_of(model), before)
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model", "other"]
+
+
+def test_old_documents_are_no_examples_of_a_new_topic(model):
+    new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), document("n4")]
+    learnt = textcat.learn(model, new)
+    k = learnt.tagger.topics.index("dogwood")
+    unjudged = learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train).toarray()
+    assert unjudged[:, k].tolist() == [1] * 12 + [0] * 4
+    assert unjudged.sum() == 12
+    row = next(row for row in learnt.rows() if row["topic"] == "dogwood")
+    assert (row["before"], row["after"], row["ap_before"]) == (0, 2, None)
+    # Of the four that were judged, two have the topic: whatever is said of the others, these rank first or they do not.
+    scores = np.array([[0.9], [0.1], [0.8], [0.7]], np.float32)
+    measured = measure_scores(
+        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=None
+    )
+    assert measured.topics[0].average_precision == pytest.approx((1 / 2 + 2 / 4) / 2)
+    from scipy import sparse
+
+    left_out = sparse.csc_matrix(np.array([[1], [0], [0], [1]], np.int8))
+    measured = measure_scores(
+        replace_topics(learnt.tagger, "dogwood"), scores, np.array([[0], [1], [1], [0]]), unjudged=left_out
+    )
+    assert measured.topics[0].average_precision == 1
+
+
+def replace_topics(tagger, topic):
+    """A tagger of one topic."""
+    k = tagger.topics.index(topic)
+    arrays = {name: getattr(tagger, name)[k : k + 1] for name in ("bias", "thresholds", "train_sizes")}
+    return replace(tagger, weights=np.ascontiguousarray(tagger.weights[:, [k]]), topics=(topic,), facts={}, **arrays)
+
+
+def test_with_complete_old_documents_are_negatives_of_a_new_topic(model):
+    learnt = textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")], new_topics_negative=True)
+    assert learnt.tagger.training_counts.corpus.unjudged(learnt.tagger.training_counts.corpus.train) is None
+
+
+def test_a_topic_whose_negatives_nobody_judged_is_warned_of(model, caplog):
+    textcat.learn(model, [document("n1", "dogwood"), document("n2", "dogwood")])
+    assert "The new topic 'dogwood' has no negative examples" in caplog.text
+
+
+def test_a_new_topic_spelt_almost_like_a_known_one_is_warned_of(model, caplog):
+    misspelt, others = [document("n1", "ceder")], [document("n2", "dogwood"), document("n3", "birch2")]
+    textcat.learn(model, misspelt + others)
+    assert caplog.text.count("spelt almost like") == 1
+    assert "'ceder' is spelt almost like the known topic 'cedar'" in caplog.text
+    textcat.learn(model, [document("n1", "cedar")])
+    assert "ceder" not in textcat.load(model).topics
+
+
+def test_a_topic_without_documents_is_gone(model):
+    textcat.learn(model, [document("n1", "dogwood"), document("n2", "ash")])
+    assert "dogwood" in textcat.load(model).topics
+    textcat.learn(model, [Document("n1", {}, ("ash",))])
+    assert textcat.load(model).topics == ("ash", "birch", "cedar")
+
+
+def test_learning_by_several_jobs_gives_the_same(model):
+    other = shutil.copytree(model, model.with_name("other"))
+    for folder, jobs in ((model, 1), (other, 2)):
+        textcat.learn(folder, [document("n1", "dogwood"), document("n2", "ash")], n_jobs=jobs)
+    check_same(bytes_of(model), bytes_of(other))
+
+
+def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
+    recipe = replace(textcat.read_recipe("many-topics"), topics={"descriptions": 1, "shortlist": 2})
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(24)]
+    new = [document("n1", "dogwood"), document("n2", "ash")]
+    train_from_the_start(known, recipe, tmp_path / "model", measured=True, keep_support="none")
+    textcat.learn(tmp_path / "model", new, ["d3"], new_topics_negative=True)
+    then = [*known[:3], *known[4:], *new]
+    train_from_the_start(then, recipe, tmp_path / "other", measured=True, keep_support="none")
+    check_same(bytes_of(tmp_path / "model"), bytes_of(tmp_path / "other"))
+    with pytest.raises(
+        TextcatError, match="has a shortlist, which takes each document for one that was judged for all"
+    ):
+        textcat.learn(tmp_path / "model", [document("n3", "elm")])
+
+
+@pytest.mark.parametrize(
+    ("new", "remove", "told"),
+    [
+        ([], [], "There is nothing to learn: give documents, or ids to remove."),
+        ([], ["d11 "], "The model has no document 'd11 ', so it cannot be removed. Did you mean 'd11'?"),
+        ([], [f"d{i}" for i in range(12)], "No training document would be left"),
+        ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is given twice"),
+        ([document("d1", "ash")], ["d1"], "Document 'd1' is both to be learnt and removed"),
+        ([Document("d1", {}, (), split="test")], [], "Document 'd1' is in the train part of the model"),
+        ([{"text": "ashwood", "topics": ["ash"]}], [], "Record 1 has no id"),
+        (["ashwood"], [], "'ashwood' is not a document"),
+        ("ashwood", [], "A str is not a list of documents"),
+    ],
+)
+def test_what_cannot_be_learnt_is_refused_and_leaves_the_model_as_it_was(model, new, remove, told):
+    before = bytes_of(model)
+    with pytest.raises(TextcatError) as refused:
+        textcat.learn(model, new, remove)
+    assert str(refused.value).startswith(told)
+    check_same(bytes_of(model), before)
+    assert [path.name for path in model.parent.iterdir()] == ["model"]
+
+
+def resealed(folder, name, data):
+    """Write a file of a model anew, with a manifest that fits."""
+    (folder / name).write_bytes(data)
+    manifest = json.loads((folder / "manifest.json").read_bytes())
+    from textcat.folders import sha256_of_file
+
+    manifest["files"][name] = sha256_of_file(folder / name)
+    MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", SUM)})
+
+
+def test_a_damaged_store_is_told_and_tagging_needs_none(model):
+    content = (model / "counts.npz").read_bytes()
+    (model / "counts.npz").write_bytes(content[:-5] + b"wrong")
+    assert textcat.load(model).topics
+    with pytest.raises(TextcatError, match=r"damaged, counts\.npz is not as it was written"):
+        textcat.learn(model, remove="d1")
+    for name, data in (
+        ("counts.npz", b"no archive"),
+        ("counts.npz", content[: len(content) // 2]),
+        ("counts.json", b"[]"),
+        ("counts.json", b'{"ids": ["a"]}'),
+    ):
+        resealed(model, "counts.npz", content)
+        resealed(model, name, data)
+        with pytest.raises(TextcatError, match="is damaged"):
+            textcat.learn(model, remove="d1")
+
+
+def test_counts_of_another_recipe_are_refused(model):
+    entries = json.loads((model / "counts.json").read_bytes())
+    entries["terms_of"]["tokens"] = {"lowercase": False}
+    resealed(model, "counts.json", json.dumps(entries).encode())
+    with pytest.raises(TextcatError, match="its documents were counted for another recipe"):
+        textcat.learn(model, remove="d1")
+
+
+def test_documents_of_the_same_id_are_refused_where_counts_are_kept():
+    corpus = Corpus.from_documents("twins", [document("d", "ash"), document("d", "birch")])
+    with pytest.raises(TextcatError, match="Corpus twins has two documents of the id 'd'"):
+        textcat.train(corpus, PLAIN, updatable=True)
+
+
+def test_a_model_without_counts_says_how_to_train_one(newswire_model):
+    with pytest.raises(TextcatError, match=r"not updatable.*: train it with `textcat train CORPUS --updatable`"):
+        textcat.learn(newswire_model, remove="1")
+
+
+def test_a_model_that_is_learning_is_left_alone(model):
+    fcntl = pytest.importorskip("fcntl", reason="system: there is no module fcntl")
+    descriptor = os.open(model, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(TextcatError, match="is learning in another process"):
+        textcat.learn(model, remove="d1")
+    os.close(descriptor)
+
+
+def test_a_model_that_was_replaced_meanwhile_is_not_overwritten(model, monkeypatch):
+    from textcat.training import update as module
+
+    def replaced(tagger, folder):
+        before = json.loads((model / "manifest.json").read_bytes())
+        MODEL.write_manifest(model, {**{k: v for k, v in before.items() if k not in ("format", SUM)}, "corpus": "new"})
+        write(tagger, folder)
+
+    write = module.storage.write_model
+    monkeypatch.setattr(module.storage, "write_model", replaced)
+    with pytest.raises(TextcatError, match="was replaced while it learnt"):
+        textcat.learn(model, remove="d1")
+    assert read_manifest(model)["corpus"] == "new"
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv", "tsv", "parquet"])
+def test_files_say_for_which_topics_documents_were_judged(tmp_path, suffix):
+    rows = [("1", "ashwood", ["ash"], ["ash", "birch"]), ("2", "birchwood", ["birch"], None), ("3", "fir", [], ["ash"])]
+    names = ("id", "text", "topics", "labelled_for")
+    path = tmp_path / f"corpus.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
+    elif suffix == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table(dict(zip(names, zip(*rows, strict=True), strict=True))), path)
+    else:
+        separator = "," if suffix == "csv" else "\t"
+        cells = [[cell if isinstance(cell, str) else ";".join(cell or ()) for cell in row] for row in rows]
+        path.write_text("\n".join(map(separator.join, [names, *cells])) + "\n")
+    settings = textcat.InputSettings(topics_separator=";")
+    corpus = textcat.open_corpus(path, settings=settings)
+    assert [each.labelled_for for each in corpus.train] == [("ash", "birch"), None, ("ash",)]
+    assert corpus.unjudged(corpus.train).toarray().tolist() == [[0, 0], [0, 0], [0, 1]]
+    of_records = Corpus.from_records([dict(zip(names, row, strict=True)) for row in rows])
+    assert [each.labelled_for for each in of_records.train] == [each.labelled_for for each in corpus.train]
+
+
+def test_a_study_refuses_documents_that_were_judged_for_some_topics(tmp_path):
+    from textcat.progress import Stages
+    from textcat.training.tune import run_trials
+
+    corpus = Corpus.from_documents("c", [document("1", "ash", labelled_for=("ash",)), document("2", "birch")])
+    with pytest.raises(TextcatError, match="judged for some topics only"):
+        run_trials(corpus, textcat.read_recipe("paum"), None, "grid", 1, None, Stages(), seed=0, n_jobs=1)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def written(path, documents):
+    lines = [
+        {"id": d.id, **d.zones, "topics": d.topics, "split": d.split}
+        | ({} if any(d.zones.values()) else {"zones": {}})
+        | ({} if d.labelled_for is None else {"labelled_for": d.labelled_for})
+        for d in documents
+    ]
+    Path(path).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def test_the_command_learns_removes_and_undoes(run):
+    old = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3], split="test" if i > 11 else "train") for i in range(15)]
+    new = [document("n1", "dogwood"), document("n2", "dogwood"), document("n3", "ash"), Document("d1", {}, ("cedar",))]
+    written("old.jsonl", old)
+    written("new.jsonl", new)
+    options = "--recipe", "default", "--updatable", "--band", "ALL", "--out"
+    assert run("train", "old.jsonl", *options, "model").code == 0
+    before = bytes_of("model")
+    printed = run("learn", "model", "new.jsonl", "--remove", "d3,d4", "--out", "other").out
+    assert "Documents: 3 added, 1 corrected, 2 removed; 13 are trained on." in printed
+    assert (
+        [line.split()[:3] for line in printed.splitlines() if line.startswith(("ash", "birch", "cedar", "dogw"))]
+        == [
+            ["ash", "4", "4"],  # as many as before, of which one is gone and one is new
+            ["birch", "4", "2"],
+            ["cedar", "4", "5"],
+            ["dogwood", "0", "2"],
+        ][1:]
+    )
+    assert "A topic has as many documents as before (--topics)." in printed
+    then = learnt_naively(old, new, {"d3", "d4"}, False)
+    written("then.jsonl", then)
+    run("train", "then.jsonl", *options, "anew")
+    learnt, anew = bytes_of("other"), bytes_of("anew")
+    manifests = [json.loads(files.pop("manifest.json")) for files in (learnt, anew)]
+    check_same(learnt, anew)
+    for manifest in manifests:  # they are of files of other names
+        for name in ("corpus", "origin", SUM):
+            del manifest[name]
+    assert manifests[0] == manifests[1]
+
+    check_same(bytes_of("model"), before)
+    Path("ids.txt").write_text("d3\n\nd4\n", encoding="utf-8")
+    as_json = json.loads(run("learn", "model", "new.jsonl", "--json").out)
+    assert as_json["added"] == ["n1", "n2", "n3"]
+    assert {row["topic"] for row in as_json["topics"]} == {*TOPICS}
+    assert run("learn", "model", "--undo").out == f"The model {Path('model').resolve()} is what it was before.\n"
+    check_same(bytes_of("model"), before)
+    assert "2 removed; 10 are trained on" in run("learn", "model", "--remove", "ids.txt", "--topics").out
+    assert "no earlier state is kept" in run.refuses("learn", "model", "--undo")
+    assert "--undo goes alone" in run.misuses("learn", "model", "new.jsonl", "--undo")
+    assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--remove", "d1x")
+    assert run.refuses("learn", "model").startswith("There is nothing to learn")
+    assert "no field" not in run.refuses("learn", "nothing", "new.jsonl")
+
+
+def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_and_reported(run):
+    known = [document(f"d{i}", ("ash", "birch", "cedar")[i % 3]) for i in range(12)]
+    known += [
+        document(f"t{i}", ("ash", "birch")[i % 2], split="test", labelled_for=(("ash",), None)[i > 3]) for i in range(8)
+    ]
+    written("some.jsonl", known)
+    assert run("train", "some.jsonl", "--recipe", "paum", "--out", "model").code == 0
+    kept = {row.topic: row for row in textcat.load("model").evaluation.topics}
+    corpus = textcat.open_corpus("some.jsonl")
+    evaluation = textcat.load("model").evaluate(corpus)
+    of_birch = [i for i, each in enumerate(corpus.test) if each.labelled_for is None or "birch" in each.topics]
+    alone = textcat.load("model").evaluate(replace(corpus, test=[corpus.test[i] for i in of_birch]))
+    for name in ("average_precision", "f1", "precision", "recall", "test_positives"):
+        assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)
+    assert np.isfinite(evaluation.scored.scores).all()
+    assert run("report", "model", "--out", "report.html").code == 0

@@ -1,0 +1,139 @@
+"""Scores → tags: which topics of a document are selected, and how likely they are."""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from textcat.errors import TextcatError
+from textcat.evaluation.thresholds import Calibration
+from textcat.features.rows import Rows
+from textcat.model._product import highest
+from textcat.model._product import top as sparse_top
+from textcat.model.shortlist import NOT_LISTED
+from textcat.model.weights import is_compiled, sparse_parts
+
+if TYPE_CHECKING:
+    from textcat.model.tagger import Tagger
+
+BATCH_DOCUMENTS = 4096  # documents that are read at the same time while tagging,
+SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
+
+
+class Tag(NamedTuple):
+    """A topic of a document, its score (signed, unscaled), and its calibrated probability, if the model has them."""
+
+    topic: str
+    score: float
+    probability: float | None = None
+
+
+class Selection(NamedTuple):
+    """Which topics of a document are asked for: see `Tagger.select`."""
+
+    top: int | None = None
+    everything: bool = False
+    min_probability: float | None = None
+
+    def checked(self) -> "Selection":
+        """Return the selection; raise TextcatError if its number of topics is not possible."""
+        if self.top is not None and self.everything:
+            raise TextcatError(f"Every topic and the {self.top} highest cannot be asked for together: choose one.")
+        if self.top is not None and self.top < 1:
+            raise TextcatError(f"The {self.top} highest topics cannot be given: ask for 1 or more.")
+        return self
+
+    def likely(self, tags: list[list[Tag]]) -> list[list[Tag]]:
+        """Return those tags that are likely enough."""
+        if (least := self.min_probability) is None:
+            return tags
+        return [[tag for tag in tags_of_document if (tag.probability or 0) >= least] for tags_of_document in tags]
+
+
+def n_held(tagger: "Tagger") -> int:
+    """Return of how many documents the scores may be held at the same time: of 1 at least."""
+    return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.bias.itemsize * max(len(tagger.topics), 1))))
+
+
+def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection) -> Iterator[list[Tag]]:
+    """Yield the tags of each document of batches."""
+    blocks = chain.from_iterable(_held_blocks(tagger, documents) for documents in batches)
+    return chain.from_iterable(_tags_of_rows(tagger, rows, selection) for rows in blocks)
+
+
+def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
+    """Yield the rows of documents, so many at a time that their scores can be held."""
+    step = n_held(tagger)
+    for rows in tagger.features.row_blocks(documents):
+        for start in range(0, len(rows.indptr) - 1, step):
+            indptr = rows.indptr[start : start + step + 1]
+            entries = slice(indptr[0], indptr[-1])
+            yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
+
+
+def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[list[Tag]]:
+    if selection.top is None or tagger.single or not tagger.sparse_weights or not is_compiled(tagger, rows):
+        return selected_tags(tagger, tagger.score_rows(rows), selection)
+    n = min(selection.top, len(tagger.topics))
+    if tagger.shortlist is None:
+        columns, values = sparse_top(*rows, *sparse_parts(tagger), tagger.bias, n)
+    else:
+        columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
+    n_documents, n = columns.shape
+    tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
+    return selection.likely(tags)
+
+
+def selected_tags(tagger: "Tagger", scores: np.ndarray, selection: Selection) -> list[list[Tag]]:
+    """Return the tags of documents, given their scores: see `Tagger.select`."""
+    if selection.everything or selection.top:
+        columns = first_topics(tagger, scores, selection.top)
+        rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
+        return selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))
+    if selection.min_probability is not None:
+        tagger = tagger.with_min_probability(selection.min_probability)
+    rows, columns = np.nonzero(tagger.decide(scores))
+    by_score = np.lexsort((columns, -scores[rows, columns], rows))
+    rows, columns = rows[by_score], columns[by_score]
+    return _tags(tagger, rows, columns, scores[rows, columns], len(scores))
+
+
+def _tags(
+    tagger: "Tagger", rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
+) -> list[list[Tag]]:
+    if tagger.shortlist is not None:  # how likely the others are, nobody knows
+        listed = values > NOT_LISTED
+        rows, columns, values = rows[listed], columns[listed], values[listed]
+    probabilities: Iterable[float | None] = repeat(None)
+    if tagger.calibration is not None:
+        probabilities = tagger.calibration.of_topics(columns).probabilities(values).tolist()
+    names = map(tagger.topics.__getitem__, columns.tolist())
+    tags = list(map(Tag, names, values.tolist(), probabilities))
+    ends = np.cumsum(np.bincount(rows, minlength=n_documents)).tolist()
+    return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
+    """Return the columns of each document's n first topics (None: of all); of equal ones, the first in `topics`."""
+    values = comparable(tagger, scores)
+    if n is not None and values.dtype == np.float32:
+        return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
+    return np.argsort(-values, axis=1, kind="stable")[:, :n]
+
+
+def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:
+    """Return what orders a document's topics: scores, or with one topic a document the log odds."""
+    if not tagger.single or tagger.calibration is None:
+        return scores
+    return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
+
+
+def curves(tagger: "Tagger") -> Calibration:
+    """Return the curves from scores to probabilities; raise TextcatError if the tagger has none."""
+    if tagger.calibration is None:
+        raise TextcatError(
+            "The model has no probabilities, as its recipe has the strategy 'zero': "
+            "train it by one with another strategy in [tags], such as 'probability'."
+        )
+    return tagger.calibration

@@ -1,0 +1,101 @@
+"""Weights of topics, dense or without their zeros; the scores of rows by them, and what tables tell of a tagger."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from textcat.documents import html_table
+from textcat.errors import TextcatError
+from textcat.features.rows import Rows
+from textcat.model._product import product, sparse_product
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from textcat.model.tagger import Tagger
+
+
+def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
+    """Return the scores of rows for every topic: shape (n_rows, n_topics), float32."""
+    if tagger.shortlist is not None:
+        rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
+        return tagger.shortlist.scores(rows, tagger.weights, tagger.bias)
+    if not is_compiled(tagger, rows):
+        product_ = tagger.features.matrix(rows) @ tagger.weights
+        return np.asarray((product_.toarray() if tagger.sparse_weights else product_) + tagger.bias)
+    if tagger.sparse_weights:
+        return np.asarray(sparse_product(*rows, *sparse_parts(tagger), tagger.bias))
+    return np.asarray(product(*rows, tagger.weights, tagger.bias))
+
+
+def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
+    """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
+    return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
+
+
+def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where the weights of each feature start, whose they are, and the sparse weights themselves."""
+    weights: Any = tagger.weights
+    return weights.indptr, weights.indices, weights.data
+
+
+def weights_of_topic(tagger: "Tagger", topic: str, features: np.ndarray | None = None) -> np.ndarray:
+    """Return the weights of a topic at some features, or at all: shape (n_features,)."""
+    if topic not in tagger.topics:
+        raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
+    column = tagger.topics.index(topic)
+    if tagger.sparse_weights:
+        return _sparse_column(sparse_parts(tagger), column, features)
+    return np.asarray(tagger.weights[slice(None) if features is None else features, column])
+
+
+def _sparse_column(
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray], column: int, features: np.ndarray | None
+) -> np.ndarray:
+    starts, topics, values = parts
+    weights = np.zeros(len(starts) - 1 if features is None else len(features), values.dtype)
+    if features is None:
+        entries = np.flatnonzero(topics == column)
+        weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
+        return weights
+    for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
+        entry = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
+        if entry < end and topics[entry] == column:
+            weights[i] = values[entry]
+    return weights
+
+
+def canonical_weights(weights: "csr_array") -> "csr_array":
+    """Return sparse weights with one entry per feature and topic, in order."""
+    rows = weights.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return csr_weights(rows.indptr, rows.indices, rows.data, rows.shape[1])
+
+
+def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
+    """Return weights around arrays as they are, which may be mapped: scipy would copy those of indices, to one type."""
+    from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
+
+    weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
+    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False)
+    weights.data = data
+    weights.has_canonical_format = True
+    return weights
+
+
+def topics_table(tagger: "Tagger") -> str:
+    """Return a table of a tagger's topics as HTML, the largest first."""
+    order = np.argsort(-tagger.train_sizes, kind="stable").tolist()
+    sizes = {tagger.topics[j]: f"{tagger.train_sizes[j]:,}" for j in order}
+    rows = ((topic, size, ", ".join(term for term, _ in tagger.terms(topic, 5))) for topic, size in sizes.items())
+    caption = f"Tagger: {len(tagger.topics):,} topics, {description(tagger)}"
+    return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(tagger.topics))
+
+
+def description(tagger: "Tagger") -> str:
+    """Return the facts of a tagger in a line: features, training documents and learner."""
+    learner = tagger.recipe.get("learner", {}).get("name", "paum")
+    documents = f"{tagger.train_documents:,} documents of {tagger.corpus!r}"
+    return f"{len(tagger.features.idf_):,} features, trained on {documents} by {learner}"
