@@ -20,6 +20,7 @@ from textcat.errors import TextcatError
 from textcat.runs import progress as progress_module
 from textcat.runs import workers
 from textcat.runs.progress import progress_shown
+from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings
 
 
@@ -75,7 +76,7 @@ def test_a_rejection_tells_where_the_raw_bytes_lie(archive, undisturbed):
 def test_a_stream_gets_what_the_shards_hold(model, archive, undisturbed):
     stream, told, summary = to_stream(model, archive)
     assert stream == undisturbed[1]
-    assert [rejection._asdict() for rejection in told] == rows(undisturbed[2])
+    assert [json.loads(encode_rejection(rejection)) for rejection in told] == rows(undisturbed[2])
     assert summary.counts.records == 450
 
 
