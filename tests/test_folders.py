@@ -1,10 +1,8 @@
 """A file is replaced whole, results are kept, and values of TOML have types."""
 
-import json
 import os
 import stat
 import threading
-from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -12,8 +10,6 @@ import pytest
 
 from textcat.errors import TextcatError, did_you_mean, similar_files
 from textcat.folders import installed_version, write_atomically
-from textcat.journal import KeptResults, journal_line, read_journal
-from textcat.settings import describe_type, has_type, parse_value
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -70,112 +66,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
     blocker.touch()
     with pytest.raises(TextcatError, match=r"^Cannot write in .*file.* name a folder that you may write to\.$"):
         write_atomically(Path(blocker, "result.json"), "text")
-
-
-# --- kept results and journals ---------------------------------------------------------------------------------------
-
-
-def test_results_are_kept_and_found_again(tmp_path):
-    path = tmp_path / "new" / "results.jsonl"
-    kept = KeptResults(path)
-    assert kept.get("a") is None
-    kept["a"] = {"figure": 0.5}
-    kept["b"] = {"figure": 1}
-    kept["a"] = {"figure": 0.75}
-    again = KeptResults(path)
-    assert again.get("a") == kept.get("a") == {"key": "a", "figure": 0.75}
-    assert again.get("b") == {"key": "b", "figure": 1}
-
-
-def test_a_result_whose_line_is_broken_or_changed_is_none_and_the_others_stay(tmp_path):
-    path = tmp_path / "results.jsonl"
-    kept = KeptResults(path)
-    for key in "abc":
-        kept[key] = {"figure": 1}
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([lines[0], lines[1].replace("1", "2", 1), "[", lines[2][:20]]))
-    resumed = KeptResults(path)
-    assert [resumed.get(key) is not None for key in "abc"] == [True, False, False]
-    resumed["c"] = {"figure": 3}
-    assert KeptResults(path).get("c") == {"key": "c", "figure": 3}
-
-
-def test_lines_without_a_checksum_are_those_of_an_earlier_version(tmp_path):
-    path = tmp_path / "results.jsonl"
-    path.write_text(json.dumps({"key": "a", "figure": 1}) + "\n")
-    assert KeptResults(path).get("a") == {"key": "a", "figure": 1}
-
-
-def test_without_a_file_results_are_kept_in_memory(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    kept = KeptResults(None)
-    kept["a"] = {"figure": 1}
-    assert kept.get("a") == {"key": "a", "figure": 1}
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("cut", "damaged"), [(0, False), (1, False), (10, False), (10**6, True)], ids=["whole", "end", "line", "all"]
-)
-def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path, cut, damaged):
-    path = tmp_path / "journal"
-    assert read_journal(path) is None
-    first = journal_line({"format": 1})
-    content = first + journal_line({"batch": 2})
-    path.write_bytes(content[: max(len(content) - cut, 0)])
-    journal = read_journal(path)
-    lines = [{"format": 1}, {"batch": 2}][: 2 if not cut else 0 if damaged else 1]
-    assert (journal.lines, journal.damaged) == (lines, damaged)
-    assert journal.length == len(content) if not cut else journal.length == (0 if damaged else len(first))
-
-
-def test_lines_behind_a_broken_one_are_damage(tmp_path):
-    path = tmp_path / "journal"
-    line = journal_line({"format": 1})
-    path.write_bytes(line + b"{}\n" + line)
-    journal = read_journal(path)
-    assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(line), True)
-
-
-# --- settings --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "annotation", "value"),
-    [
-        ("5", int, 5),
-        ("5", float, 5),
-        (".5", float, 0.5),
-        ("1e-3", float | None, 1e-3),
-        ("true", bool, True),
-        ("prevalence", float | str, "prevalence"),
-        ('"5"', str, "5"),
-        ("5", str, "5"),
-        ("{ title = 2, body = 1 }", Mapping[str, float] | None, {"title": 2, "body": 1}),
-        ('["title"]', bool | Sequence[str], ["title"]),
-        ("a = 1\nb = 2", str, "a = 1\nb = 2"),
-    ],
-)
-def test_a_text_has_the_value_that_the_type_allows(text, annotation, value):
-    parsed = parse_value(text, annotation)
-    assert (parsed, type(parsed)) == (value, type(value))
-
-
-@pytest.mark.parametrize(
-    ("text", "annotation", "wanted"),
-    [
-        ("1", bool, "true or false"),
-        ("true", int, "a whole number"),
-        ("x", int | None, "a whole number"),
-        ("{ title = 'x' }", Mapping[str, float], "a table of numbers"),
-        ("[1]", bool | Sequence[str], "true or false or a list of strings"),
-    ],
-)
-def test_a_text_of_another_type_is_refused_with_the_type(text, annotation, wanted):
-    with pytest.raises(ValueError, match=f"^give {wanted}$"):
-        parse_value(text, annotation)
-    assert describe_type(annotation) == wanted
-    assert not has_type(object(), annotation)
 
 
 def test_near_names_are_told(tmp_path):

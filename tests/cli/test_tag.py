@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import time
@@ -298,3 +299,26 @@ def test_ctrl_c_ends_soon_and_leaves_a_folder_that_a_run_can_resume_in(model, tm
         "_journal.jsonl",
         "part-00000.jsonl.part",
     }
+
+
+# --- topics, show ----------------------------------------------------------------------------------------------------
+
+
+def test_topics_are_listed_with_what_training_knows_of_them(run, model, tagger):
+    rows = json.loads(run("topics", model, "--json").out)
+    assert sorted(row["topic"] for row in rows) == list(tagger.topics)
+    assert [row["train"] for row in rows] == sorted(tagger.train_sizes, reverse=True)
+    table = run("topics", model).out.splitlines()
+    margins = ["directional_margin", "margin", "certificate"]  # more than a table has room for
+    assert table[0].split() == [name for name in rows[0] if name not in margins]
+    assert all(row[name] is not None for row in rows for name in margins)
+    assert [line.split()[0] for line in table[1:]] == [row["topic"] for row in rows]
+
+
+def test_show_prints_how_a_model_was_made_and_what_it_has_learnt(run, model):
+    shown = run("show", model).out
+    assert re.search(r"^corpus +newswire, 721 training documents$", shown, re.MULTILINE)
+    assert f"textcat {textcat.__version__}" in shown
+    terms = run("show", model, "--topic", "wheat", "--terms", "3").out.splitlines()
+    assert len(terms) == 4
+    assert terms[1].split()[0] == "wheat"

@@ -17,23 +17,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from cards_of_tin import SGML, STORY, SUM
 from rich.console import Console
 
 from textcat.corpus import catalogue
-from textcat.corpus.cards import card, cards, read_card, tree_digest
+from textcat.corpus.cards import cards, read_card, tree_digest
 from textcat.corpus.catalogue import fetch_corpus, locate_corpus, open_corpus, reopen_corpus
 from textcat.errors import TextcatError
 from textcat.progress import download_bar
 from textcat.reading import DamagedError, InputSettings
-
-STORY = """<REUTERS TOPICS="YES" LEWISSPLIT="{split}" CGISPLIT="TRAINING-SET" OLDID="5" NEWID="{id}">
-<DATE>3-MAR-1987</DATE>
-<TOPICS><D>tin</D></TOPICS>
-<TEXT><TITLE>TIN UP</TITLE></TEXT>
-</REUTERS>
-"""
-SGML = (STORY.format(split="TRAIN", id=1) + STORY.format(split="TEST", id=2)).encode()
-SUM = hashlib.sha256(SGML).hexdigest()
 
 
 def tar_bytes(**files):
@@ -47,14 +39,6 @@ def tar_bytes(**files):
 
 
 ARCHIVE = tar_bytes(**{"tin.sgm": SGML, "README": b"not read"})
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch):
-    """An empty user cache and no other place to search."""
-    monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
-    monkeypatch.setattr(catalogue, "cache_folder", lambda: tmp_path / "cache")
-    return tmp_path / "cache"
 
 
 @pytest.fixture
@@ -88,92 +72,6 @@ def server():
 
 
 DEAD = "http://127.0.0.1:9/tin.tar.gz"  # the discard port: nothing listens
-
-
-@pytest.fixture
-def write_card(tmp_path):
-    def write(text="", urls=()):
-        path = tmp_path / "cards" / "tin.toml"
-        path.parent.mkdir(exist_ok=True)
-        listed = ", ".join(f'"{url}"' for url in urls)
-        path.write_text(
-            text
-            or f'reader = "reuters"\nfiles = ["tin.tar.gz"]\nurls = [{listed}]\nsha256 = {{ "tin.sgm" = "{SUM}" }}\n'
-        )
-        return path
-
-    return write
-
-
-# ---- cards ----
-
-
-def test_the_shipped_cards_are_whole():
-    shipped = cards()
-    assert list(shipped) == ["20newsgroups", "newswire", "rcv1", "rcv1-lyrl2004", "reuters21578", "yso-finna-en"]
-    for name, it in shipped.items():
-        assert it.name == name
-        assert it.title
-        assert it.licence
-        assert it.citation
-        # Of what is not given to everybody nobody here could take a sum.
-        assert it.sha256 or it.tree or it.obtain
-        assert it.counts.keys() == {"documents", "train", "test", "topics"}
-
-
-def test_an_unknown_name_is_told_with_the_nearest_one():
-    with pytest.raises(
-        TextcatError,
-        match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, rcv1, rcv1-lyrl2004, reuters21578, "
-        r"yso-finna-en\. Did you mean 'reuters21578'\?$",
-    ):
-        card("reuter21578")
-    with pytest.raises(TextcatError, match=r"yso-finna-en\.$"):
-        card("xyz")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("reader = ", "is not valid TOML"),
-        ('files = ["a"]', "has no 'reader': add it"),
-        ('reader = "reuters"', "has no 'files': add it"),
-        ('reader = "reuters"\nfiles = []', "names no 'files'"),
-        (
-            'reader = "reuter"\nfiles = ["a"]',
-            "'reader' names 'reuter'. Known: annif, csv, folders, json, jsonl, lines, mbox, parquet, rcv1, reuters, "
-            "tsv. Did you mean 'reuters'",
-        ),
-        ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
-        ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),
-        ('reader = "reuters"\nfiles = ["a"]\nurl = "b"', "has an unknown key 'url'. Did you mean 'urls'"),
-        ('reader = "reuters"\nfiles = ["a"]\ncounts = { train = true }', "it must be a table of integers"),
-        ('reader = "reuters"\nfiles = ["a"]\ntopics = "all"', "'topics' names 'all'. Known: both, train"),
-        ('reader = "reuters"\nfiles = ["a"]\noptions = { splt = "x" }', "names 'splt'. .* Did you mean 'split'"),
-        ('reader = "reuters"\nfiles = ["a"]\nname = "b"', "unknown key 'name'"),
-    ],
-)
-def test_a_wrong_card_is_told(write_card, text, message):
-    with pytest.raises(TextcatError, match=message):
-        read_card(write_card(text))
-
-
-def test_a_card_that_is_missing_or_no_text_is_told(tmp_path):
-    with pytest.raises(TextcatError, match=r"Cannot read the card .*none\.toml: No such file"):
-        card(tmp_path / "none.toml")
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(TextcatError, match="is not valid TOML"):
-        card(tmp_path / "binary.toml")
-
-
-def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_wrapping():
-    sums = {"x/b/1": "22", "x/a/2": "11"}
-    expected = hashlib.sha256(b"11  a/2\n22  b/1\n").hexdigest()
-    assert tree_digest(sums) == expected
-    assert tree_digest({f"top/{name}": digest for name, digest in reversed(sums.items())}) == expected
-    assert tree_digest({"a/2": "11", "b/1": "22"}) == expected
-    assert tree_digest({"a/2": "11", "b/1": "23"}) != expected
-    assert tree_digest({"caf\udce9": "11"}) == hashlib.sha256(b"11  caf\xe9\n").hexdigest()
 
 
 # ---- finding and opening ----

@@ -226,11 +226,6 @@ def test_a_write_that_takes_less_than_all_is_gone_on_with(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def model(newswire_model):
-    return newswire_model
-
-
-@pytest.fixture(scope="module")
 def archive(tmp_path_factory):
     return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 200)
 

@@ -29,11 +29,6 @@ def cluster(running):
 
 
 @pytest.fixture(scope="module")
-def model(newswire_model):
-    return newswire_model
-
-
-@pytest.fixture(scope="module")
 def archive(tmp_path_factory):
     return make_archive(tmp_path_factory.mktemp("archive") / "a.jsonl", 300)
 

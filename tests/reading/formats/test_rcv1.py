@@ -21,7 +21,13 @@ from textcat.corpus import catalogue
 from textcat.corpus.cards import card, read_card
 from textcat.corpus.catalogue import fetch_corpus, open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import DamagedError, LabelSettings, streams
+from textcat.reading import (
+    DamagedError,
+    LabelSettings,
+    Record,
+    Rejection,
+    streams,
+)
 from textcat.reading.formats import rcv1
 
 WEEKS = {"train": "1996-08-26 to 1996-09-01", "test": "1996-09-02 to 1996-09-08"}
@@ -500,3 +506,19 @@ def test_the_command_line_trains_on_it(tmp_path, monkeypatch, capsys):
     ]  # TOP10 and LAST30 would be the same
     assert os.path.isdir("m")
     assert textcat.load("m").corpus == "rcv1"
+
+
+# RCV1 and text: a file is a document
+
+NEWS = (
+    '<?xml version="1.0"?><newsitem itemid="2286" date="1996-08-20"><headline>Tin</headline>'
+    "<text><p>rose</p></text></newsitem>"
+)
+
+
+def test_a_story_of_rcv1_is_a_file(place):
+    assert place("rcv1", NEWS.encode()) == [Record("2286", "a", 1, {"title": "Tin", "body": "rose"})]
+    (fault,) = place("rcv1", NEWS[:-5].encode())
+    assert fault.reason.startswith("The file is not a story of RCV1 (")
+    assert (fault.position, fault.offset, fault.length) == (1, 0, len(NEWS) - 5)
+    assert isinstance(place("rcv1", b"")[0], Rejection)

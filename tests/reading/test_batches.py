@@ -1,4 +1,4 @@
-"""Whatever tagging reads, training reads: the same documents from every format, packed in every way, from anywhere."""
+"""Batches: whatever tagging reads, training reads, packed in every way; and from anywhere reading goes on."""
 
 import bz2
 import csv
@@ -8,6 +8,9 @@ import itertools
 import json
 import lzma
 import mailbox
+import os
+import pickle
+import shutil
 import tarfile
 import threading
 import zipfile
@@ -22,10 +25,14 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
+from same_documents import BARE, tagged, trained_on
 
 from textcat.corpus.catalogue import cards, open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches
+from textcat.reading import Block, InputSettings, Record, find_sources, formats, read_batches
 
 # Texts, titles and topics of the documents; only some formats have titles, or more than one topic.
 ROWS = [
@@ -33,10 +40,14 @@ ROWS = [
     {"id": "2", "title": "Gold", "text": "Gold\nfell by 2.", "topics": "gold"},
     {"id": "3", "title": "Tin again", "text": "Käse; Zinn", "topics": "tin"},
 ]
+
+
 STORY = (
     '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="{id}"><DATE>1</DATE><TOPICS><D>{topics}</D></TOPICS>'
     "<TEXT><TITLE>{title}</TITLE><DATELINE></DATELINE><BODY>{text}</BODY></TEXT></REUTERS>\n"
 )
+
+
 NEWS = (
     '<?xml version="1.0" encoding="utf-8"?><newsitem itemid="{id}" date="1996-08-20"><headline>{title}</headline><text>'
     '<p>{text}</p></text><metadata><codes class="bip:topics:1.0"><code code="{topics}"/></codes></metadata></newsitem>'
@@ -163,14 +174,24 @@ def inputs(tmp_path_factory):
 
 
 FORMATS = ("jsonl", "json", "csv", "tsv", "parquet", "reuters", "rcv1", "folders", "mbox")
+
+
 FOLDERS = ("folders", "html", "eml", "markdown", "docx", "pdf", "mixed")
+
+
 FORMATS += (*FOLDERS[1:], "annif", "annif texts", "annif csv", "annif jsonl", "annif json")
-COMPRESSIONS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
-PACKINGS = ("plain", *COMPRESSIONS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
+
+
+COMPRESSORS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstandard.compress}
+
+
+PACKINGS = ("plain", *COMPRESSORS, ".zip", ".tar", ".tar.gz", "zip in tar", "utf-16")
+
+
 WITH_OWN_ENCODING = ("parquet", "mbox", "eml", "docx", "pdf", "mixed")  # binary formats, and mail
 
 
-def zipped(files):
+def zip_of(files):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in files.items():
@@ -178,7 +199,7 @@ def zipped(files):
     return buffer.getvalue()
 
 
-def tarred(files):
+def tar_of(files):
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, data in files.items():
@@ -191,36 +212,20 @@ def tarred(files):
 def pack(folder, files, packing):
     """Write files in a packing, and return the path to read."""
     archives = {
-        ".zip": lambda: zipped(files),
-        ".tar": lambda: tarred(files),
-        ".tar.gz": lambda: gzip.compress(tarred(files)),
-        "zip in tar": lambda: tarred({"inner.zip": zipped(files)}),
+        ".zip": lambda: zip_of(files),
+        ".tar": lambda: tar_of(files),
+        ".tar.gz": lambda: gzip.compress(tar_of(files)),
+        "zip in tar": lambda: tar_of({"inner.zip": zip_of(files)}),
     }
     if packing in archives:
         path = folder / f"all{packing if packing.startswith('.') else '.tar'}"
         path.write_bytes(archives[packing]())
         return path
     for name, data in files.items():
-        path = folder / "all" / f"{name}{packing if packing in COMPRESSIONS else ''}"
+        path = folder / "all" / f"{name}{packing if packing in COMPRESSORS else ''}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(COMPRESSIONS.get(packing, bytes)(data))
+        path.write_bytes(COMPRESSORS.get(packing, bytes)(data))
     return folder / "all" if len(files) > 1 else path
-
-
-def trained_on(source, **settings):
-    """What a corpus holds: texts in order, and topics."""
-    corpus = open_corpus(source, settings=InputSettings(**settings))
-    return [(d.zones.get("title", ""), d.zones["body"].strip()) for d in corpus.train], [d.topics for d in corpus.train]
-
-
-def tagged(source, **settings):
-    """The texts that tagging reads of it."""
-    how = InputSettings(**settings)
-    items = [
-        item for batch in read_batches(find_sources([source], how), how) for item in formats.batch_records(batch, how)
-    ]
-    assert not [item for item in items if isinstance(item, Rejection)]
-    return [(item.zones.get("title", ""), item.zones.get("body", "").strip()) for item in items]
 
 
 def expected(form):
@@ -249,14 +254,14 @@ def test_training_and_tagging_read_the_same_documents(tmp_path, inputs, form, pa
 def test_patterns_urls_and_servers_are_read_for_both(tmp_path, inputs, form):
     pytest.importorskip("aiohttp", reason="aiohttp is not installed, which fsspec needs for http")
     texts, topics = expected(form)
-    (tmp_path / "all.zip").write_bytes(zipped(inputs[form]))
+    (tmp_path / "all.zip").write_bytes(zip_of(inputs[form]))
     for name, data in inputs[form].items():
         (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "all" / name).write_bytes(data)
     sources = [(tmp_path / "all").as_uri(), (tmp_path / "all.zip").as_uri(), str(tmp_path / "al*.zip")]
     memory = fsspec.filesystem("memory")
-    memory.pipe({"/all.zip": zipped(inputs[form])})
-    handler = partial(_Quiet, directory=tmp_path)
+    memory.pipe({"/all.zip": zip_of(inputs[form])})
+    handler = partial(Quiet, directory=tmp_path)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for source in (*sources, "memory://all.zip", f"http://127.0.0.1:{server.server_port}/all.zip"):
@@ -266,116 +271,9 @@ def test_patterns_urls_and_servers_are_read_for_both(tmp_path, inputs, form):
     memory.rm("/all.zip")
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_):
         pass
-
-
-def test_lines_of_text_are_documents_of_the_topic_their_file_is_named_after(tmp_path):
-    for topic, texts in {"pos": "Fine.\nGood.\n", "neg": "Poor.\n"}.items():
-        (tmp_path / f"{topic}.txt").write_text(texts)
-    assert trained_on(tmp_path, lines=True) == (
-        [("", "Poor."), ("", "Fine."), ("", "Good.")],
-        [("neg",), *[("pos",)] * 2],
-    )
-    assert [text for _, text in tagged(tmp_path, lines=True)] == ["Poor.", "Fine.", "Good."]
-
-
-# Columns and fields
-
-ABSTRACTS = {
-    "headline": "Tin up",
-    "abstract": "Tin rose.",
-    "note": "In May.",
-    "codes": "3; 14",
-    "part": "train",
-    "nr": "7",
-}
-MAPPED = {
-    "text_fields": ("abstract", "note"),
-    "id_field": "nr",
-    "topics_field": "codes",
-    "topics_separator": ";",
-    "split_field": "part",
-}
-
-
-def write(folder, form, row):
-    path = folder / f"a.{form}"
-    if form == "parquet":
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), path)
-    elif form == "json":
-        path.write_text(json.dumps([row]))
-    elif form == "jsonl":
-        path.write_text(json.dumps(row))
-    else:
-        separator = "\t" if form == "tsv" else ","
-        path.write_text(separator.join(row) + "\n" + separator.join(map(str, row.values())) + "\n")
-    return path
-
-
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
-def test_fields_are_mapped_for_every_format_that_has_them(tmp_path, form):
-    path = write(tmp_path, form, ABSTRACTS)
-    (document,) = open_corpus(path, settings=InputSettings(**MAPPED)).train
-    assert (document.id, document.topics, document.split) == ("7", ("3", "14"), "train")
-    assert document.zones == {"title": "", "body": "Tin rose.\nIn May."}
-    assert tagged(path, **MAPPED) == [("", "Tin rose.\nIn May.")]
-    path = write(tmp_path, form, {"title": "Tin up", **ABSTRACTS})
-    for fields in (("abstract", "note"), ("title", "abstract", "note")):
-        assert tagged(path, **{**MAPPED, "text_fields": fields}) == [("Tin up", "Tin rose.\nIn May.")]
-
-
-@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
-@pytest.mark.parametrize(
-    ("setting", "option"),
-    [
-        ("text_fields", "--text-field"),
-        ("id_field", "--id-field"),
-        ("topics_field", "--topics-field"),
-        ("split_field", "--split-field"),
-    ],
-)
-def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form, setting, option):
-    path = write(tmp_path, form, ABSTRACTS)
-    value = ("abstract", "nosuch") if setting == "text_fields" else "nosuch"
-    known = r"'nosuch' \(only headline, abstract, note, codes, part, nr\): name the .* with "
-    with pytest.raises(TextcatError, match=known + option):
-        open_corpus(path, settings=InputSettings(**{**MAPPED, setting: value}))
-    how = InputSettings(**{**MAPPED, setting: value})
-    (item,) = [
-        item for batch in read_batches(find_sources([path], how), how) for item in formats.batch_records(batch, how)
-    ]
-    # Labels are no matter of tagging.
-    assert isinstance(item, Rejection if setting in ("text_fields", "id_field") else Record)
-
-
-@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
-def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path, form):
-    path = write(tmp_path, form, {"title": "Tin up", "abstract": "Tin rose.", "topics": "tin"})
-    sentence = r"has no column 'text' \(only title, abstract, topics\): name the texts' column with --text-field"
-    with pytest.raises(TextcatError, match=sentence):
-        open_corpus(path)
-    (fault,) = [
-        item for batch in read_batches(find_sources([path], InputSettings()), InputSettings()) for item in batch.blocks
-    ]
-    assert "has no column 'text' (only title, abstract, topics)" in fault.reason
-    assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
-
-
-@pytest.mark.parametrize("label", [3, "3", [3], ["3"]])
-@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
-def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
-    assert trained_on(write(tmp_path, form, {"text": "Tin", "topics": label}))[1] == [("3",)]
-
-
-def test_quotes_may_be_ordinary_characters(tmp_path):
-    path = tmp_path / "a.tsv"
-    path.write_text('text\ttopics\n"Tin rose\ttin\n5" of tin"\ttin\n', encoding="utf-8")
-    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 2 has wrong quotes"):
-        open_corpus(path)
-    assert trained_on(path, quotes=False)[0] == [("", '"Tin rose'), ("", '5" of tin"')]
-    assert tagged(path, quotes=False, block_bytes=5) == [("", '"Tin rose'), ("", '5" of tin"')]
 
 
 def test_tagging_minds_no_topics(tmp_path):
@@ -389,7 +287,7 @@ def test_tagging_minds_no_topics(tmp_path):
 # Archives around everything
 
 
-@pytest.mark.parametrize("archive", [zipped, tarred])
+@pytest.mark.parametrize("archive", [zip_of, tar_of])
 @pytest.mark.parametrize("root", ["bbc", "data/bbc"])
 def test_the_folder_that_all_files_of_an_archive_share_is_no_topic(tmp_path, archive, root):
     files = {f"{root}/README": b"All rights \xff.", f"{root}/business/1.txt": b"Tin", f"{root}/sport/2.txt": b"Ball"}
@@ -405,53 +303,6 @@ def test_two_documents_of_one_id_are_told_with_their_lines(tmp_path):
     (tmp_path / "test.csv").write_text("id,text,topics\n2,Ore,tin\n")
     with pytest.raises(TextcatError, match=r"'2', in test\.csv:2 and in train\.csv:3"):
         open_corpus(tmp_path)
-
-
-# Files without a header, and parts by number
-
-BARE = {
-    "tsv": 'Tin "rose\tp1 p2\n \nGold fell\t p3  p1 \r\nLead\t\n',
-    "csv": "Tin rose;p1 p2\nGold fell;p3 p1\nLead;\n",
-}
-
-
-@pytest.mark.parametrize("form", ["tsv", "csv"])
-@pytest.mark.parametrize("mark", ["", "\ufeff", "utf-16"])
-@pytest.mark.parametrize("quotes", [False, True])
-def test_columns_are_named_where_no_row_has_their_names(tmp_path, form, mark, quotes):
-    text = BARE[form].replace('"', "" if quotes else '"')
-    (tmp_path / f"a.{form}").write_bytes(text.encode("utf-16") if mark == "utf-16" else (mark + text).encode())
-    how = {"columns": ("title", "topics"), "topics_separator": " ", "quotes": quotes}
-    titles = [(line.partition(";" if form == "csv" else "\t")[0], "") for line in text.splitlines() if line.strip()]
-    topics = [("p1", "p2"), ("p3", "p1"), ()]
-    assert trained_on(tmp_path / f"a.{form}", **how) == (titles, topics)
-    assert tagged(tmp_path / f"a.{form}", **how) == titles
-    one_by_one = InputSettings(**how, block_bytes=1)
-    items = [
-        record
-        for batch in read_batches(find_sources([tmp_path / f"a.{form}"], one_by_one), one_by_one)
-        for record in formats.batch_records(batch, one_by_one)
-    ]
-    assert [item.position for item in items] == ([1, 3, 4] if form == "tsv" else [1, 2, 3])
-
-
-def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_path):
-    header, rows = "id\ttext\ttopics\tsplit\n", ["1\tTin\tp1;p2\ttest", "", " \t", "2\t Gold \tp1\t", "\tx\t\ttrain"]
-    how = InputSettings(quotes=False, topics_separator=";")
-    for broken in ("", "3\ttoo few", "3\tNUL\0\tp1\t"):
-        (tmp_path / "a.tsv").write_text(header + "\n".join([*rows, broken]) + "\r\n")
-        together, single = (
-            [
-                (item[:3] if isinstance(item, Record) else item)
-                for batch in read_batches(find_sources([tmp_path / "a.tsv"], how), how)
-                for item in formats.batch_records(batch, how)
-            ]
-            for how in (how, how._replace(block_bytes=1))
-        )
-        assert together == single
-        assert len(together) == (4 if broken else 3)
-    with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 7 has a NUL byte"):
-        open_corpus(tmp_path / "a.tsv", settings=how)
 
 
 def carded(folder, reader, **options):
@@ -488,3 +339,180 @@ def test_titles_of_finna_are_as_their_card_says(finna_titles):
     assert corpus.train[0].topics == ("p3650", "p8478", "p19839")
     assert corpus.names["p3650"] == ("wooden buildings",)
     assert corpus.names.keys() == set(corpus.topics)
+
+
+# What goes wrong on the way
+
+
+def test_a_file_that_vanishes_or_may_not_be_read_is_rejected_and_the_others_are_read(folder, monkeypatch):
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text("Tin")
+    how = InputSettings()
+    sources = find_sources(["a.txt", "b.txt"], how)
+    (folder / "a.txt").unlink()
+    found = [item for batch in read_batches(sources, how) for item in formats.batch_records(batch, how)]
+    assert faults(found)[0].reason == "The file cannot be read (No such file or directory)."
+    assert ids(found) == ["b.txt"]
+
+
+@pytest.mark.parametrize("length", range(95, 105))
+def test_the_longest_record_may_have_just_so_many_bytes(folder, length):
+    line = b'{"text": "%s"}' % (b"x" * (length - 12))
+    (folder / "a.jsonl").write_bytes(line + b"\r\n" + line)
+    (folder / "b.txt").write_bytes(b"x" * length)
+    found = read("a.jsonl", "b.txt", max_bytes=100)
+    assert len(line) == length
+    assert len(faults(found)) == (0 if length < 100 else 1 if length == 100 else 3)
+
+
+def test_many_small_files_are_one_piece_and_an_empty_one_counts(folder):
+    (folder / "in").mkdir()
+    for i in range(300):
+        (folder / "in" / f"{i:03}.txt").write_text("")
+    how = InputSettings(block_bytes=100 * 256)
+    batches = list(read_batches(find_sources(["in"], how), how))
+    assert [len(batch.blocks) for batch in batches] == [100, 100, 100]
+
+
+def test_the_bytes_read_grow_up_to_the_size_of_the_sources(folder):
+    (folder / "a.jsonl").write_bytes(LINES)
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(LINES))
+    (folder / "in").mkdir()
+    (folder / "in" / "c.jsonl").write_bytes(LINES)
+    (folder / "in" / "d.jpg").write_bytes(b"1234")
+    how = InputSettings(block_bytes=300)
+    sources = find_sources(["a.jsonl", "b.jsonl.gz", "in"], how)
+    read = [batch.read for batch in read_batches(sources, how)]
+    assert read == sorted(read)
+    assert read[-1] == sum(source.size for source in sources)
+
+
+# Going on
+
+CSV_ROWS = st.lists(
+    st.sampled_from(["1,Tin", '2,"a ""b"" c"', '3,"two\nlines, here"', '4,"open', '5,a"b', '6,"x"y', "", "7", '8,""'])
+)
+
+
+SGML = (
+    '<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="{}"><DATE></DATE><TOPICS></TOPICS>'
+    "<TEXT><BODY>{}</BODY></TEXT></REUTERS>\n"
+)
+
+
+STORIES = st.lists(
+    st.sampled_from([SGML.format(1, "Tin"), SGML.format(2, "gold " * 30), "<REUTERS>", "</REUTERS>", "junk\n"])
+)
+
+
+MAIL = st.lists(
+    st.sampled_from(
+        [
+            "From a@b Thu Jan  1 00:00:00 1970\nSubject: Tin\n\nrose\n\n",
+            "\n",
+            "From here on\n\n",
+            "long " * 30,
+            "x\r\n\r\n",
+        ]
+    )
+)
+
+
+CONTENTS = st.one_of(
+    st.tuples(
+        st.just("jsonl"),
+        st.lists(st.sampled_from(['{"text": "Tin"}\n', "\n", "{\r\n", '{"id": 7, "text": "é"}\n', "x" * 70])),
+    ),
+    st.tuples(st.just("lines"), st.lists(st.text("ab\n\r é", max_size=30))),
+    st.tuples(st.just("csv"), CSV_ROWS.map(lambda rows: ["id,text\r\n", "\n".join(rows)])),
+    st.tuples(st.just("reuters"), STORIES),
+    st.tuples(st.just("mbox"), MAIL),
+    st.tuples(st.just("text"), st.lists(st.text(max_size=40), max_size=1)),
+)
+
+
+WRAPS = ["", ".gz", ".bz2", ".xz", ".zst", "zip", "tar", "tgz", "folder"]
+
+
+def wrapped(path, how, files):
+    """Write files as they are (then only the first), compressed, or together in a folder or an archive."""
+    if how == "folder":
+        target = path / "folder"
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir()
+        for name, data in files:
+            (target / name).write_bytes(data)
+        return str(target)
+    data = {"zip": lambda: zipped(*files), "tar": lambda: tarred(*files), "tgz": lambda: gzip.compress(tarred(*files))}
+    ending = f".{how}" if how in data else how
+    target = path / f"in{ending}"
+    target.write_bytes(data[how]() if how in data else COMPRESSIONS.get(how, bytes)(files[0][1]))
+    return str(target)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    contents=CONTENTS,
+    wrap=st.sampled_from(WRAPS),
+    block=st.integers(1, 300),
+    longest=st.sampled_from([20, 100, 5000]),
+    bom=st.booleans(),
+    copies=st.integers(1, 3),
+    damage=st.integers(0, 40),
+)
+def test_from_the_end_of_any_piece_reading_goes_on_with_just_the_pieces_that_follow(
+    tmp_path, contents, wrap, block, longest, bom, copies, damage
+):
+    form, parts = contents
+    data = b"\xef\xbb\xbf" * bom + "".join(parts).encode() * 20
+    place = wrapped(tmp_path, wrap, [(f"{i}.dat", data) for i in range(copies)])
+    if os.path.isfile(place) and damage < 20:
+        with open(place, "r+b") as file:
+            file.truncate(max(os.path.getsize(place) - damage, 0))
+    how = InputSettings(format=form, block_bytes=block, max_bytes=longest)
+    sources = find_sources([place], how)
+    batches = list(read_batches(sources, how))
+    for i in range(0, len(batches), max(len(batches) // 7, 1)):
+        start = json.loads(json.dumps(batches[i].end))
+        assert list(read_batches(sources, how, start)) == batches[i + 1 :]
+    assert [batch.start for batch in batches[1:]] == [batch.end for batch in batches[:-1]]
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(contents=CONTENTS, block=st.integers(1, 300), wrap=st.sampled_from(["", ".gz", "zip"]))
+def test_the_records_do_not_depend_on_blocks_and_compression(tmp_path, contents, block, wrap):
+    form, parts = contents
+    data = "".join(parts).encode()
+    place = wrapped(tmp_path, wrap, [("a.dat", data)])
+    (tmp_path / "plain").write_bytes(data)
+    (whole, found) = (
+        [item[2:] if isinstance(item, Record) else item[1:] for item in read(name, format=form, block_bytes=size)]
+        for name, size in ((tmp_path / "plain", 1 << 20), (place, block))
+    )
+    assert found == whole
+
+
+@pytest.mark.parametrize("rows", [0, 1, 5000])
+def test_reading_goes_on_in_a_parquet_file_from_any_row_on(folder, rows):
+    table = {"id": list(range(rows)), "text": [f"Tin rose by {i}. " * 5 for i in range(rows)]}
+    pyarrow.parquet.write_table(pyarrow.table(table), "a.parquet", row_group_size=700)
+    (folder / "b.zip").write_bytes(zipped(("a.parquet", (folder / "a.parquet").read_bytes())))
+    how = InputSettings(block_bytes=8000)
+    sources = find_sources(["a.parquet", "b.zip"], how)
+    batches = list(read_batches(sources, how))
+    found = [record for batch in batches for record in formats.batch_records(batch, how)]
+    assert ids(found) == [str(i) for i in range(rows)] * 2
+    assert [record.position for record in found] == list(range(1, rows + 1)) * 2
+    assert len(batches) >= rows // 100
+    for i in range(0, len(batches), max(len(batches) // 10, 1)):
+        assert list(read_batches(sources, how, batches[i].end)) == batches[i + 1 :]
+
+
+def test_pieces_and_chunks_can_be_pickled_as_they_are(folder):
+    (folder / "a.jsonl").write_bytes(LINES + b"{")
+    how = InputSettings()
+    (batch,) = read_batches(find_sources(["a.jsonl"], how), how)
+    again = pickle.loads(pickle.dumps(batch))
+    assert (again, again.source, again.size) == (batch, "a.jsonl", len(LINES) + 1)
+    assert isinstance(again.blocks[0], Block)
+    assert list(formats.batch_records(again, how)) == list(formats.batch_records(batch, how))

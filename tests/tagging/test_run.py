@@ -13,49 +13,20 @@ from functools import partial
 import archive_runs
 import pytest
 from archive_runs import READ, make_archive, run, written
+from tagged_rows import rows, to_stream
 
 import textcat
 from textcat.errors import TextcatError
 from textcat.runs import progress as progress_module
 from textcat.runs import workers
-from textcat.runs.progress import RunProgress, RunState, clock, progress_shown
-from textcat.runs.results import Counts, kind_of_reason
-from textcat.tagging import job
+from textcat.runs.progress import progress_shown
+from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings
-from textcat.tagging.run import OUTPUT, make_plan, tag_to_stream
-from textcat.tagging.summary import Summary, log_likelihood_ratio
-
-
-@pytest.fixture(scope="module")
-def model(newswire_model):
-    return newswire_model
 
 
 @pytest.fixture(scope="module")
 def tagger(model):
     return textcat.load(model)
-
-
-@pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    """Three files of 450 documents in all, one of them compressed."""
-    folder = tmp_path_factory.mktemp("archive")
-    first, second = make_archive(folder / "a.jsonl"), make_archive(folder / "b.jsonl", 50, seed=1)
-    third = make_archive(folder / "c", 200, seed=2)
-    (folder / "c.jsonl.gz").write_bytes(gzip.compress(third.read_bytes(), mtime=0))
-    return [first, second, folder / "c.jsonl.gz"]
-
-
-@pytest.fixture(scope="module")
-def undisturbed(model, archive, tmp_path_factory):
-    out = tmp_path_factory.mktemp("undisturbed") / "out"
-    run(model, archive, out)
-    return written(out)
-
-
-@pytest.fixture
-def out(tmp_path):
-    return tmp_path / "out"
 
 
 def lines_of(path):
@@ -74,17 +45,6 @@ def readable(archive):
             else:
                 good.append((str(path), number, json.loads(line)))
     return good, bad
-
-
-def rows(stream):
-    return [json.loads(line) for line in stream.splitlines()]
-
-
-def to_stream(model, archive, read=READ, write=OUTPUT, **settings):
-    stream, rejections = io.BytesIO(), []
-    settings = {"input_settings": read, "output_settings": write, "jobs": 1, **settings}
-    summary = tag_to_stream(model, archive, stream, on_rejection=rejections.append, **settings)
-    return stream.getvalue(), rejections, summary
 
 
 # --- what is written -------------------------------------------------------------------------------------------------
@@ -116,7 +76,7 @@ def test_a_rejection_tells_where_the_raw_bytes_lie(archive, undisturbed):
 def test_a_stream_gets_what_the_shards_hold(model, archive, undisturbed):
     stream, told, summary = to_stream(model, archive)
     assert stream == undisturbed[1]
-    assert [rejection._asdict() for rejection in told] == rows(undisturbed[2])
+    assert [json.loads(encode_rejection(rejection)) for rejection in told] == rows(undisturbed[2])
     assert summary.counts.records == 450
 
 
@@ -180,21 +140,6 @@ def test_parquet_is_not_written_to_a_stream(model, archive):
         to_stream(model, archive, write=OutputSettings("parquet"))
 
 
-def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(model, archive, undisturbed, monkeypatch):
-    of_model = textcat.Tagger.scores
-
-    def scores(self, documents):
-        if any(getattr(record, "id", "") == "1-7" for record in documents):
-            raise ValueError("no such luck")
-        return of_model(self, documents)
-
-    monkeypatch.setattr(textcat.Tagger, "scores", scores)
-    stream, told, _ = to_stream(model, archive)
-    assert rows(stream) == [row for row in rows(undisturbed[1]) if row["id"] != "1-7"]
-    (rejection,) = [one for one in told if "ValueError" in one.reason]
-    assert (rejection.position, rejection.reason) == (8, "It cannot be tagged (ValueError: no such luck).")
-
-
 def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, out, undisturbed):
     _, bad = readable(archive)
     with pytest.raises(TextcatError) as error:
@@ -203,13 +148,6 @@ def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, ou
     assert str(error.value).startswith(f"{source}:{position}: ")
     run(model, archive, out)
     assert written(out) == undisturbed
-
-
-def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
-    tag = job.ENCODERS["jsonl"]
-    monkeypatch.setitem(job.ENCODERS, "jsonl", lambda records, tags: tag(records[1:], tags[1:]))
-    with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
-        to_stream(model, archive)
 
 
 # --- from Python -----------------------------------------------------------------------------------------------------
@@ -350,37 +288,6 @@ def test_another_model_input_or_option_is_refused(model, archive, tmp_path, out)
     assert (summary.before.counts.records, summary.counts.records) == (0, 20)
 
 
-def test_a_worker_that_sees_another_model_refuses(model, archive):
-    made = make_plan(model, [str(archive[0])], READ)
-    with pytest.raises(TextcatError, match="is not the model that this run began with"):
-        job.tag_batch(made.job._replace(digest="other"), None)
-    with pytest.raises(TextcatError, match=r"spaCy 0\.1, "):
-        job.tag_batch(made.job._replace(spacy="0.1"), None)
-
-
-def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):
-    make_archive(tmp_path / "in" / "a.jsonl", 5)
-    for inputs, place in [(["in"], "in/out"), (["in"], "in"), (["in/a.jsonl"], "in")]:
-        with pytest.raises(TextcatError, match="one contains the other: write to another folder"):
-            run(model, [tmp_path / name for name in inputs], tmp_path / place)
-    assert run(model, [tmp_path / "in"], tmp_path / "in2").counts.records == 5
-
-
-def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, caplog):
-    path = make_archive(tmp_path / "in" / "a.jsonl", 40)
-    run(model, [path.parent], tmp_path / "quiet")
-    assert not caplog.records
-
-    def add(reached):
-        if not (path.parent / "b.jsonl").exists():
-            make_archive(path.parent / "b.jsonl", 1)
-
-    run(model, [path.parent], tmp_path / "out", progress=add)
-    (record,) = caplog.records
-    assert record.message == f"{path.parent} changed while it was read: its new documents may be missing."
-    assert record.levelname == "WARNING"
-
-
 class Broken(BaseException):
     pass
 
@@ -420,81 +327,6 @@ def test_a_run_that_is_broken_off_by_an_error_goes_on(model, archive, undisturbe
     summary = run(model, archive, out)
     assert 0 < summary.before.counts.records < summary.counts.records
     assert written(out) == undisturbed
-
-
-# --- summaries -------------------------------------------------------------------------------------------------------
-
-
-def test_counts_add_up_and_come_back_from_json():
-    counts, some = Counts(), Counts(3, 2, 1, 1)
-    some.topics["wheat"], some.reasons["It is broken."] = 2, 1
-    for _ in range(2):
-        counts.add(some)
-    assert (counts.records, counts.tagged, counts.rejected, counts.untagged) == (6, 4, 2, 2)
-    assert (counts.topics, counts.reasons) == ({"wheat": 4}, {"It is broken.": 2})
-    assert Counts.from_dict(json.loads(json.dumps(counts.as_dict()))) == counts
-
-
-def test_reasons_are_counted_by_kind_and_no_more_than_so_many():
-    assert kind_of_reason("The line is not utf-8 (byte 12 of 34).") == "The line is not utf-8 (byte … of …)."
-    assert kind_of_reason("It has the format 'x-1'.") == "It has the format …."
-    counts = Counts()
-    for letter in map(chr, range(1000, 1500)):
-        some = Counts()
-        some.reasons[letter] = 1
-        counts.add(some)
-    assert len(counts.reasons) == 101
-    assert counts.reasons.total() == 500
-
-
-def test_g_squared_is_twice_the_sum_of_observed_times_log_of_observed_over_expected():
-    from scipy.stats import chi2_contingency
-
-    for k, n, other_k, other_n in [(10, 100, 5, 200), (0, 50, 20, 400), (300, 1000, 299, 1000)]:
-        table = [[k, n - k], [other_k, other_n - other_k]]
-        wanted = chi2_contingency(table, correction=False, lambda_="log-likelihood")
-        assert log_likelihood_ratio(k, n, other_k, other_n) == pytest.approx(wanted.statistic)
-    assert log_likelihood_ratio(0, 0, 1, 2) == 0
-
-
-def test_a_topic_drifts_if_its_rate_is_far_from_training_and_that_is_no_chance():
-    counts = Counts(10_000, 10_000)
-    counts.topics.update({"same": 1000, "often": 4000, "seldom": 20, "rather": 2000, "rare": 4})
-    sizes = {"same": 100, "often": 100, "seldom": 100, "rather": 100, "rare": 0, "never": 100}
-    manifest = {"topics": list(sizes), "train_sizes": list(sizes.values()), "train_documents": 1000}
-    summary = Summary(manifest, [], tuple(sizes), counts, RunState(Counts()), 1, [], 1.0, 0)
-    found = summary.drifts
-    assert {drift.topic for drift in found} == {"often", "seldom", "never"}
-    assert [drift.g for drift in found] == sorted((drift.g for drift in found), reverse=True)
-    assert summary._replace(counts=Counts()).drifts == []
-
-
-def test_a_summary_tells_of_this_run_and_of_all(model, archive, out):
-    summary = run(model, archive, out)
-    names, tagged, rejected = written(out)
-    assert summary.counts.tagged == len(rows(tagged))
-    assert summary.counts.rejected == len(rows(rejected)) == summary.counts.reasons.total()
-    assert summary.shards == len(names)
-    assert summary.formats == ["jsonl"]
-    assert summary.before.counts.records == 0
-    assert {drift.topic for drift in summary.drifts} <= set(summary.manifest["topics"])
-
-
-# --- progress --------------------------------------------------------------------------------------------------------
-
-
-def reached(**changed):
-    of = RunProgress(Counts(200, 190, 10), 5_000_000, 20_000_000, 100, 2_000_000, 4.0, 300 << 20)
-    return of._replace(**changed)
-
-
-def test_how_far_a_run_is_is_told_by_bytes():
-    assert (
-        str(reached()) == "200 documents, 10 rejected, 25/s, 0.5 MB/s, 0:30 left, 300 MB of memory, 25% of 20 MB read"
-    )
-    assert str(reached(total=None)) == "200 documents, 10 rejected, 25/s, 0.5 MB/s, 300 MB of memory, 5.0 MB read"
-    assert reached(n_bytes=0).seconds_left is None
-    assert [clock(seconds) for seconds in (0, 59.6, 3725)] == ["0:00", "1:00", "1:02:05"]
 
 
 def test_a_clock_that_goes_back_breaks_nothing(model, archive, undisturbed, out, monkeypatch):

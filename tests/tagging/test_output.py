@@ -6,11 +6,10 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
+from tagged_files import documents, file_of
 
 from textcat.errors import TextcatError
-from textcat.reading import Record, Rejection
-from textcat.runs.results import encode_rejection
+from textcat.reading import Record
 from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import (
     ENCODERS,
@@ -19,18 +18,6 @@ from textcat.tagging.output import (
     file_format,
     library_versions,
 )
-
-figures = st.floats(-1e6, 1e6, width=32)
-tags = st.tuples(st.text(max_size=5).map(escape_undecodable), figures, st.none() | st.floats(0, 1))
-records = st.builds(Record, st.text(max_size=8), st.text(max_size=8), st.integers(1, 2**60), st.just({}))
-documents = st.lists(st.tuples(records, st.lists(tags, max_size=3)), max_size=5)
-
-
-def file_of(documents, output):
-    """The file that holds some documents, each encoded as a block of its own."""
-    made = file_format(output)
-    blocks = [ENCODERS[output.to]([record], [found]) for record, found in documents]
-    return made.begin() + b"".join(map(made.add, blocks)) + made.end()
 
 
 def expected(documents):
@@ -105,44 +92,6 @@ def test_terms_that_explain_stand_behind_each_topic_in_every_format():
     ((topic,), none) = (row["topics"] for row in rows)
     assert {each["term"]: each["adds"] for each in topic["terms"]} == expected["terms"]
     assert none == []
-
-
-def test_a_rejection_tells_where_its_bytes_lie():
-    line = encode_rejection(Rejection("a\udcff.jsonl", 3, "It is 'x\udcfe'.", 10, 20))
-    assert json.loads(line) == {
-        "source": "a\\udcff.jsonl",
-        "position": 3,
-        "reason": "It is 'x\\udcfe'.",
-        "offset": 10,
-        "length": 20,
-    }
-
-
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("to", ["jsonl", "csv"])
-def test_a_zst_file_is_one_frame_of_the_plain_file(to):
-    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
-    documents = [(Record(str(i), "s", i, {}), [("t", 0.5, 0.5)]) for i in range(1000)]
-    packed = file_of(documents, OutputSettings(to, "zst"))
-    assert zstandard.ZstdDecompressor().decompressobj().decompress(packed) == file_of(documents, OutputSettings(to))
-
-
-def test_what_was_flushed_can_be_read_before_the_file_ends():
-    zstandard = pytest.importorskip("zstandard", reason="zstandard is not installed")
-    made = file_format(OutputSettings(compress="zst"))
-    reader = zstandard.ZstdDecompressor().decompressobj()
-    for row in (b"one\n", b"two\n"):
-        assert reader.decompress(made.begin() if row == b"one\n" else b"") == b""
-        assert reader.decompress(made.add(row) + made.flush()) == row
-
-
-def test_a_form_makes_one_file_after_the_other():
-    for to in ENCODERS:
-        made, block = file_format(OutputSettings(to)), ENCODERS[to]([Record("a", "b", 1, {})], [[]])
-        files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
-        assert files[0] == files[1]
 
 
 def test_what_cannot_be_written_is_refused_before_any_work():

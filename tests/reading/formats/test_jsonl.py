@@ -8,13 +8,23 @@ from contextlib import suppress
 import pytest
 from corpus_files import parse as parse_file
 from corpus_files import read
-from hypothesis import given
+from formats_read import outcome, parsed
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.reading import DamagedError
+from textcat.reading import (
+    DamagedError,
+    InputSettings,
+    LabelSettings,
+    Record,
+    Rejection,
+    find_sources,
+    read_batches,
+)
+from textcat.reading.records import FaultKind, RefusedError
 
 
 def parse(lines, name="a.jsonl", **options):
@@ -168,3 +178,132 @@ def test_zstandard_is_asked_for_where_its_package_is_not(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(TextcatError, match=r"pip install 'textcat-margin\[zst\]'"):
         list(read("jsonl", tmp_path / "mail.jsonl.zst"))
+
+
+# JSON Lines
+
+
+def test_a_line_gives_its_id_and_its_texts():
+    lines = [
+        {"id": "x", "text": "Tin"},
+        {"id": 7, "title": "Tin", "text": "rose", "date": 1987},
+        {"title": "Tin", "body": "rose"},
+        {"zones": {"abstract": "Tin", "body": "", "note": "rose"}},
+        {"id": None, "text": ""},
+    ]
+    found = parsed("jsonl", "\n".join(map(json.dumps, lines)).encode(), position=5)
+    assert [record[:1] + record[2:4] for record in found] == [
+        ("x", 5, {"body": "Tin"}),
+        ("7", 6, {"title": "Tin", "body": "rose"}),
+        ("a:7", 7, {"title": "Tin", "body": "rose"}),
+        ("a:8", 8, {"abstract": "Tin", "note": "rose"}),
+        ("a:9", 9, {"body": ""}),
+    ]
+
+
+def test_fields_of_a_record_may_have_other_names():
+    line = b'{"uid": "x", "title": "Tin", "content": "rose", "text": 3}'
+    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [
+        Record("x", "a", 1, {"title": "Tin", "body": "rose"})
+    ]
+    assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"text": "Tin"', "Line 3 is not valid JSON (Expecting ',' delimiter at column 15): correct it."),
+        (b"[1]", 'Line 3 holds [1]: it must be a JSON object, such as {"text": "…"}.'),
+        (b'{"id": 1}', "Line 3 has no text: give it 'text', or 'title' and 'body', or name the field that holds it."),
+        (b'{"text": 1}', "Line 3 has the text 1: it must be a string."),
+        (b'{"text": "", "id": true}', "Line 3 has the id true: it must be a string."),
+        (b'{"text": "caf\xe9"}', "Line 3 is not utf-8 (byte 34): name its encoding with --encoding."),
+        (b'{"text": "\0"}', "Line 3 has a NUL byte (byte 31), so it is not text in utf-8: leave it out or convert it."),
+        (b"[" * 100_000, "Line 3 is not valid JSON (maximum recursion depth exceeded"),
+    ],
+)
+def test_a_line_that_holds_no_document_is_rejected_with_its_place_and_reason(line, reason):
+    (first, fault, last) = parsed("jsonl", b'{"text":"1"}\r\n\n' + line + b'\n{"text": "2"}', offset=6)
+    assert (first.zones, last.zones, last.position) == ({"body": "1"}, {"body": "2"}, 4)
+    assert (fault.source, fault.position, fault.offset, fault.length) == ("a", 3, 21, len(line))
+    assert fault.reason.startswith(reason)
+
+
+def test_a_nul_that_is_escaped_and_halves_of_surrogates_are_text():
+    (nul, half, large) = parsed(
+        "jsonl", b'{"text": "a\\u0000b"}\n{"text": "a\\ud800b"}\n{"text": "", "id": 18446744073709551617}'
+    )
+    assert nul.zones == {"body": "a\0b"}
+    assert half.zones == {"body": "a\N{REPLACEMENT CHARACTER}b"}
+    assert large.id == "18446744073709551617"
+
+
+def test_lines_may_be_in_another_encoding():
+    line = '{"text": "café"}\n'
+    assert parsed("jsonl", line.encode("latin-1"), encoding="latin-1")[0].zones == {"body": "café"}
+    assert parsed("jsonl", b"\xef\xbb\xbf" + line.encode())[0].zones == {"body": "café"}
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(), max_size=5),
+    st.text("\ud800a", max_size=2),
+)
+
+
+ZONES = st.one_of(VALUES, st.dictionaries(st.sampled_from(["title", "body", "note"]), VALUES))
+
+
+OBJECTS = st.fixed_dictionaries(
+    {}, optional={"id": VALUES, "text": VALUES, "title": VALUES, "body": VALUES, "zones": ZONES, "x": ZONES}
+)
+
+
+@settings(max_examples=300)
+@given(line=st.one_of(OBJECTS, VALUES))
+def test_a_line_means_what_it_means_in_a_corpus(line):
+    data = json.dumps(line).encode()
+    (found,) = parsed("jsonl", data)
+    documents, error = [], ""
+    try:
+        documents = parsed("jsonl", data, labels=LabelSettings())
+    except RefusedError as refusal:
+        error = f"{refusal.part or 'The file'} {refusal.fault}."
+    assert (error != "") == isinstance(found, Rejection)
+    if error:
+        assert found.reason == error
+    for document in documents:
+        zones = {name: text for name, text in document.zones.items() if text} or {"body": ""}
+        assert found == Record(document.id, "a", 1, zones)
+
+
+@pytest.mark.parametrize("block", [1, 1 << 20])
+def test_an_array_that_is_cut_off_is_told_from_a_whole_one(place, block):
+    whole = b' [{"text": "Tin"},\n {"text": "ore", "zone": {}} ]\n'
+    for form in ("json", "jsonl"):
+        assert outcome(place(form, whole, block_bytes=block)) == [1, 2]
+        for n in range(2, len(whole) - 2):
+            *found, fault = place(form, whole[:n], block_bytes=block)
+            assert isinstance(fault, Rejection), whole[:n]
+            assert outcome(found) == list(range(1, fault.position))
+    assert place("json", b"[]", block_bytes=block) == []
+    assert outcome(place("json", b'\n{"text": "no array"}', block_bytes=block)) == [1]
+    (fault,) = place("json", b"\xef\xbb\xbf[ ", block_bytes=block)
+    reason = "The array ends without ], so objects may be missing: check whether the file is complete."
+    assert fault == Rejection("a", 1, reason, 0, 5, FaultKind.DAMAGE)
+
+
+@pytest.mark.parametrize("block", [1, 30, 1 << 20])
+def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_off(tmp_path, block):
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text('[{"text": "Tin"}, {"text": "ore"}')
+    how = InputSettings(block_bytes=block)
+    for sources in (find_sources([tmp_path], how), find_sources([tmp_path / "a.json", tmp_path / "b.json"], how)):
+        batches = list(read_batches(sources, how))
+        faults = [item for batch in batches for item in batch.blocks if isinstance(item, Rejection)]
+        assert [fault.position for fault in faults] == [3, 3]
+        for n, batch in enumerate(batches, 1):
+            assert list(read_batches(sources, how, batch.end)) == batches[n:]

@@ -1,0 +1,225 @@
+"""`textcat train`, `tune` and `recipes`: what they print and write, and which mistakes they tell."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from new_files import new_file, recipe
+from printed_tables import printed
+
+import textcat
+from textcat.cli import train
+from textcat.progress import Stages
+from textcat.recipe import Recipe, read_recipe, recipes
+from textcat.training.cross_validation import EXPECTED, Trial
+
+# --- train -----------------------------------------------------------------------------------------------------------
+
+
+def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeypatch):
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    run("train", "newswire", "--out", "many")
+    assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
+    by_name = textcat.load("many")
+    assert by_name.recipe == textcat.read_recipe("many-topics").complete().as_dict()
+    alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
+    assert (by_name.weights != alone.weights).nnz == 0
+    run("train", "newswire", "--out", "default", "--recipe", "default")
+    assert (run.err, textcat.load("default").shortlist) == ("", None)
+
+
+def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_settings_asked_for(run):
+    texts = {"person": ("Who is he?", "Who was she?"), "place": ("Where is it?", "Where was it?")}
+    lines = [{"text": text, "topics": [topic]} for topic, both in texts.items() for text in both]
+    Path("questions.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = "textcat: texts of 12 characters on average: trained by the recipe {}; --recipe names another.\n"
+    run("train", "questions.jsonl", "--out", "short")
+    assert run.err == said.format("short-texts")
+    assert "Every training document has exactly one topic: with --set tags.strategy=single" in run.out
+    short = textcat.load("short")
+    assert short.recipe == textcat.read_recipe("short-texts").complete().as_dict()
+    assert "who" in dict(short.terms("person", 50))
+    run("train", "questions.jsonl", "--out", "other", "--learner", "pam", "--set", "tags.strategy=zero")
+    assert run.err == said.format("short-texts-pam")
+    asked_for = textcat.read_recipe("short-texts").changed("pam").with_settings(["tags.strategy=zero"])
+    assert textcat.load("other").recipe == asked_for.complete().as_dict()
+
+
+def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
+    run("train", "newswire")
+    assert (run.code, run.err) == (0, "")
+    lines = run.out.splitlines()
+    assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
+    titles = [re.split(r"  +", line)[0] for line in lines]
+    for title in (
+        "macro-averaged precision (MAP)",
+        "read",
+        "tokens to rows",
+        "train topics",
+        "evaluate",
+        "save",
+        "peak memory",
+    ):
+        assert title in titles
+    assert lines[-1] == "Model: models/newswire-default"
+    assert textcat.load("models/newswire-default").corpus == "newswire"
+
+
+def test_options_go_before_the_recipe(run):
+    settings = ("--set", "learner.tau_neg=1", "--set", "learner.tau_pos=5", "--set", "learner.seed=3")
+    run("train", "newswire", "--out", "m", *settings, "--jobs", "1", "--topics")
+    assert run.code == 0
+    learner = json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]
+    assert (learner["tau_neg"], learner["tau_pos"], learner["seed"]) == (1, 5, 3)
+    assert run.out.splitlines()[0].split()[:4] == ["topic", "train", "test", "precision"]
+
+
+def test_kappa_is_a_setting_where_the_margin_follows_prevalence(run, own):
+    assert run("train", own, "--out", "m", "--set", "learner.kappa=-7").code == 0
+    assert json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]["kappa"] == -7
+
+
+@pytest.mark.parametrize("form", ["folder", "card", "sgm"])
+def test_a_corpus_of_the_users_own_is_given_by_path(run, own, form):
+    if form == "card":
+        Path("pets.toml").write_text('reader = "folders"\nfiles = ["own"]\n')
+    elif form == "sgm":
+        shutil.copy(textcat.folders.shipped("corpora") / "newswire" / "newswire.sgm", "wire.sgm")
+    path = {"folder": own, "card": "pets.toml", "sgm": "wire.sgm"}[form]
+    assert run("train", path, "--out", "m").code == 0
+    assert run("evaluate", "m", path).code == 0
+    assert ("Measured after training" in run.out) == (form != "sgm")
+
+
+def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
+    run("train", own, "--recipe", "default", "--out", "m")
+    assert (run.code, run.err) == (0, "")
+    measured_on, _, names, averages = run.out.splitlines()[:4]
+    assert measured_on == "Corpus own has no test documents: by cross-validation on its 6 training documents,"
+    assert names.split() == ["ALL"]
+    assert averages.split()[-1] == "1.000"
+    assert re.search(r"^cross-validate +[0-9.]+$", run.out, re.MULTILINE)
+    shown = run.out.split("\n\n")[1]
+    for command in (("evaluate", "m", own, "--band", "ALL"), ("show", "m")):
+        said = "Measured after training, on 6 training documents, by cross-validation:\n\n"
+        assert run(*command).out.partition(said)[2].splitlines()[1].split() == shown.splitlines()[1].split()
+    measured = json.loads(run("evaluate", "m", own, "--json").out)
+    assert (measured["measured_on"], measured["test_documents"]) == ("training documents, by cross-validation", 6)
+    assert "was kept of ALL alone" in run.refuses("evaluate", "m", own, "--band", "TOP1")
+    assert "no scores were kept" in run.refuses("evaluate", "m", own, "--trec", "t")
+    assert "the scores" in run.refuses("evaluate", "m", own, "--bootstrap", "100")
+    own.rename("other")
+    assert "no test documents" in run.refuses("evaluate", "m", "other")
+
+
+def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):
+    run("train", "newswire", "--out", "m", "--recipe", recipe("[learner]\nmax_epochs = 2\n"))
+    assert run.code == 0
+    assert re.fullmatch(r"textcat: warning: \d+ of 50 topics did not converge in 2 epochs[^\n]*\n", run.err)
+    late = re.search(r"^Did not converge: (.+)\.$", run.out, re.MULTILINE)[1].split(", ")
+    stopped = {row["topic"]: row["stopped"] for row in json.loads(run("topics", "m", "--json").out)}
+    assert sorted(late) == sorted(topic for topic, why in stopped.items() if why.startswith("did not converge"))
+
+
+@pytest.mark.parametrize("target", ["folder", "file", "file/below", "/proc/model", "."])
+def test_where_no_model_can_be_written_training_does_not_begin(run, monkeypatch, target):
+    if target.startswith("/proc") and not Path("/proc").exists():
+        pytest.skip("system: there is no /proc")
+    monkeypatch.setattr(textcat.Tagger, "fit", None)
+    Path("folder").mkdir()
+    Path("folder/notes.txt").touch()
+    Path("file").touch()
+    refusal = run.refuses("train", "newswire", "--out", target)
+    assert target != "file" or "file exists and is not a model" in refusal
+    assert sorted(path.name for path in Path().rglob("*")) == ["file", "folder", "notes.txt"]
+
+
+# --- tune, corpora ---------------------------------------------------------------------------------------------------
+
+
+def test_tune_compares_recipes_and_writes_the_table_and_the_best(run):
+    space = new_file("space.toml", b"[learner]\ntau_neg = [-0.5]\ntau_pos = [5.0, 20.0]\n")
+    run("tune", "newswire", "--folds", "2", "--space", space, "--out", "study")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.splitlines()[0].split()[:3] == ["tau_pos", "MAP", "ALL"]
+    assert len(Path("study/table.md").read_text().splitlines()) == 2 + 2
+    assert read_recipe("study/recipe.toml").learner["tau_pos"] in (5.0, 20.0)
+    assert len(Path("study/trials.jsonl").read_text().splitlines()) == 2
+
+
+def test_tune_measures_recipes_with_a_shortlist_on_documents_that_are_held_out(run):
+    space = new_file("space.toml", b"[topics]\nshortlist = [8, 10]\n")
+    run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.splitlines()[0].split()[:5] == ["shortlist", "nDCG@10", "ALL", "P@1", "ALL"]
+    assert "\nMeasured on 72 training documents held out, trained on 649 others.\n" in run.out
+    assert "The sparsest that ranks as well as the best by nDCG@10: shortlist=" in run.out
+    assert "PSP@5 21-100" in Path("study/table.md").read_text().splitlines()[0]
+    assert read_recipe("study/recipe.toml").shortlist in (8, 10)
+    as_json = json.loads(
+        run("tune", "newswire", "--recipe", "many-topics", "--space", space, "--out", "study", "--json").out
+    )
+    assert as_json["chosen"] in as_json["trials"]
+    assert set(as_json["trials"][0]["ndcg@10"]) == {"ALL", "1-5", "6-20", "21-100", "101-"}
+    assert "leave --folds and --repeats out" in run.refuses(
+        "tune", "newswire", "--recipe", "many-topics", "--space", space, "--repeats", "1"
+    )
+
+
+def test_a_shortlist_is_measured_on_a_sample_where_there_are_no_test_documents(run):
+    documents = [{"text": d.zones["body"], "topics": [*d.topics]} for d in textcat.open_corpus("newswire").train[:90]]
+    own = new_file("own.jsonl", "\n".join(map(json.dumps, documents)).encode())
+    run("train", own, "--recipe", "many-topics", "--set", "topics.shortlist=8", "--out", "m", "--jobs", "2")
+    assert (run.code, run.err) == (0, "")
+    assert run.out.startswith(
+        "Corpus own.jsonl has no test documents: on 9 of its 90 training documents, held out as a sample,\n\n"
+    )
+    assert re.search(r"^held-out sample +[0-9.]+$", run.out, re.MULTILINE)
+    for command in (("evaluate", "m", own), ("show", "m")):
+        assert "Measured after training, on 9 training documents, held out as a sample:\n\n" in run(*command).out
+
+
+def test_recipes_are_listed_with_what_they_are(run):
+    run("recipes")
+    assert (run.code, run.err) == (0, "")
+    assert [line.split()[0] for line in run.out.splitlines()] == ["recipe", *recipes()]
+    assert [row["recipe"] for row in json.loads(run("recipes", "--json").out)] == list(recipes())
+
+
+@pytest.mark.parametrize("name", ["default", "paum-2002"])
+def test_a_recipe_is_printed_as_a_file_with_every_setting_explained(run, name):
+    printed, fields = run("recipes", name).out, read_recipe(name).fields()
+    assert read_recipe(recipe(printed)).fields() == fields
+    assert max(map(len, printed.splitlines()[1:])) <= 100
+    words = " ".join(re.sub(r"^# ", "", line) for line in printed.splitlines())
+    for field in fields:
+        assert f"{field.explanation} ({field.type}; default:" in words
+        assert re.search(rf"^(# )?{field.name} =", printed, re.MULTILINE)
+    as_json = json.loads(run("recipes", name, "--json").out)
+    assert [(row["section"], row["name"]) for row in as_json["fields"]] == [row[:2] for row in fields]
+    assert "Did you mean 'default'?" in run.refuses("recipes", "defualt")
+    assert "'default'" in run.refuses("recipes", "best")
+
+
+def test_tune_refuses_what_cannot_be_compared(run, own):
+    mine = recipe('[learner]\nname = "pa"\n')
+    assert "only paum has margins to compare" in run.refuses("tune", "newswire", "--recipe", mine)
+    assert "cannot be split into 7 folds" in run.refuses("tune", own, "--folds", "7")
+
+
+def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_path):
+    def trial(expected, sparsity, **learner):
+        recipe = Recipe("mine", features={"min_df": 2}, learner={"tau_neg": -0.5, **learner})
+        quality = {"ALL": 0.75, "RARE": float("nan"), EXPECTED: expected}
+        return Trial(recipe, {"macro_average_precision": quality, "average_sparsity": {"ALL": sparsity}})
+
+    trials = [trial(0.75, 462.0, tau_pos=20.0), trial(0.7499, 400.0, tau_pos="prevalence", kappa=-10.0)]
+    lines = printed(train.show_trials, trials, trials[1], Stages(), tmp_path)
+    assert lines[1].split()[:2] == ["20", "-"]
+    assert lines[2].split()[:2] == ["prevalence", "-10"]
+    assert "The sparsest that ranks as well as the best over EXPECTED: tau_pos=prevalence, kappa=-10.0" in lines
+    table = (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()
+    assert table[2].startswith("| 20 | - | 0.7500 |")
+    assert read_recipe(tmp_path / "recipe.toml").learner == trials[1].recipe.learner

@@ -1,0 +1,78 @@
+"""Cards: what they must say, and sums of trees."""
+
+import hashlib
+
+import pytest
+
+from textcat.corpus.cards import card, cards, read_card, tree_digest
+from textcat.errors import TextcatError
+
+# ---- cards ----
+
+
+def test_the_shipped_cards_are_whole():
+    shipped = cards()
+    assert list(shipped) == ["20newsgroups", "newswire", "rcv1", "rcv1-lyrl2004", "reuters21578", "yso-finna-en"]
+    for name, it in shipped.items():
+        assert it.name == name
+        assert it.title
+        assert it.licence
+        assert it.citation
+        # Of what is not given to everybody nobody here could take a sum.
+        assert it.sha256 or it.tree or it.obtain
+        assert it.counts.keys() == {"documents", "train", "test", "topics"}
+
+
+def test_an_unknown_name_is_told_with_the_nearest_one():
+    with pytest.raises(
+        TextcatError,
+        match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, rcv1, rcv1-lyrl2004, reuters21578, "
+        r"yso-finna-en\. Did you mean 'reuters21578'\?$",
+    ):
+        card("reuter21578")
+    with pytest.raises(TextcatError, match=r"yso-finna-en\.$"):
+        card("xyz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("reader = ", "is not valid TOML"),
+        ('files = ["a"]', "has no 'reader': add it"),
+        ('reader = "reuters"', "has no 'files': add it"),
+        ('reader = "reuters"\nfiles = []', "names no 'files'"),
+        (
+            'reader = "reuter"\nfiles = ["a"]',
+            "'reader' names 'reuter'. Known: annif, csv, folders, json, jsonl, lines, mbox, parquet, rcv1, reuters, "
+            "tsv. Did you mean 'reuters'",
+        ),
+        ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
+        ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),
+        ('reader = "reuters"\nfiles = ["a"]\nurl = "b"', "has an unknown key 'url'. Did you mean 'urls'"),
+        ('reader = "reuters"\nfiles = ["a"]\ncounts = { train = true }', "it must be a table of integers"),
+        ('reader = "reuters"\nfiles = ["a"]\ntopics = "all"', "'topics' names 'all'. Known: both, train"),
+        ('reader = "reuters"\nfiles = ["a"]\noptions = { splt = "x" }', "names 'splt'. .* Did you mean 'split'"),
+        ('reader = "reuters"\nfiles = ["a"]\nname = "b"', "unknown key 'name'"),
+    ],
+)
+def test_a_wrong_card_is_told(write_card, text, message):
+    with pytest.raises(TextcatError, match=message):
+        read_card(write_card(text))
+
+
+def test_a_card_that_is_missing_or_no_text_is_told(tmp_path):
+    with pytest.raises(TextcatError, match=r"Cannot read the card .*none\.toml: No such file"):
+        card(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(TextcatError, match="is not valid TOML"):
+        card(tmp_path / "binary.toml")
+
+
+def test_the_tree_digest_is_what_sha256sum_prints_and_does_not_hang_on_order_or_wrapping():
+    sums = {"x/b/1": "22", "x/a/2": "11"}
+    expected = hashlib.sha256(b"11  a/2\n22  b/1\n").hexdigest()
+    assert tree_digest(sums) == expected
+    assert tree_digest({f"top/{name}": digest for name, digest in reversed(sums.items())}) == expected
+    assert tree_digest({"a/2": "11", "b/1": "22"}) == expected
+    assert tree_digest({"a/2": "11", "b/1": "23"}) != expected
+    assert tree_digest({"caf\udce9": "11"}) == hashlib.sha256(b"11  caf\xe9\n").hexdigest()

@@ -1,0 +1,122 @@
+"""Streams of bytes: unpacked, bounded, and damaged ones told of."""
+
+import gzip
+import io
+import os
+import tracemalloc
+
+import pytest
+from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
+
+from textcat.reading import InputSettings, Rejection, find_sources, formats, read_batches
+from textcat.reading.records import FaultKind
+
+# Compression and archives
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_what_is_compressed_is_read_as_if_it_were_not(folder, ending):
+    compress = COMPRESSIONS[ending]
+    (folder / f"a.jsonl{ending}").write_bytes(compress(LINES[:500]) + compress(LINES[500:]))
+    (folder / f"b.jsonl{ending}").write_bytes(LINES)  # as servers do that unpack what they send
+    assert ids(read(f"a.jsonl{ending}")) == ids(read(f"b.jsonl{ending}")) == [str(i) for i in range(1, 51)]
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_of_what_is_cut_off_the_records_before_are_given_and_the_rest_is_one_rejection(folder, ending):
+    data = b"".join(b'{"id": "%d", "text": "%s"}\n' % (i, os.urandom(50).hex().encode()) for i in range(20000))
+    (folder / f"a.jsonl{ending}").write_bytes(COMPRESSIONS[ending](data)[:-1000])
+    (folder / "b.jsonl").write_bytes(LINES)
+    found = read(f"a.jsonl{ending}", "b.jsonl")
+    (fault,) = faults(found)
+    records = ids(found)[:-50]
+    assert records == [str(i) for i in range(len(records))]
+    assert len(records) > 10000
+    assert (fault.source, fault.position) == (f"a.jsonl{ending}", 0)
+    assert fault.offset == data.index(b'{"id": "%d"' % len(records))
+    assert "is damaged or incomplete" in fault.reason
+    assert ids(found)[-50:] == [str(i) for i in range(1, 51)]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(LINES) + b"rubbish", "Error -3 while decompressing data: incorrect header check"),
+        (gzip.compress(LINES)[:-8] + b"\0" * 8, "incorrect data check"),
+        (b"\0\0" + gzip.compress(LINES)[2:], "incorrect header check"),
+    ],
+    ids=["more behind it", "wrong checksum", "no gzip"],
+)
+def test_a_damaged_gzip_is_rejected_from_where_it_is(folder, data, reason):
+    (folder / "a.jsonl.gz").write_bytes(data)
+    assert reason in faults(read("a.jsonl.gz"))[-1].reason
+
+
+def test_zeros_behind_a_compressed_file_are_no_fault(folder):
+    (folder / "a.jsonl.gz").write_bytes(gzip.compress(LINES) + b"\0" * 1000)
+    assert len(read("a.jsonl.gz")) == 50
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_a_bomb_is_refused(folder, ending):
+    packed = COMPRESSIONS[ending](b" " * (40 << 20))
+    (folder / f"a.jsonl{ending}").write_bytes(packed)
+    (folder / "b.zip").write_bytes(zipped((f"a.jsonl{ending}", packed), ("c.jsonl", LINES)))
+    (folder / f"d.tar{ending}").write_bytes(COMPRESSIONS[ending](tarred(("a.jsonl", b" " * (40 << 20)))))
+    found = read(f"a.jsonl{ending}", "b.zip", f"d.tar{ending}")
+    assert len(ids(found)) == 50
+    reasons = {fault.source.partition("/")[0]: fault.reason for fault in faults(found)}
+    assert set(reasons) == {f"a.jsonl{ending}", "b.zip", f"d.tar{ending}"}
+    assert all("unpacks to more than 1000 times its size" in reason for reason in reasons.values())
+
+
+class FailingFile(io.FileIO):
+    """A file on a disk that fails behind some byte."""
+
+    def read(self, n=-1):
+        if self.tell() + n > 1000:
+            n = 1000 - self.tell()
+            if n <= 0:
+                raise OSError(5, "Input/output error")
+        return super().read(n)
+
+
+@pytest.mark.parametrize("block", [100, 1 << 20])
+def test_an_error_of_reading_leaves_the_records_before_it(folder, monkeypatch, block):
+    (folder / "a.jsonl").write_bytes(LINES)
+    monkeypatch.setattr("textcat.reading.containers.open", lambda path, *_, **__: FailingFile(path), raising=False)
+    found = read("a.jsonl", block_bytes=block)
+    whole = LINES[:1000].count(b"\n")
+    assert ids(found) == [str(i) for i in range(1, whole + 1)]
+    (fault,) = faults(found)
+    offset = LINES[:1000].rindex(b"\n") + 1
+    assert fault == Rejection(
+        "a.jsonl",
+        0,
+        f"The file, from byte {offset} on, cannot be read (Input/output error).",
+        offset,
+        kind=FaultKind.ACCESS,
+    )
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_record_that_is_too_long_is_passed_over_in_bounded_memory(folder, ending):
+    long = b'{"id": "long", "text": "' + b"tin " * (15 << 20) + b'"}\n'
+    data = LINES + long + LINES
+    (folder / f"a.jsonl{ending}").write_bytes(gzip.compress(data, 1) if ending else data)
+    del data
+    how = InputSettings(max_bytes=1 << 20)
+    tracemalloc.start()
+    found = [
+        item
+        for batch in read_batches(find_sources([f"a.jsonl{ending}"], how), how)
+        for item in formats.batch_records(batch, how)
+    ]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    (fault,) = faults(found)
+    assert (fault.position, fault.offset, fault.length) == (51, len(LINES), len(long))
+    assert fault.reason.startswith(f"The record has {len(long)} bytes, but a record may have at most")
+    assert len(ids(found)) == 100
+    assert found[-1].position == 101
+    assert peak < 12 << 20

@@ -1,0 +1,71 @@
+"""Journals: kept results and lines with checksums, whole or told of."""
+
+import json
+
+import pytest
+
+from textcat.journal import KeptResults, journal_line, read_journal
+
+# --- kept results and journals ---------------------------------------------------------------------------------------
+
+
+def test_results_are_kept_and_found_again(tmp_path):
+    path = tmp_path / "new" / "results.jsonl"
+    kept = KeptResults(path)
+    assert kept.get("a") is None
+    kept["a"] = {"figure": 0.5}
+    kept["b"] = {"figure": 1}
+    kept["a"] = {"figure": 0.75}
+    again = KeptResults(path)
+    assert again.get("a") == kept.get("a") == {"key": "a", "figure": 0.75}
+    assert again.get("b") == {"key": "b", "figure": 1}
+
+
+def test_a_result_whose_line_is_broken_or_changed_is_none_and_the_others_stay(tmp_path):
+    path = tmp_path / "results.jsonl"
+    kept = KeptResults(path)
+    for key in "abc":
+        kept[key] = {"figure": 1}
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], lines[1].replace("1", "2", 1), "[", lines[2][:20]]))
+    resumed = KeptResults(path)
+    assert [resumed.get(key) is not None for key in "abc"] == [True, False, False]
+    resumed["c"] = {"figure": 3}
+    assert KeptResults(path).get("c") == {"key": "c", "figure": 3}
+
+
+def test_lines_without_a_checksum_are_those_of_an_earlier_version(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(json.dumps({"key": "a", "figure": 1}) + "\n")
+    assert KeptResults(path).get("a") == {"key": "a", "figure": 1}
+
+
+def test_without_a_file_results_are_kept_in_memory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kept = KeptResults(None)
+    kept["a"] = {"figure": 1}
+    assert kept.get("a") == {"key": "a", "figure": 1}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cut", "damaged"), [(0, False), (1, False), (10, False), (10**6, True)], ids=["whole", "end", "line", "all"]
+)
+def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path, cut, damaged):
+    path = tmp_path / "journal"
+    assert read_journal(path) is None
+    first = journal_line({"format": 1})
+    content = first + journal_line({"batch": 2})
+    path.write_bytes(content[: max(len(content) - cut, 0)])
+    journal = read_journal(path)
+    lines = [{"format": 1}, {"batch": 2}][: 2 if not cut else 0 if damaged else 1]
+    assert (journal.lines, journal.damaged) == (lines, damaged)
+    assert journal.length == len(content) if not cut else journal.length == (0 if damaged else len(first))
+
+
+def test_lines_behind_a_broken_one_are_damage(tmp_path):
+    path = tmp_path / "journal"
+    line = journal_line({"format": 1})
+    path.write_bytes(line + b"{}\n" + line)
+    journal = read_journal(path)
+    assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(line), True)
