@@ -1,5 +1,6 @@
 """The names that `textcat` imports at their first use."""
 
+from textcat.cluster import on_cluster as on_cluster
 from textcat.corpus.catalogue import open_corpus as open_corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
 from textcat.documents import Corpus as Corpus
@@ -8,6 +9,8 @@ from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
 from textcat.evaluation.evaluation import evaluate as evaluate
+from textcat.evaluation.significance import compare_evaluations as compare_evaluations
+from textcat.evaluation.thresholds import Calibration as Calibration
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows
 from textcat.features.tfidf import TfIdf as TfIdf
@@ -26,6 +29,8 @@ from textcat.margin.learners import TMargitron as TMargitron
 from textcat.margin.problems import Problem as Problem
 from textcat.margin.problems import Solution as Solution
 from textcat.margin.solve import solve as solve
+from textcat.model.explain import Explanation as Explanation
+from textcat.model.selection import Tag as Tag
 from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger
@@ -41,8 +46,15 @@ from textcat.report.write import write_report as write_report
 from textcat.tagging.output import OutputSettings as OutputSettings
 from textcat.tagging.run import tag_archive as tag_archive
 from textcat.teaching.pool.pool import Pool as Pool
+from textcat.teaching.pool.pool import build_pool as build_pool
 from textcat.teaching.session import Session as Session
+from textcat.teaching.simulate import Setting as Setting
+from textcat.teaching.simulate import experiment as experiment
+from textcat.teaching.simulate import means_by_setting as means_by_setting
 from textcat.teaching.simulate import simulate as simulate
+from textcat.teaching.simulate import simulated_topics as simulated_topics
+from textcat.teaching.stopping import History as History
+from textcat.teaching.stopping import Stopper as Stopper
 from textcat.training.train import train as train
 from textcat.training.update import UpdateResult as UpdateResult
 from textcat.training.update import learn as learn

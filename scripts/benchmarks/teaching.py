@@ -41,7 +41,7 @@ from textcat.teaching.simulate import (
     by_topic,
     experiment,
     leave_one_out,
-    means,
+    means_by_setting,
     simulated_topics,
 )
 
@@ -165,7 +165,7 @@ def reviews(space: Space) -> str:
         rows.append({"review": name, "N": first.n_documents, "R": len(first.found)} | _beside(mine, peer))
         better += np.mean([one["loss"] for one in mine]) < np.mean([one["loss"] for one in peer])
     rows.append({"review": "mean", "N": None, "R": None} | _beside(*_mean_over(results, list(corpora))))
-    loss = {way: mean.mean for way, mean in means(results, "loss").items()}
+    loss = {way: mean.mean for way, mean in means_by_setting(results, "loss").items()}
     ratio = loss[OURS] / loss[PEER]
     seconds = sum(one.seconds for one in results if one.way == OURS)
     published = "; ".join(

@@ -202,9 +202,9 @@ def _mean_text(
     group: "Sequence[Result]", measure: str, scale: float = 1, decimals: int = 1, *, bare: bool = False
 ) -> str:
     from textcat.cli.tables import Figure, format_figure
-    from textcat.teaching.simulate import means
+    from textcat.teaching.simulate import means_by_setting
 
-    (mean,) = means(group, measure).values()
+    (mean,) = means_by_setting(group, measure).values()
     if mean.mean != mean.mean:
         return Figure("-")
     half = "" if bare or mean.low != mean.low else f" ±{format_figure(scale * (mean.mean - mean.low), decimals)}"
@@ -250,7 +250,7 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
 
 def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:
     """Return all figures, for JSON."""
-    from textcat.teaching.simulate import by_topic, means
+    from textcat.teaching.simulate import by_topic, means_by_setting
 
     runs = [
         {"corpus": r.corpus, "topic": r.topic, "strategy": r.way, "seed": r.seed, "documents": r.n_documents}
@@ -260,7 +260,9 @@ def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict
     ]
 
     def all_means(group: "Sequence[Result]") -> dict[str, Any]:
-        return {measure: next(iter(means(group, measure).values()))._asdict() for measure in group[0].figures}
+        return {
+            measure: next(iter(means_by_setting(group, measure).values()))._asdict() for measure in group[0].figures
+        }
 
     topics = [
         {"strategy": strategy, "corpus": corpus, "topic": topic, **all_means(group)}

@@ -138,6 +138,23 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
 
     Differences are paired, document by document. The p-values are not corrected for the number of comparisons. Models
     may have scales of their own. Of evaluations at k, which have no rows of topics, no topics are compared.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        Two or more, with their scores.
+    n_resamples : int, default=1000
+        Bootstrap resamples of the documents.
+    seed : int, default=0
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    TextcatError
+        If they are not of the same documents, topics and bands, and at the same k.
     """
     first = evaluations[0]
     if any(_subject(other) != _subject(first) for other in evaluations[1:]):

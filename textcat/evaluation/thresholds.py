@@ -134,6 +134,23 @@ class Calibration:
         from the shared one, and it counts in the shared one by the part that it takes from it. So a topic without a
         positive has the shared curve, at its prior. (Isotonic curves, one a topic, had a sixth more log loss on
         held-out halves of Reuters-21578's training documents.)
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_documents, n_topics)
+            Of documents that the rankers were not trained on.
+        Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
+        shrinkage : float, default=10
+            The number of positives at which a topic's own curve and the shared one count the same.
+
+        Returns
+        -------
+        Calibration
+
+        Raises
+        ------
+        ValueError
+            If there is no document.
         """
         samples = [_standardised(*sample) for sample in _samples(scores, Y)]
         if not any(len(sample.curve[0]) for sample in samples):

@@ -264,8 +264,27 @@ def simulated_topics(
 ) -> list[SimulatedTopic]:
     """Return topics of a corpus, by default all, over the rows of its training and test documents.
 
-    Topics of no document or of all documents are left out. The topic in words, in addition to its name, is by default
-    its description in the corpus, or else its names. `embeddings` are for rankers whose settings use them.
+    Topics of no document or of all documents are left out.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    recipe : Recipe
+        How documents become rows.
+    topics : sequence of str, optional
+    description : str
+        The topic in words, in addition to its name; by default its description in the corpus, or else its names.
+    embeddings : bool, default=False
+        Compute embeddings, for rankers whose settings use them.
+
+    Returns
+    -------
+    list of SimulatedTopic
+
+    Raises
+    ------
+    TextcatError
+        If the corpus does not have a topic.
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")
@@ -444,8 +463,20 @@ def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Resul
     return grouped
 
 
-def means(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return for each setting the mean of a measure over topics, with the confidence interval of the seeds' means."""
+def means_by_setting(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
+    """Return for each setting the mean of a measure over topics, with the confidence interval of the seeds' means.
+
+    Parameters
+    ----------
+    results : iterable of Result
+    measure : str
+        A key of `Result.figures`.
+
+    Returns
+    -------
+    dict
+        Means by the names of settings.
+    """
     values: dict[str, dict[int, list[float]]] = {}
     for result in results:
         values.setdefault(result.way, {}).setdefault(result.seed, []).append(result.figures[measure])

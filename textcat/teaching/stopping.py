@@ -41,7 +41,20 @@ class History(NamedTuple):
 
     @classmethod
     def of(cls, answers: Any, at_random: Any, ranks: Any, n_documents: int) -> "History":
-        """Return the history of answers, by the rank that each document had when it was asked about."""
+        """Return the history of answers, by the rank that each document had when it was asked about.
+
+        Parameters
+        ----------
+        answers, at_random : ndarray of shape (n_answers,), bool
+            In order: whether the document is relevant, and whether it was drawn at random.
+        ranks : ndarray of shape (n_answers,), int
+            From 1, among the documents without an answer.
+        n_documents : int
+
+        Returns
+        -------
+        History
+        """
         by_score = ~at_random
         # With an unchanged ranking, a document of rank r would have been asked about as the r-th from then on.
         asked_since = by_score[::-1].cumsum()[::-1] - by_score
@@ -110,7 +123,18 @@ class Stopper:
             )
 
     def changed(self, rule: str = "", target: float | None = None, confidence: float | None = None) -> "Stopper":
-        """Return a copy of this stopper with another rule, recall or confidence, if given."""
+        """Return a copy of this stopper with another rule, recall or confidence.
+
+        Parameters
+        ----------
+        rule : str
+        target, confidence : float, optional
+            As of the class; "" and None leave them unchanged.
+
+        Returns
+        -------
+        Stopper
+        """
         target = self.target if target is None else target
         return Stopper(rule or self.rule, target, self.confidence if confidence is None else confidence)
 
