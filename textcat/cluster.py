@@ -1,4 +1,4 @@
-"""The address of a Dask scheduler → a client of its cluster, or an error that says why it cannot be used."""
+"""Connect to the Dask cluster of a scheduler's address; an error says why a cluster cannot be used."""
 
 import socket
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run the joblib tasks of a ``with`` block on the cluster of a scheduler's address; "": on this machine.
+    """Run the joblib tasks of a ``with`` block on the cluster of a scheduler's address, or on this machine if it is "".
 
     A TextcatError is raised as by `connect`, or if tasks were given up because their workers were lost repeatedly.
     """

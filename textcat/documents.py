@@ -52,15 +52,15 @@ class Corpus:
     topics : tuple of str
         Sorted by name: the columns of `labels`.
     unused : list of Document
-        Those that the split rule leaves out of both parts.
+        The documents that the split rule leaves out of both parts.
     descriptions : dict of str to str
-        What topics are about, in words, by topic; only of those that the source describes.
+        A description in words of each topic that the source describes.
     names : dict of str to tuple of str
-        By topic, of those that a vocabulary names: the preferred name, followed by synonyms.
+        For each topic that a vocabulary names: its preferred name, followed by synonyms.
     origin : dict
-        The arguments by which `open_corpus` opens it again, as JSON holds them; empty if it was made in memory.
+        The arguments (JSON values) with which `open_corpus` opens the corpus again; empty if it was made in memory.
     topic_rule : str
-        `topics` of `from_documents`, by which the topics were chosen.
+        The argument `topics` of `from_documents` by which the topics were chosen.
     """
 
     name: str
@@ -105,8 +105,8 @@ class Corpus:
         documents : iterable of Document
             A split of ``""`` counts as ``"train"``.
         topics : {"train", "both", "described"}
-            Which topics count: "train": those with a training document; "both": those with a document in both parts,
-            as the 90 topics of Reuters-21578's ModApte split; "described": those with a training document, a
+            The topics that count: "train": topics with a training document; "both": topics with a document in both
+            parts, as the 90 topics of Reuters-21578's ModApte split; "described": topics with a training document, a
             description or a name. Without a test part, "both" is "train".
         descriptions : mapping of str to str, optional
             What topics are about, in words.
@@ -120,7 +120,7 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If `topics` or the split of a document is none of these, or no document is for training.
+            If `topics` or the split of a document has an unknown value, or no document is for training.
         """
         if topics not in TOPIC_RULES:
             raise TextcatError(
@@ -224,8 +224,8 @@ class Corpus:
         Parameters
         ----------
         test_size : float or int
-            About how many documents are for test: a fraction of the training documents, between 0 and 1, or a number
-            of documents. If many topics are rare, there are more.
+            The approximate size of the test part: a fraction of the training documents, between 0 and 1, or a number
+            of documents. If many topics are rare, the test part is larger.
         seed : int
             The same seed gives the same parts.
 
@@ -274,7 +274,7 @@ class Corpus:
         ]
 
     def sample_train(self, n: int) -> list[Document]:
-        """Return fewer than 2n training documents, at equal distances: all of them, if there are so few."""
+        """Return fewer than 2n training documents at equal distances; return all of them if there are fewer than 2n."""
         return self.train[:: max(1, len(self.train) // n)]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
@@ -337,7 +337,7 @@ def shortened_text(text: str, most: int) -> str:
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
-    """Return a table of topics in HTML, its first rows only: a caption, the columns' names, a topic a row, how many."""
+    """Return an HTML table of topics with a caption, the columns' names, the first rows, and the number of all rows."""
     lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
     columns = "".join(f"<th>{escape(name)}</th>" for name in head)
     n_hidden = n_rows - len(lines)

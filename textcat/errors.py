@@ -1,4 +1,4 @@
-"""The one exception that explains a user's mistake, or bad input, in a sentence; and what such sentences end in."""
+"""The exception that explains a user's mistake, or bad input, in a sentence, and hints to end such sentences with."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat
 
 
 class TextcatError(Exception):
-    """Something the user can mend: the message says what happened, the value, and the remedy."""
+    """Report an error that the user can mend: the message says what happened, the value, and the remedy."""
 
 
 def install_hint(extra: str) -> str:

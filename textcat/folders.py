@@ -41,9 +41,9 @@ def shipped(folder: str) -> Path:
 def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
     """Write a temporary sibling of a text file, and rename it to the file, which is replaced whole or stays as it was.
 
-    What is there but is no regular file (a pipe, ``/dev/stdout``) cannot be renamed over and is written directly. A
-    TextcatError says if that cannot be done. Parent folders are made, the encoding is UTF-8, and lines end in a line
-    feed on every system.
+    A target that exists but is no regular file (a pipe, ``/dev/stdout``) cannot be replaced and is written directly. A
+    TextcatError is raised if the file cannot be written. Parent folders are made, the encoding is UTF-8, and lines end
+    in a line feed on every system.
     """
     path = Path(path)
     if path.is_dir():
@@ -74,7 +74,7 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
 
 @contextmanager
 def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
-    """Raise a TextcatError, with its remedy, where a file at a place cannot be written."""
+    """Raise a TextcatError that names the target and the remedy if the block cannot write a file."""
     try:
         yield
     except OSError as error:
@@ -105,7 +105,7 @@ def _sibling(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """A kind of folder that is written whole, with a manifest that has a checksum of its own entries."""
+    """Describe a kind of folder that is written whole, with a manifest that has a checksum of its own entries."""
 
     name: str  # as sentences say what one is: "model",
     content: str  # what it holds: "the model",
@@ -176,10 +176,10 @@ class FolderFormat:
 
     @contextmanager
     def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
-        """Open the files of a folder, all of one moment: of a folder that is replaced meanwhile, all old or all new.
+        """Open the files of a folder: if the folder is replaced meanwhile, all files are old or all are new.
 
-        What is yielded are the manifest's entries, and by name the files that are there. What is no folder of this
-        format, of a newer version of it, or has a damaged manifest raises the format's error.
+        The block gets the manifest's entries, and the existing files by name. The format's error is raised if the
+        folder is not of this format, is of a newer version of it, or has a damaged manifest.
         """
         folder = Path(folder).expanduser()
         for _ in range(_ATTEMPTS):
@@ -216,7 +216,7 @@ class FolderFormat:
     def check_files(
         self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()
     ) -> None:
-        """Raise an error if a file is missing or has changed; the `unread` ones must only exist.
+        """Raise an error if a file is missing or has changed; files named in `unread` must exist, but are not read.
 
         Files are as `open` yields them, and `sums` has their sha256 by name; each is read to its end, and is then
         rewound.
@@ -231,7 +231,7 @@ class FolderFormat:
             files[name].seek(0)
 
     def damaged(self, folder: str | os.PathLike[str], what: str) -> TextcatError:
-        """Return the error for a damaged folder; `what` is damaged, as a clause."""
+        """Return the error for a damaged folder; `what` is a clause that says what is damaged."""
         return self.error(f"The {self.name} {folder} is damaged, {what}: {self.remedy}.")
 
     def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
@@ -240,7 +240,7 @@ class FolderFormat:
 
 
 def installed_version(name: str) -> str:
-    """Return the version of a library, by the folder of its metadata; importlib.metadata takes long to be imported."""
+    """Return a library's version from its metadata folder, because importing importlib.metadata takes long."""
     for folder in sys.path:
         with suppress(OSError):
             entries = [
@@ -257,14 +257,14 @@ def installed_version(name: str) -> str:
 
 
 def user_cache() -> Path:
-    """Return the user's folder for what can be fetched or made again; it need not exist."""
+    """Return the user's folder for files that can be fetched or made again; it need not exist."""
     from platformdirs import user_cache_path
 
     return user_cache_path("textcat", appauthor=False)
 
 
 def sha256_of_file(file: Path | BinaryIO) -> str:
-    """Return the sha256 of a file, or of what follows in an open one, in hexadecimal digits."""
+    """Return the sha256, in hexadecimal digits, of a file, or of the rest of an open file."""
     if isinstance(file, Path):
         with open(file, "rb") as opened:
             return sha256_of_file(opened)
@@ -275,7 +275,7 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
 
 
 def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.memmap":
-    """Map the array of an open file into memory; its path may name another file by now. ValueError if it is damaged."""
+    """Map the array of an open file, even if its path was replaced, into memory; raise ValueError if it is damaged."""
     import numpy as np
     from numpy.lib import format as npy
 
@@ -295,7 +295,7 @@ def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.m
 
 
 def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:
-    """Open the named files that are there; return None if the folder has been replaced meanwhile."""
+    """Open those of the named files that exist; return None if the folder was replaced meanwhile."""
     descriptor = None
     # As long as the old folder is open, no new one can have its number.
     if os.open in os.supports_dir_fd and folder.is_dir():
@@ -310,7 +310,7 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
 
 
 def folder_identity(folder: Path | int) -> tuple[int, int] | None:
-    """Return the numbers by which the system knows a folder, or an open one; None if there is none."""
+    """Return the numbers by which the system identifies a folder, given by path or open; None if it does not exist."""
     try:
         status = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -329,7 +329,7 @@ def _put_in_place(new: Path, old: Path) -> None:
 
 
 def exchange_folders(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; return whether the system can."""
+    """Exchange two folders in one step; return False if the system cannot do this."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -345,12 +345,12 @@ rename = os.replace  # an older file of the new name is replaced in the same ste
 
 
 def create(path: Path) -> BinaryIO:
-    """Open an empty file for writing, without a buffer: what `write_all` has written is the system's."""
+    """Open an empty file for writing without a buffer: `write_all` passes its data to the system at once."""
     return open(path, "wb", buffering=0)
 
 
 def reopen(path: Path) -> BinaryIO:
-    """Open a file for writing at its end; it is made if it is not there."""
+    """Open a file for writing at its end; create it if it does not exist."""
     return open(path, "ab", buffering=0)
 
 
@@ -362,12 +362,12 @@ def write_all(file: BinaryIO, data: bytes) -> None:
 
 
 def sync(file: BinaryIO) -> None:
-    """Wait until what has been written outlasts a loss of power."""
+    """Wait until the data written to a file would survive a loss of power."""
     os.fsync(file.fileno())
 
 
 def remove(path: Path) -> None:
-    """Remove a file, if it is there."""
+    """Remove a file if it exists."""
     path.unlink(missing_ok=True)
 
 
@@ -379,7 +379,7 @@ def truncate_file(path: Path, length: int) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the names of the files in a folder outlast a loss of power."""
+    """Wait until the names of the files in a folder would survive a loss of power."""
     if os.name == "nt":  # where a folder cannot be opened, and renaming waits by itself
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Names and defaults of before 0.1.0 → today's: the one place where models, pools, runs and sessions are translated."""
+"""Translate the names and defaults that models, pools, runs and sessions had before 0.1.0 into today's."""
 
 import re
 from collections.abc import Mapping
@@ -129,7 +129,7 @@ def todays_counts(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def todays_line(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of a session's journal: a keyword was a mark, and an adjudicated answer was settled."""
+    """Return a line of a session's journal with "mark" renamed "keyword" and "settled" renamed "adjudicated"."""
     if "mark" in line:
         line["keyword"] = line.pop("mark")
     for answer in line.get("answers", ()):
@@ -139,7 +139,7 @@ def todays_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def todays_piece(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the arrays of counted documents that an unfinished pool keeps, by today's names."""
+    """Return the arrays of counted documents that an unfinished pool keeps, under today's names."""
     if "texts" not in arrays:
         return arrays
     import json

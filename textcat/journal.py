@@ -14,7 +14,7 @@ _CHECKSUM = "crc32"  # of the other entries of a journal's line
 
 
 class Journal(NamedTuple):
-    """What a journal says: a file of JSON objects, one a line, each with a checksum and synced when written."""
+    """Hold a journal: a file of JSON objects, one per line, each with a checksum and synced when written."""
 
     lines: list[dict[str, Any]]  # those before the first that is not whole; the header first
     length: int  # their bytes
@@ -27,7 +27,7 @@ def journal_line(line: Mapping[str, Any]) -> bytes:
 
 
 def read_journal(path: Path) -> Journal | None:
-    """Read a journal as far as it is whole; return None if there is none."""
+    """Read a journal up to its first damaged line; return None if there is no journal."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -44,9 +44,9 @@ def read_journal(path: Path) -> Journal | None:
 
 
 class KeptResults(dict[str, dict[str, Any]]):
-    """Results in a file of JSON lines (or in memory), by key, so that work that was interrupted resumes.
+    """Keep results by key in a file of JSON lines (or in memory), so that interrupted work can resume.
 
-    A line that is not whole is passed over: its result is computed again.
+    An incomplete line is skipped: its result is computed again.
     """
 
     def __init__(self, path: Path | None):

@@ -16,14 +16,14 @@ _LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
 
 
 def keep_imports_lean() -> None:
-    """Keep out of this process what training and tagging never use: pandas, scipy.stats, and the commands of spaCy."""
+    """Prevent the import of modules that are never used here: pandas, scipy.stats, and the commands of spaCy."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Makes pandas appear not installed, and loads other modules only when they are used.
+    """Make pandas appear not installed, and load other modules only when they are used.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB; scikit-learn imports scipy.stats, which takes longer than
     the rest of scikit-learn, and scipy all names of numpy, which itself loads its help texts. Half of spaCy's import
@@ -50,7 +50,7 @@ def _commands_are_left_out() -> bool:
 
 
 class _NoCommands:
-    """Loads a module with the one name that spaCy needs of its commands."""
+    """Load a module with the one name that spaCy needs of its commands."""
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python create the module."""

@@ -1,4 +1,4 @@
-"""Stages of a job, timed, and drawn on a terminal while they go."""
+"""Time the stages of a job, and draw their progress on a terminal."""
 
 import os
 import sys
@@ -19,12 +19,12 @@ _STEP = 256
 
 
 class Bar:
-    """A bar: call it with the number of items just done. pooch can count bytes by it, as by a bar of tqdm.
+    """Draw a progress bar, which is called with the number of items just done; pooch can use it like a bar of tqdm.
 
     Parameters
     ----------
     bars : rich.progress.Progress, optional
-        What draws it, as its one task.
+        The object that draws the bar, as its only task.
     """
 
     total = 0  # bytes of a download; 0 if that is not known
@@ -65,9 +65,9 @@ def download_bar(
     *,
     shows: Literal["items", "bytes", "text"] = "items",
 ) -> Iterator[Bar]:
-    """Draw a bar while a block lasts, if there is a terminal: behind the name, and the total of items if that is known.
+    """Draw a bar for the time of a block, if there is a terminal, with the name and, if known, the total.
 
-    Behind it stands the number of items, once one is done, and the time, bytes and speed, or the text of `Bar.show`.
+    The number of items done and the time, the bytes and the speed, or the text of `Bar.show` follow the bar.
     """
     if console is None or not console.is_terminal:
         yield Bar()
@@ -91,7 +91,7 @@ def download_bar(
 
 
 class Stages:
-    """The stages of one job: how long each took, and a bar for the one that is running, if there is a terminal."""
+    """Hold the time of each stage of a job, and draw a bar for the running stage, if there is a terminal."""
 
     def __init__(self, console: "Console | None" = None):
         self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran
@@ -130,7 +130,7 @@ def is_single_threaded() -> bool:
 
 
 def peak_memory() -> int | None:
-    """Return the most memory this process has held so far, in bytes; None where the system does not tell."""
+    """Return the peak memory of this process so far, in bytes; None if the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -28,9 +28,9 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def parse_value(text: str, annotation: Any) -> Any:
-    """Return the value that a text such as ``5``, ``true`` or ``{ title = 2 }`` has as TOML; else the text itself.
+    """Return a text such as ``5``, ``true`` or ``{ title = 2 }`` parsed as TOML, or the text itself if that fails.
 
-    ValueError is raised if neither has the type `annotation`, as `has_type` tells.
+    ValueError is raised if neither the parsed value nor the text has the type `annotation`: see `has_type`.
     """
     candidates: list[Any] = [text]
     for parse in (float, lambda text: tomllib.loads(f"value = {text}")["value"]):  # float reads ".5", too
@@ -49,7 +49,7 @@ _PLURALS = {int: "integers", float: "numbers", str: "strings"}
 
 
 def format_value(value: Any) -> str:
-    """Return a value as a TOML file has it."""
+    """Return a value in the syntax of TOML."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{json.dumps(str(key))} = {format_value(v)}" for key, v in value.items()) + " }"
     if isinstance(value, list | tuple):
@@ -80,7 +80,7 @@ def describe_type(annotation: Any) -> str:
 
 
 def _kinds(annotation: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield the types of TOML that an annotation allows, and of lists and tables the type of their entries."""
+    """Yield the TOML types that an annotation allows, each with the type of its entries if it is a list or table."""
     for kind in get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,):
         plain, arguments = get_origin(kind) or kind, get_args(kind)
         in_toml = _IN_TOML.get(plain, plain)

@@ -1,6 +1,6 @@
 """Texts that no encoding can hold: bytes of a file's name that are not UTF-8, and halves of surrogate pairs.
 
-Python has both as lone surrogates. Which function is right depends on what becomes of the text.
+Python represents both as lone surrogates. Which function is right depends on what becomes of the text.
 """
 
 
@@ -15,12 +15,12 @@ def mark_surrogates(text: str) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """Return a text in which halves of a pair that follow each other are one character, and others are U+FFFD."""
+    """Return a text with each surrogate pair joined into one character, and each lone surrogate replaced by U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def decode_surrogates(text: str) -> str:
-    """Return a text whose bytes that are not ASCII were kept as surrogates, read as UTF-8, with U+FFFD for others."""
+    """Return a text, whose non-ASCII bytes were kept as surrogates, decoded as UTF-8; invalid bytes become U+FFFD."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
