@@ -1,4 +1,4 @@
-"""Cards: what a named corpus is, where it comes from, how it is read, and how its files are known to be whole."""
+"""Cards of named corpora: each says what a corpus is, where it comes from, how to read and how to verify it."""
 
 import hashlib
 import posixpath
@@ -81,7 +81,7 @@ class Card:
         return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
-        """Return the settings by which the corpus is read: those given, with the card's format and options."""
+        """Return the settings with which the corpus is read: the given settings with the card's format and options."""
         settings, options = settings or InputSettings(), self.options
         labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
         read = options.keys() - labels
@@ -118,7 +118,7 @@ class Card:
 
 
 def holds_documents(reader: str, name: str) -> bool:
-    """Return whether the name of a file inside a source says that a reader takes it."""
+    """Return whether a reader takes a file inside a source, by the file's name."""
     if reader == "folders":  # a text lies in a topic's folder, a README beside the folders does not
         return "/" in name
     if reader == "json":
@@ -139,7 +139,7 @@ def cards() -> dict[str, Card]:
 def card(name_or_path: str | Path) -> Card:
     """Return the card of a shipped corpus by its name, or read a card of the user's from a ``.toml`` file.
 
-    TextcatError is raised if the name is unknown or the file is no card.
+    A TextcatError is raised if the name is unknown or the file is no card.
     """
     if str(name_or_path).endswith(".toml"):
         return read_card(Path(name_or_path))

@@ -65,7 +65,7 @@ def cache_folder() -> Path:
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
-    """Return where a corpus is looked for: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
+    """Return the folders to search: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
         warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
@@ -75,12 +75,12 @@ def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pa
 
 @cache
 def warn_once(sentence: str) -> None:
-    """Log a warning, the first time that it is given."""
+    """Log a warning, unless it has been logged before."""
     _log.warning(sentence)
 
 
 def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Return where a corpus lies: the first of the card's `files` that is in a folder of `_search_folders`, or None."""
+    """Return a corpus's path: the first of the card's `files` that is in a folder of `_search_folders`, or None."""
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
@@ -88,9 +88,11 @@ def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | No
 def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
 
-    A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a half
-    one is never taken for a corpus. The licence is logged. A TextcatError says what is wrong with the files, what went
-    wrong at each mirror, or that the card names none. `corpus_dir` is looked in first.
+    A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a
+    partial download is never taken for a corpus. The licence is logged.
+
+    A TextcatError says what is wrong with the files, what went wrong at each mirror, or that the card names no mirror.
+    `corpus_dir` is searched first.
     """
     path = locate_corpus(card, corpus_dir)
     if path is not None:
@@ -191,7 +193,7 @@ def open_corpus(
 
 
 def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":
-    """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice.
+    """Begin to read a corpus in a separate process, if that is safe and memory can hold the corpus twice.
 
     The options are those of `open_corpus`. Nothing is downloaded.
     """
@@ -204,7 +206,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
-    """Open a corpus again by `Corpus.origin` or `Tagger.origin`, also as JSON gives it back; else raise a TextcatError.
+    """Open a corpus again by its `Corpus.origin` or `Tagger.origin`, which may come from JSON, or raise a TextcatError.
 
     The options are those of `open_corpus`.
     """
@@ -218,7 +220,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and its path or URL if it was given by one, else an empty string."""
+    """Return the card of a corpus, and the path or URL that named the corpus, or "" if a name or card did."""
     path = Path(text).expanduser()
     if is_url(text):
         return _guess_card(text, settings), text
@@ -322,7 +324,7 @@ def _open(
 
 
 class _Contents:
-    """The files of a corpus: their checksums, to compare with the card's, and descriptions and names of topics."""
+    """Hold the checksums of a corpus's files, to compare with the card's, and descriptions and names of topics."""
 
     def __init__(self, card: Card, data: str) -> None:
         self._card, self._data = card, data
@@ -347,7 +349,7 @@ class _Contents:
         return True
 
     def read_beside(self) -> None:
-        """Read the files that describe and name topics, if not in the source, from its folder or from the card's."""
+        """Read the files of descriptions and names, if the source has none, from the source's or the card's folder."""
         card, folders = self._card, [self._card.folder]
         if not is_url(self._data):
             folders.insert(0, Path(self._data).parent)
@@ -375,7 +377,7 @@ class _Contents:
             pass
 
     def _summed(self, name: str, stream: ByteStream) -> ByteStream:
-        """Return a stream that is summed up as it is read, and whose sum is compared at its end."""
+        """Return a stream whose checksum is computed as it is read and compared at its end."""
         card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
         if not (card.sha256 or card.tree):
             return stream
@@ -404,7 +406,7 @@ class _Contents:
 
 
 def _verify(card: Card, path: Path) -> None:
-    """Read a corpus through without parsing it; raise a TextcatError for a file cut off, missing, or of another sum."""
+    """Read a corpus through without parsing it; raise a TextcatError for a truncated, missing or changed file."""
     contents = _Contents(card, str(path))
     read_documents([path], card.settings(), card.wanted, contents.verify)
     if card.sha256:

@@ -24,9 +24,9 @@ _RULE = "____"  # begins the line that ends the list of topics
 def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
     """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
 
-    ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: a name and a text a line; a first line "name, text"
-    is passed over. ``.txt``: the list of Reuters-21578, where long names stand before codes in parentheses; a code
-    without one is described by "". The place is for messages.
+    ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: one name and one text per line; a first line "name,
+    text" is skipped. ``.txt``: the list of Reuters-21578, where long names stand before codes in parentheses; a code
+    without a long name is described by "". `location` is for messages.
     """
     location, suffix = location or name, PurePosixPath(name).suffix.lower()
     try:

@@ -17,7 +17,7 @@ _SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # and wha
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of topics, by their ids: of each the preferred name, followed by synonyms.
+    """Hold the names of topics by their ids: for each topic its preferred name, followed by synonyms.
 
     Parameters
     ----------
@@ -165,6 +165,6 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
 
 
 def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the labels in a language, sorted; if there are none, those that name no language."""
+    """Return the sorted labels in a language; if there are none, return the labels without a language."""
     chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
     return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})

@@ -1,4 +1,4 @@
-"""Cut sources into batches of whole records, from any checkpoint on; or read them as the documents of a corpus."""
+"""Cut sources into batches of whole records, from any checkpoint on, or read the documents of a corpus."""
 
 import gc
 import hashlib
@@ -78,7 +78,7 @@ _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
-    """A place inside a source: what a checkpoint holds besides the source's number."""
+    """Hold a place inside a source: the part of a checkpoint that follows the source's number."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
     position: int = 0  # of what follows there; 0 at the beginning of a file
@@ -91,7 +91,7 @@ class _Place(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A block or a Rejection, the place after it (None at the end), and the bytes consumed up to there."""
+    """Hold a block or a Rejection, the place after it (None at the end), and the number of bytes consumed so far."""
 
     item: Block | Rejection
     after: _Place | None
@@ -109,8 +109,8 @@ def read_batches(
 
     Memory is limited to a few blocks and the longest record, whatever the sources hold. A record from a pipe is
     returned as soon as it is complete. `start` is the end of a batch of the same sources and settings. `pipes` has, by
-    name, what an interrupted run had read of each pipe; None compares nothing. A pipe that does not give the same again
-    raises a TextcatError, in which `start_over` says how to begin the run again.
+    name, the number and checksum of the bytes that an interrupted run read from each pipe; None compares nothing. If a
+    pipe gives other bytes now, a TextcatError is raised, in which `start_over` says how to begin the run again.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -137,7 +137,7 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes after it; None, from pipes, where earlier items are flushed."""
+    """Yield each item with the checkpoint and the bytes after it; yield None where items from pipes must be flushed."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -164,7 +164,7 @@ class _Walk:
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, position: _Place) -> Iterator[_Step]:
-        """Yield what the source holds from a place on."""
+        """Yield the steps through the source from a place on."""
         source = self._source
         if source.kind == "folder":
             return self._entries(source.entries(), source.name, position, 0, lambda: 0)
@@ -341,7 +341,7 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     Parameters
     ----------
     name : str
-        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text; else the content does.
+        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text. Otherwise the content does.
     data : bytes
 
     Returns
@@ -370,7 +370,7 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
 
 
 def _document_in(stream: ByteStream, settings: InputSettings) -> str:
-    """Return the format of a document without a name by its content; text if that does not tell."""
+    """Return the format of a nameless document by its content, or "text" if the content does not tell it."""
     form = format_by_content(stream, "a.", settings).format
     return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
 
@@ -385,7 +385,7 @@ class _WholeRecords:
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
 
     def take(self) -> Block | Rejection | None:
-        """Return the next records, or a Rejection if the next one is too long; None at the end or at an error."""
+        """Return the next records, a Rejection if the next record is too long, or None at the end or an error."""
         ahead = self._ahead
         n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
         if not n:
@@ -398,7 +398,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return where the last record of a block ends, if its tail alone shows it, else `size`; this saves a copy."""
+        """Return the end of a block's last record, if the block's tail shows it, else `size`; this saves a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size
@@ -477,13 +477,15 @@ def read_documents(
 ) -> list[Document]:
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
-    The topic of a text is the name of its folder; that of an mbox or a file of lines, too, or else the file's name. A
-    folder that holds everything is not a topic. If neither the document nor the format gives the part, the name of the
-    file or of a folder above it does, if it is or ends in ``train`` or ``test``. A TextcatError is raised if anything
+    The topic of a text is the name of its folder; the topic of the documents in an mbox or a file of lines is the name
+    of the folder, or else of the file. A folder that holds everything is not a topic. If neither the document nor the
+    format gives the part, a name of the file or of a folder above it that is or ends in ``train`` or ``test`` does.
+
+    A TextcatError is raised if anything
     cannot be read, or if two documents have the same id. The inputs are those of `find_sources`.
 
     `wanted` takes the name of a file inside its input, without the ending of compression; if it returns a false value,
-    the file is skipped, so that the ``append`` of a list lists all files and reads none. Archives are always opened.
+    the file is skipped; the ``append`` of a list therefore lists all files and reads none. Archives are always opened.
     `opened` takes the name and the stream of a wanted file, and returns the stream to read in its place, or None.
     `as_read` takes each record as soon as it is read, in stored order; its document has the same `zones`.
     `progress` shows how many bytes of the inputs have been read.

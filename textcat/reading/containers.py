@@ -1,4 +1,4 @@
-"""List the files in folders, zips and tars, one by one; a file that must not be read has the reason."""
+"""List the files in folders, zips and tars one by one, with the reason for each file that must not be read."""
 
 import os
 import stat
@@ -45,7 +45,7 @@ def _safe_name(name: str) -> str:
 
 
 def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -> UnreadableError | None:
-    """Return why a file in an archive must not be read, None if it may be."""
+    """Return the error that says why a file in an archive must not be read; None if it may be read."""
     if not safe_name:
         fault, what = (
             "has a path that leads out of the archive, so it is not read",
@@ -72,7 +72,7 @@ class ContainerEntry(NamedTuple):
 
 
 class _Walked(NamedTuple):
-    """An entry of a folder: its path there and on disk, its status, or why it must not be read."""
+    """An entry of a folder: its path in the folder and on disk, and its status or the reason not to read it."""
 
     name: str
     path: str
@@ -169,7 +169,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredB
 
 
 class _TarInfo(tarfile.TarInfo):
-    """Refuse invalid headers, which tarfile takes for the end, and headers that would take it much memory."""
+    """Refuse invalid headers, which tarfile takes for the end, and headers for which it would need much memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_TarInfo":
@@ -247,14 +247,14 @@ class _TarFile:
         return ByteStream(take, consumed)
 
     def has_more(self) -> bool:
-        """Read the rest, where the checksum of a compressed tar is compared; return whether it has data."""
+        """Read the rest, which checks the checksum of a compressed tar, and return whether the rest has data."""
         has_data = False
         while data := self._some(STEP):
             has_data = has_data or bool(data.strip(b"\0"))
         return has_data
 
     def _some(self, n: int) -> bytes:
-        """Return 1 to `n` bytes, none at the end."""
+        """Return 1 to `n` bytes, or no bytes at the end."""
         if self._place == len(self._data):
             self._data, self._place = self._stream.read(STEP), 0
         data = self._data[self._place : self._place + n]

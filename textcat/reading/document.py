@@ -16,13 +16,13 @@ class Document:
     zones : dict of str to str
         Its texts by zone, such as title and body, in this order.
     topics : tuple of str
-        Names of the topics it belongs to, each once; often none.
+        Names of the topics it belongs to, each once; it may be empty.
     date : str
-        As the source writes it, "" if it has none.
+        The date as the source writes it; "" if the source gives none.
     split : {"", "train", "test", "unused"}
-        The part of the corpus it belongs to; "": the source makes no parts.
+        The part of the corpus it belongs to; "" if the source has no parts.
     labelled_for : tuple of str, optional
-        Topics it was judged for, besides its own; for all other topics its label is unknown. None: judged for all.
+        Topics, besides its own, that it was judged for; its label for any other topic is unknown. None: all topics.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Read a corpus in a process of its own, while this one imports what it needs and counts the texts that come."""
+"""Read a corpus in a separate process, while this one imports modules and counts the texts that arrive."""
 
 import gc
 import logging
@@ -26,7 +26,7 @@ STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
 class ForkedCorpus:
     """A corpus that another process reads: iterating yields texts, and raises one of `STREAM_ERRORS` if reading failed.
 
-    A warning counts as a failure. `corpus` is set once all texts have gone by; its documents have them as `zones`.
+    A warning counts as a failure. `corpus` is set after the last text; the texts are the `zones` of its documents.
     """
 
     corpus: Any  # the `textcat.documents.Corpus`
@@ -79,7 +79,7 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
 
 
 class _Outbox(Thread):
-    """A file whose bytes this thread writes to a pipe, so that nobody waits until they are read."""
+    """A file whose thread writes its bytes to a pipe, so that writing to the file never waits for the reader."""
 
     def __init__(self, pipe: int):
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""Records in memory, such as dicts and rows of tables → documents."""
+"""Turn records in memory, such as dicts and rows of tables, into documents."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
@@ -11,7 +11,7 @@ _MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for n
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Return a stream of documents, in which dicts are read as records, by fields as `from_records` does.
+    """Return a stream of documents; dicts are read as records with the fields of `Corpus.from_records`.
 
     TextcatError is raised for a single text, a single record or a table.
     """

@@ -20,7 +20,7 @@ _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field"
 
 
 class LabelSettings(NamedTuple):
-    """How the labels of documents are read, where a format has its own way."""
+    """Hold the settings for labels and parts that are particular to some formats."""
 
     split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
     #: Which stories of RCV1 are for training and for test, first and last included: "1996-08-26 to 1996-09-01" by date,
@@ -51,8 +51,8 @@ class InputSettings(NamedTuple):
     topics_separator : str
         The separator of topics in one string, such as ";"; "": the string is one topic.
     encoding : str
-        "" is that of the format: UTF-8, or UTF-16 and UTF-32 if the file starts with their byte order mark; for Reuters
-        SGML latin-1; for RCV1 the one that the file declares.
+        "" is the default of the format: UTF-8, or UTF-16 and UTF-32 if the file starts with their byte order mark; for
+        Reuters SGML latin-1; for RCV1 the one that the file declares.
     columns : tuple of str
         Names of the columns of CSV and TSV without a header; (): the first row has them.
     quotes : bool
@@ -60,9 +60,9 @@ class InputSettings(NamedTuple):
     lines : bool
         A text file holds one document per line.
     max_bytes, block_bytes : int
-        Largest size of a record, uncompressed: longer ones are rejected; and about how much of the input a batch holds.
+        Largest size of an uncompressed record (longer ones are rejected), and approximate size of a batch.
     labels : LabelSettings, optional
-        Read topics, dates and parts, too; what cannot be read is then an error, not a rejection.
+        Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection.
     """
 
     format: str = ""
@@ -107,7 +107,7 @@ class InputSettings(NamedTuple):
         return {"title": title, "body": body} if title or self.labels is not None else {"body": body}
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return the zones that have a text, or else an empty body; with labels all zones."""
+        """Return the zones that have a text, or else an empty body; if labels are wanted, return all zones."""
         if self.labels is not None:
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
@@ -146,7 +146,7 @@ class InputSettings(NamedTuple):
         return block.data, block.offset
 
     def texts_among(self, names: Collection[str]) -> tuple[str, tuple[str, ...]]:
-        """Return the field of the title, "" for none, and those of the body, or raise UnreadableError."""
+        """Return the title's field ("" if there is none) and the body's fields, or raise UnreadableError."""
         fields = self.text_fields
         if self.is_default("text_fields") and "text" not in names:
             if "body" in names:
@@ -227,7 +227,7 @@ class Record(NamedTuple):
 
 
 class FaultKind(IntEnum):
-    """What is wrong with input: it decides how an error about a corpus names the source and the remedy."""
+    """The kind of a fault in the input, by which an error about a corpus names the source and the remedy."""
 
     CONTENT = auto()  # the fault has its own remedy
     ENCODING = auto()
@@ -286,17 +286,17 @@ class Batch(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The source that the batch ends in."""
+        """Return the source in which the batch ends."""
         return self.blocks[-1].source
 
     @property
     def size(self) -> int:
-        """How many bytes it holds, uncompressed."""
+        """Return the number of uncompressed bytes in the batch."""
         return sum(len(block.data) for block in self.blocks if isinstance(block, Block))
 
 
 class UnreadableError(Exception):
-    """Why a file or a record cannot be read, as the rest of a sentence that begins with its name."""
+    """Give the reason why a file or record cannot be read, as the end of a sentence that begins with its name."""
 
     def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "") -> None:
         super().__init__(fault, kind, detail)
@@ -308,7 +308,7 @@ class UnreadableError(Exception):
 
 
 class RefusedError(Exception):
-    """Input that cannot be read although labels are wanted: its source, the part meant ("": all), and the reason."""
+    """Report unreadable input when labels are wanted: its source, the part concerned ("": all), and the reason."""
 
     def __init__(self, source: str, part: str, fault: UnreadableError) -> None:
         super().__init__(source, part, fault)
@@ -325,7 +325,7 @@ def reject_or_raise(
     length: int = -1,
     subject: str = "The file",
 ) -> Rejection:
-    """Return the Rejection of unreadable input; raise if labels are wanted, as then no document may be missing.
+    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted: no document may be missing.
 
     The sentence begins with the part of the source that is meant, such as "Line 3", or else with the subject.
     """
@@ -344,10 +344,10 @@ class _Cutter(Protocol):
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return by how much whole records, or parts of a record, advance the position."""
+        """Return the number by which the whole records or the record's part in `data` advance the position."""
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how much of `data` belongs to a record to skip, and whether the record ends there."""
+        """Return how many bytes of `data` belong to a record to skip, and whether the record ends there."""
 
 
 class RecordSpan(NamedTuple):
@@ -377,7 +377,7 @@ class RecordContent(NamedTuple):
 
 
 class RecordFormat(NamedTuple):
-    """How the files of a format become records."""
+    """Describe how the files of a format become records."""
 
     spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # of the records in a block
     parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # of these spans
@@ -413,7 +413,7 @@ class RecordFormat(NamedTuple):
 
 
 def encoding_error(encoding: str, position: object) -> UnreadableError:
-    """Return the error for bytes that are not text in an encoding; the place is the number of the first of them."""
+    """Return the error for bytes that are invalid in an encoding; `position` is the number of the first such byte."""
     fault = f"is not {encoding} (byte {position})"
     return UnreadableError(f"{fault}: name its encoding with --encoding", FaultKind.ENCODING, fault)
 

@@ -1,4 +1,4 @@
-"""Find what INPUT arguments name: files, folders, URLs and pipes, each with its format and its state."""
+"""Find the files, folders, URLs and pipes that INPUT arguments name, each with its format and its state."""
 
 import codecs
 import errno
@@ -80,14 +80,14 @@ _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
 
 class _Guess(NamedTuple):
-    """A format, and how it was recognised: by "name", "content", "option" or "default"; ("", "") if it was not."""
+    """A format and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
 
     format: str
     by: str
 
 
 def named_format(name: str) -> str:
-    """Return the format by a name, "zip" or "tar" for an archive; "" if the name does not tell."""
+    """Return the format that a name tells ("zip" or "tar" for an archive), or "" if it tells none."""
     if is_archive(name):
         return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
@@ -145,7 +145,7 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
 
 
 def _first_line(head: bytes) -> bytes:
-    """Return the first line of a text, "" if its end has not been read."""
+    """Return the first line of a text, or "" if the end of the line has not been read."""
     return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
@@ -198,7 +198,7 @@ class Source(NamedTuple):
 
     @property
     def format(self) -> str:
-        """Its format, "" if it is recognised only when it is read."""
+        """Return the source's format, or "" if it is recognised only when the source is read."""
         return self.guess.format
 
     def fingerprint(self) -> dict[str, Any]:
@@ -207,7 +207,7 @@ class Source(NamedTuple):
 
 
 def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
-    """Find what arguments name: files, folders, patterns, URLs that fsspec knows, and ``-`` or none, standard input.
+    """Find the inputs that arguments name: files, folders, patterns, URLs of fsspec; ``-`` or nothing: standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
     stands for the files that match it, sorted. A file that is named twice, or next to its folder, is read once, and a
@@ -219,7 +219,7 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
 
 
 def matches(text: str) -> list[str]:
-    """Return the files that match a pattern, sorted; none if it has no ``*``, ``?`` or ``[``."""
+    """Return the sorted files that match a pattern, or no files if it has no ``*``, ``?`` or ``[``."""
     return sorted(glob.glob(text, recursive=True)) if not _GLOB.isdisjoint(text) else []
 
 

@@ -49,8 +49,8 @@ def unreadable(error: BaseException) -> UnreadableError:
 class ByteStream:
     """Bytes that are read forwards; for a seekable file, `file` is that file.
 
-    `take` takes a number of bytes and returns as many or fewer, and none only at the end; by default the stream is
-    empty. `consumed` returns how many bytes of the stored file have been used; by default, how many have been taken.
+    `take(n)` returns 1 to `n` bytes, and no bytes only at the end; by default the stream is empty.
+    `consumed` returns how many bytes of the stored file have been used; by default, how many have been taken.
     `prompt` says whether to return available bytes at once rather than wait for more.
     """
 
@@ -73,7 +73,7 @@ class ByteStream:
         return self._n_taken if self._consumed is None else self._consumed()
 
     def read(self, n: int) -> bytes:
-        """Return 1 to `n` bytes, none at the end; raise UnreadableError if the rest cannot be read."""
+        """Return 1 to `n` bytes, or no bytes at the end; raise UnreadableError if the rest cannot be read."""
         if not self._kept:
             self._kept = self._more()
         data, self._kept = self._kept[:n], self._kept[n:]
@@ -109,7 +109,7 @@ class ByteStream:
 
 
 class _FileStream(ByteStream):
-    """A seekable file, read in one call however much is asked for."""
+    """A seekable file, from which one call reads any number of bytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file.read, file.tell, close=file.close)
@@ -182,16 +182,16 @@ class LookAhead:
 
     @property
     def error(self) -> UnreadableError | None:
-        """Why data are missing; a new exception each time, as exceptions keep the place where they were raised."""
+        """Return a new exception that says why data are missing; each call makes one, as it keeps a traceback."""
         return UnreadableError(*self._fault) if self._fault else None
 
     @property
     def whole(self) -> bool:
-        """Whether the data end where the stream was meant to."""
+        """Return whether the data end where the stream was meant to end."""
         return self.ended and not self._fault
 
     def fill(self, size: int) -> None:
-        """Read until there are `size` bytes, or to the end; from a pipe, what is available."""
+        """Read until there are `size` bytes, or to the end; from a pipe, read only the available bytes."""
         parts, n = [self.data] if self.data else [], len(self.data)
         while n < size and not self.ended:
             try:
@@ -401,7 +401,7 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
 
 
 class _Unpacker:
-    """Unpack a stream in steps that do not depend on how much is asked for, and check the ratio of any part."""
+    """Unpack a stream in steps whose size is independent of the caller's reads; check the ratio of any part."""
 
     def __init__(self, source: ByteStream, make: Callable[[], Any]) -> None:
         self._source, self._make, self._decompressor = source, make, make()

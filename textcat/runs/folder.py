@@ -44,8 +44,10 @@ def open_folder(
 ) -> Iterator[RunState]:
     """Open and lock a folder for the run in a ``with`` block, and remove unfinished files of an interrupted run.
 
-    `facts` are what the output depends on apart from the inputs, by readable names; `inputs` are facts that change
-    when a source does, with its "name". A TextcatError is raised if the folder is damaged, or holds another run or
+    `facts` are the facts, by readable names, that the output depends on besides the inputs; `inputs` are facts about
+    each source, with its "name", that change when the source changes.
+
+    A TextcatError is raised if the folder is damaged, or holds another run or
     other files; `start_over` says in its message how to begin the run again.
     """
     with _errors_as_sentences(path):
@@ -191,7 +193,7 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 
 
 class ShardWriter:
-    """Writes shards (`number` of them are done), rejections and the journal; unusable after it has raised.
+    """Write shards (`number` of them are done), rejections and the journal; do not use it again after an error.
 
     A shard ends after the batch with which it reaches a number of records, or of bytes before compression; this depends
     only on the input, not on time.

@@ -1,4 +1,4 @@
-"""The inputs of a run: what its output depends on, and whether they are apart from it and stay as they are."""
+"""Check the inputs of a run: they must not include its output and should not change; list what it depends on."""
 
 import logging
 from collections.abc import Iterable, Sequence

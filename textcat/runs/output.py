@@ -1,4 +1,4 @@
-"""Encoded rows → files of JSON Lines, CSV or Parquet, compressed or not."""
+"""Write encoded rows to files of JSON Lines, CSV or Parquet, compressed or not."""
 
 import io
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from textcat.errors import TextcatError, install_hint
 
 
 class PlainFile:
-    """A file of a header and encoded rows, whose name ends in `suffix`; methods return what can be written so far."""
+    """A file of a header and encoded rows, whose name ends in `suffix`; methods return bytes to write."""
 
     def __init__(self, suffix: str, head: bytes = b""):
         self.suffix, self._head = suffix, head
@@ -30,7 +30,7 @@ class PlainFile:
 
 
 class ZstandardFile(PlainFile):
-    """A plain file as one Zstandard frame: many readers stop at the end of the first."""
+    """A plain file as a single Zstandard frame, because many readers stop at the end of the first frame."""
 
     def __init__(self, suffix: str, head: bytes = b""):
         super().__init__(suffix, head)

@@ -1,4 +1,4 @@
-"""How far a run has come: by its journal, while it goes on, and drawn on a terminal."""
+"""The progress of a run: read from its journal, updated while it goes on, and drawn on a terminal."""
 
 import logging
 import time
@@ -44,14 +44,14 @@ class RunProgress(NamedTuple):
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds for the rest at this rate; None if not known."""
+        """Return the seconds that the rest takes at this rate; None if unknown."""
         if self.total is None or not self.n_bytes:
             return None
         return max(self.total - self.read, 0) * max(self.seconds, 1e-9) / self.n_bytes
 
     @property
     def documents(self) -> str:
-        """Number of documents and speed, in words."""
+        """Return the number of documents and the speed, in words."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         seconds = max(self.seconds, 1e-9)
         return (

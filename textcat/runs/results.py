@@ -1,4 +1,4 @@
-"""What becomes of a batch of input: encoded rows, rejections, and counts that add up."""
+"""The results of a batch of input: encoded rows, rejections, and counts that can be added."""
 
 import os
 import re
@@ -42,12 +42,12 @@ class Counts:
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON can hold them."""
+        """Return the counts as a dict of JSON values."""
         return {**vars(self), "topics": dict(self.topics), "reasons": dict(self.reasons)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
-        """Return the counts that `as_dict` has returned as a dict."""
+        """Return the counts of a dict that `as_dict` returned."""
         return cls(**values | {name: Counter(values[name]) for name in ("topics", "reasons")})
 
 

@@ -1,4 +1,4 @@
-"""Batches → results in the same order, a bounded number at a time: here, in processes, or on a Dask cluster."""
+"""Work on a bounded number of batches at a time, here, in processes or on a Dask cluster, and keep their order."""
 
 import gc
 import logging
@@ -35,7 +35,7 @@ Work = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
-    """How work is done outside this process."""
+    """Describe the workers outside this process."""
 
     start: Callable[[int], Executor]  # returns an executor, given a number of jobs
     jobs: int  # how many batches are worked on at the same time
@@ -82,7 +82,7 @@ def ordered_map(
 class _ReadAhead:
     """A thread that puts batches into a queue, and at the end an exception: StopIteration, if there was no error.
 
-    It puts at most a limit of batches there, and one more each time that `free` is released.
+    It puts a limited number of batches there, and one more each time that `free` is released.
     """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
@@ -209,7 +209,8 @@ def open_workers(
     """Yield the workers: this process for little input or one job, more processes for more, or a cluster.
 
     `jobs` batches are worked on at the same time (-1: one per core); a Dask cluster, at an address, has its own number.
-    The stored inputs have `n_bytes`, if that is known. `prepare` loads here what forked processes then need not load.
+    The stored inputs have `n_bytes`, if that is known.
+    `prepare` loads modules and data in this process, so that forked processes need not load them.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")

@@ -44,12 +44,12 @@ def _uri_in(text: str) -> str:
 
 
 def uris_in(text: str) -> tuple[str, ...]:
-    """Return the URIs of a column of CSV, which Annif reads with and without ``<>``."""
+    """Return the URIs in a CSV column; as in Annif, each may be in ``<>`` or not."""
     return tuple(dict.fromkeys(uri.removeprefix("<").removesuffix(">") for uri in text.split()))
 
 
 def has_subjects(fields: Mapping[str, Any]) -> bool:
-    """Return whether an object of JSON has subjects as Annif does: objects with a URI or a label."""
+    """Return whether a JSON object has subjects in Annif's form: objects with a URI or a label."""
     subjects = fields.get("subjects")
     return type(subjects) is list and bool(subjects) and all(map(is_subject, subjects))
 

@@ -1,4 +1,4 @@
-"""Comma or tab separated values, a document a row: where to cut between rows, and their records."""
+"""Comma or tab separated values, one document per row: cut between rows, and read their records."""
 
 import codecs
 import csv
@@ -31,7 +31,7 @@ csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 class _Rows(RecordFormat):
-    """Rows; if no value is quoted, nearly all are read without making spans."""
+    """Read rows; without quotes, a fast path reads most blocks without a RecordSpan for each row."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         plain = _plain_records(block, settings)
@@ -39,7 +39,7 @@ class _Rows(RecordFormat):
 
 
 def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None:
-    """Return the records of a block without quotes; None if a row may be invalid, so that each is read by itself."""
+    """Return the records of a block without quotes; None if a row may be invalid: then read rows one by one."""
     if settings.quotes or len(block.data) > settings.max_bytes:
         return None
     try:
@@ -169,7 +169,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
-    """Yield where each row ends, as far as it has been read; the end of `final` data ends a row."""
+    """Yield the end of each row that has been read completely; the end of `final` data ends a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
         yield end
@@ -177,7 +177,7 @@ def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int
 
 
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
-    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if not yet read.
+    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if it has not been read yet.
 
     Without separators, quotes are ordinary characters.
     """
@@ -202,7 +202,7 @@ def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> 
 
 
 def _behind_quotes(data: bytes, position: int) -> int:
-    """Return the place after the quote that closes one opened before `place`; -1 if not yet read."""
+    """Return the place after the quote that closes a value opened before `position`; -1 if it has not been read yet."""
     quote = data.find(b'"', position)
     while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
         quote = data.find(b'"', quote + 2)
@@ -224,7 +224,7 @@ class RowCutter(LineCutter):
         return max(row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how much of the data a record to skip takes, and whether it ends there."""
+        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
         # Of a row with a quote that seems to be a slip, only the first line is passed over.
         if not self._quotes:
             return super().skip(data)

@@ -34,7 +34,7 @@ _Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
 
 
 class FileFormat(RecordFormat):
-    """Files that may have more bytes than other records, as they hold more than text."""
+    """Read files that may have more bytes than other records, as they hold more than text."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         """Yield the record of a block, or its Rejection."""

@@ -51,7 +51,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 
 
 def _check_size(data: bytes, most: int) -> None:
-    """Raise UnreadableError if it declares to unpack to implausibly much, or to more than may be held."""
+    """Raise UnreadableError if a file declares an unpacked size that is implausible or exceeds the limit `most`."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = archive.infolist()
     whole = sum(entry.file_size for entry in entries)

@@ -55,7 +55,7 @@ _OTHERWISE = "cp1252"
 
 
 class _Page:
-    """Gathers the visible text; its methods are the parser's handlers, so that no tree is held, however deep."""
+    """Gather the visible text; the methods are the parser's handlers, so that even a deep page needs no tree."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -134,7 +134,7 @@ def extract_page(text: str) -> ExtractedText:
 
 
 def _decoded(data: bytes) -> str:
-    """Return a page as text: in its declared encoding, UTF-8, or else Windows-1252."""
+    """Return a page decoded from its declared encoding, from UTF-8, or else from Windows-1252."""
     if match := _DECLARED.search(data[:_HEAD]):
         encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
         if encoding:

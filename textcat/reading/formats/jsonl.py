@@ -1,4 +1,4 @@
-"""JSON: one object a line (JSON Lines), or a file that is one array of objects; one document an object."""
+"""JSON: one object per line (JSON Lines), or one array of objects per file; each object is a document."""
 
 import json
 import re
@@ -29,7 +29,7 @@ _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(RecordFormat):
-    """JSON Lines. A fast path reads most lines directly; only the others become a RecordSpan first."""
+    """Read JSON Lines: a fast path reads most lines directly; only other lines become a RecordSpan first."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)
@@ -57,7 +57,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _object_ends(data: bytes) -> Iterator[int]:
-    """Yield where each outermost object ends."""
+    """Yield the end of each outermost object."""
     depth = 0
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
@@ -186,7 +186,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
-    """Return the texts: those of `zones`, or title and body."""
+    """Return the texts of the field `zones`, or else title and body."""
     zones = fields.get("zones")
     if zones is not None:
         if not isinstance(zones, dict):

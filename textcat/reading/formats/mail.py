@@ -1,4 +1,4 @@
-"""Mail: an mbox, a document a message, and where to cut between them; and a message in a file of its own (.eml)."""
+"""Mail: an mbox, cut into messages, each of which is a document; or a single message in a file (.eml)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -56,7 +56,7 @@ class MessageCutter:
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how much of the data a record to skip takes, and whether it ends there."""
+        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True
@@ -174,7 +174,7 @@ def _decoded(part: "Message", encoding: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return the visible text of HTML, in one pass, which Python's parser does not guarantee for invalid HTML."""
+    """Return the visible text of HTML in a single pass; Python's parser may need more for invalid HTML."""
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
         at = _end_of_markup(text, start)

@@ -43,7 +43,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 
 
 def _without_matter(text: str) -> tuple[str, str]:
-    """Return the title that the front matter names, and what follows it."""
+    """Return the title that the front matter names, and the text after the front matter."""
     mark = _MATTER.match(text)
     end = text.find(f"\n{mark[1]}", mark.end() - 1) if mark else -1
     if not mark or end < 0:

@@ -1,4 +1,4 @@
-"""Parquet, a document a row: blocks of rows in Arrow's format, and their records."""
+"""Parquet, one document per row: yield blocks of rows in Arrow's format, and read their records."""
 
 import os
 from collections.abc import Callable, Iterator

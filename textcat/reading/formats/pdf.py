@@ -34,7 +34,7 @@ _LIMITS: dict[str, Any] = {
 
 
 class _Work:
-    """Counts drawing operations and text of the pages, and raises UnreadableError if there are implausibly many."""
+    """Count drawing operations and text of the pages, and raise UnreadableError if there are implausibly many."""
 
     def __init__(self, most: int) -> None:
         self._left, self._most, self._n_pages = MOST_OPERATIONS, most, 0

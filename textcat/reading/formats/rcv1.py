@@ -44,7 +44,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
 
     The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
-    adds those above them in the hierarchy, and puts a story without any topic or any country into no part. The byline,
+    adds their ancestors in the hierarchy, and puts a story without any topic or any country into no part. The byline,
     which names the author, is left out. Source: D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark
     collection for text categorization research, Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3
     (the codes' hierarchy) and 4 (RCV1-v2).
@@ -98,7 +98,7 @@ def _part(itemid: int, date: str, train: str, test: str) -> str:
 
 
 def _with_ancestors(topic: str) -> list[str]:
-    """Return a topic and those above it: C1511, C151, C15, CCAT; GSPO, GCAT."""
+    """Return a topic and the topics above it: C1511, C151, C15, CCAT; GSPO, GCAT."""
     chain = [topic]
     while chain[-1][1:] != "CAT":
         code = chain[-1]

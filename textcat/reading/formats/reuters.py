@@ -1,4 +1,4 @@
-"""Reuters-21578's SGML, many stories a file: where to cut between stories, and their records."""
+"""Reuters-21578's SGML, with many stories per file: cut between stories, and read their records."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _NO_CONTROLS = bytes(32 if (byte < 32 and byte not in b"\t\n") or byte == 127 el
 
 
 class _SplitRule(NamedTuple):
-    """Which attribute puts a story into which part, and which TOPICS values are used at all."""
+    """The attributes that put a story into a part, and the TOPICS values of the stories that are used."""
 
     attribute: str
     parts: Mapping[str, str]
@@ -64,7 +64,7 @@ class StoryCutter:
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how much of the data a record to skip takes, and whether it ends there."""
+        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
         # Where the next story opens, this one ends, too.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
