@@ -99,7 +99,7 @@ class LanguageTables(NamedTuple):
 
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
-    """Return the tables that `keep_tables` has kept for the installed spaCy; None if there are none, or bad ones."""
+    """Return the tables that `keep_tables` has kept for the installed spaCy; None if they are missing or damaged."""
     with suppress(OSError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():

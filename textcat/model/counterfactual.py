@@ -38,7 +38,7 @@ class Without(NamedTuple):
 
 
 class _Remainders:
-    """What is left of a document's row without some of its words."""
+    """The rest of a document's row when some of its words are left out."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
@@ -243,7 +243,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Return a set without the words that can be spared, one after another."""
+    """Return the set of words without those that it does not need, dropped one after another."""
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0
@@ -255,7 +255,7 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Return the least set of fewer words than a size, if there is one; and whether all that may do were tried."""
+    """Return the smallest sufficient set of fewer than `size` words, or None; and whether the search was complete."""
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
     n_tried = 0
@@ -276,7 +276,7 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the sum that is needed to lose the tag."""
+    """Return the most that each word can take from the score, and the total loss at which the tag falls."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:
@@ -288,7 +288,7 @@ def _bound(
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of k places from a start on, of descending numbers, whose sum is what is needed or more."""
+    """Yield the sets of k places, from `start` on, in a descending list of numbers, whose sum is at least `need`."""
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:
             return

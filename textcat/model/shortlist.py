@@ -33,7 +33,7 @@ class Shortlist:
         return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
-        """Return the scores of rows for every topic, those of topics that are not listed being `NOT_LISTED`.
+        """Return the scores of rows for every topic; topics that are not listed have the score `NOT_LISTED`.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Shortlist:
         return scores
 
     def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n highest topics of each row and their scores: of no more than are listed.
+        """Return the n highest of the topics listed for each row, and their scores.
 
         Parameters
         ----------
