@@ -107,7 +107,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def counted_for(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts as `TfIdf.count` of the documents does, for features of the same settings."""
+        """Return the counts that `TfIdf.count` returns for the documents, for features of the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
         parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))

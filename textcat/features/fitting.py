@@ -95,7 +95,7 @@ def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
 def half_saturation(
     parts: TextParts, lengths: np.ndarray, averages: Mapping[str, float], k1: float, b: float
 ) -> np.ndarray:
-    """Return, per part, the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
+    """Return for each part the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
     # A zone that no training document has, or none with a term, is as long as any.
     relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -134,7 +134,7 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
 
 
 def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
+    """Count the documents that have each column, given the columns of terms, followed by those of n-grams."""
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
     return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)

@@ -104,7 +104,7 @@ class Tokens(Parameters):
         return self
 
     def tables(self) -> LanguageTables | None:
-        """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
+        """Return the tables that cut most spans without spaCy; None if the language, such as Chinese, has no tables."""
         return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
@@ -155,7 +155,7 @@ class Tokens(Parameters):
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
-        """Return the tokens of every text that are terms, in order, and where they stand."""
+        """Return the tokens of every text that are terms, in order, and their places."""
         counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
         with counter.lock:

@@ -1,4 +1,4 @@
-"""The least set of words without which a document's tag falls.
+"""The smallest set of words without which a document loses a tag.
 
 Without a word, a document is what it would be if an unknown word stood in each of its places: what has no column has no
 influence, n-grams with it are gone, all others stay, and the row gets its unit length anew. So with a row ``x(W)`` that
@@ -31,7 +31,7 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the t
 
 
 class Without(NamedTuple):
-    """Words without which a tag falls."""
+    """Words without which a document loses a tag."""
 
     words: list[str]  # those that take most first; none if the tag stays even without all words
     least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared

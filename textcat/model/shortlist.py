@@ -69,7 +69,7 @@ class Shortlist:
         return np.take_along_axis(listed, places, 1), values
 
     def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tagger's topics listed for each row, -1 for one that it does not have, and their scores."""
+        """Return the topics listed for each row, with -1 for topics that the tagger does not have, and their scores."""
         listed = self.topics(rows)
         if self.columns is not None:
             position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
