@@ -85,7 +85,7 @@ def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
 
 
 def read_affixes(regexes: Regexes) -> Affixes:
-    """Return the alternatives of the regexes for prefixes, suffixes and infixes; [] without one, None if unmodelled."""
+    """Return the alternatives of each affix regex: [] if there is no regex, None if the tables cannot model it."""
 
     def read(name: str, role: _Role) -> Alternatives:
         try:
@@ -97,7 +97,7 @@ def read_affixes(regexes: Regexes) -> Affixes:
 
 
 def read_url(regexes: Regexes) -> tuple[int, ...]:
-    """Return sets of characters: a match of `url_match` has at least one of each set. Empty if nothing is known."""
+    """Return sets of characters: a match of `url_match` has at least one of each set. Without such sets, return ()."""
     try:
         return (
             tuple(required_characters(parse_regex(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
@@ -192,7 +192,7 @@ def _masks(path: list[_Node], direction: int, depth: int = DEPTH) -> _Masks:
 
 
 def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
-    """Walk the nodes, listed in the direction of travel, and unite what each way through them may meet."""
+    """Return the sets of characters met by any way through the nodes, which are listed in the direction of travel."""
     if depth == 0 or not nodes:
         return (ANY_CHARACTER,) * depth
     (op, argument), rest = nodes[0], nodes[1:]

@@ -68,8 +68,8 @@ def space_hashes(names: Sequence[str]) -> np.ndarray:
 def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
     """Return the hashes of all n-grams, given those of all terms and of the first n-grams.
 
-    That of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term plus
-    the hash of the last one.
+    The hash of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term
+    plus the hash of the last one.
     """
     from sklearn.utils import murmurhash3_32
 

@@ -74,7 +74,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
     def extended(self, added: StoredCounts) -> StoredCounts:
-        """Return the counts of these documents, and behind them of a few more; what is new there is numbered last."""
+        """Return the counts of these documents followed by a few more, whose new zones and terms are numbered last."""
         zones = [*self.zones, *(zone for zone in added.zones if zone not in self.zones)]
         zone_of = np.array([zones.index(zone) for zone in added.zones], np.int64)[added.zone_of]
         ours, theirs = self.counts, added.counts
@@ -107,7 +107,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def counted_for(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts as `TfIdf.count` of the documents does, for features of the same settings."""
+        """Return the counts that `TfIdf.count` returns for the documents, for features of the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
         parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
@@ -170,14 +170,14 @@ def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, lis
 
 
 def _is_char(counts: TermCounts) -> np.ndarray:
-    """Return which terms are n-grams of characters."""
+    """Return a bool for each term: whether it is an n-gram of characters."""
     is_char = np.zeros(len(counts.terms), bool)
     is_char[counts.chars] = True
     return is_char
 
 
 def _keys_of(ngrams: np.ndarray) -> np.ndarray:
-    """Return a number for each n-gram, all of which are pairs, or none is."""
+    """Return a number for each n-gram; the n-grams must be all of the same length."""
     left, right = ngrams.T.astype(np.int64)
     return np.where(left < 0, ~left, left) << 32 | right
 
@@ -212,7 +212,7 @@ def _tidied(counts: TermCounts) -> TermCounts:
 
 
 def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return different keys, ascending, and the place of each: as np.unique does, which takes several times longer."""
+    """Return the distinct keys, ascending, and the place of each key among them, as np.unique does, but faster."""
     ascending = np.sort(keys)
     distinct = ascending[np.diff(ascending, prepend=-1) != 0]
     return distinct, np.searchsorted(distinct, keys)

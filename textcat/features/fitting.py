@@ -63,7 +63,7 @@ def named_columns(
 
 
 def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int) -> TermCounts:
-    """Return counts without n-grams that too few documents have, as most; the arrays given are written over."""
+    """Return counts without n-grams that too few documents have; the given arrays are overwritten."""
     n_terms, (left, right) = len(counts.terms), counts.ngrams.T
     kept = np.array(_common(parts, counts, 1, ngram_min_df)[:, n_terms:].any(axis=0))
     kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
@@ -95,7 +95,7 @@ def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
 def half_saturation(
     parts: TextParts, lengths: np.ndarray, averages: Mapping[str, float], k1: float, b: float
 ) -> np.ndarray:
-    """Return, per part, the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
+    """Return for each part the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
     # A zone that no training document has, or none with a term, is as long as any.
     relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -103,7 +103,7 @@ def half_saturation(
 
 
 def term_weights(counts: TermCounts, char_weight: float | None) -> np.ndarray:
-    """Return the weight of each term: shape (n_terms,); empty, without n-grams of characters, as all weigh the same."""
+    """Return the weight of each term: shape (n_terms,). The array is empty if there are no n-grams of characters."""
     if char_weight is None:
         return np.zeros(0)
     weights = np.ones(len(counts.terms))
@@ -118,7 +118,7 @@ def _inverse_frequency(df: int, m: int, kind: str) -> float:
 
 
 def _common(parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int) -> np.ndarray:
-    """Return which terms, and n-grams behind them, are common enough: (n_spaces, n_terms + n_ngrams), bool."""
+    """Return a bool array: whether each term, and after these each n-gram, is common enough in each space."""
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
     columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
@@ -127,14 +127,14 @@ def _common(parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
-    """Return the names of the selected ones among the terms, and the n-grams behind them."""
+    """Return the names of the selected terms, followed by the names of the selected n-grams."""
     n_terms = len(selected) - len(counts.ngrams)
     terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
     return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 
 def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Count the documents that have each column, given the columns of terms and of n-grams behind them."""
+    """Count the documents that have each column, given the columns of terms, followed by those of n-grams."""
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
     return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)

@@ -123,7 +123,7 @@ class _Language:
         )
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
-        """Return the tokens that each span has by itself, one span after the other, and how many each has."""
+        """Return the tokens of all spans, each tokenized alone, in one list, and the number of tokens of each span."""
         tokens, lengths = self._cutter.cut(spans)
         uncut = np.flatnonzero(lengths == 0)
         positions = np.cumsum(lengths)[uncut].tolist()
@@ -226,7 +226,7 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
 @cache
 def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
-    """Return the tables and attributes of a language as the installed spaCy has them; None for no tables."""
+    """Return a language's tables (None if it has none) and attributes, read from the installed spaCy."""
     nlp = _blank_tokenizer(lang)
     attributes = _read_attributes(nlp.vocab.lex_attr_getters)
     # A language of another package may change while spaCy does not: its tables are not kept in a file.
@@ -268,7 +268,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def singular(word: str) -> str:
-    """Return the singular of an English plural in lower case, or what the rules take for it.
+    """Return the singular of an English plural in lower case, formed by the rules below.
 
     The first of these endings that fits is changed: "ies" to "y" but not after "a" or "e", "es" to "e" but not after
     "a", "e" or "o", "s" to nothing but not after "s" or "u". Words of less than four letters are left as they are.

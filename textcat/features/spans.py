@@ -70,7 +70,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
 
 
 def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
-    """Yield each zone that is read, the spaces that its terms belong to, and where they stand."""
+    """Yield the name of each zone that is read, the spaces of its terms, and the places of these terms."""
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
@@ -82,7 +82,7 @@ def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, l
 
 
 class _ColumnOf:
-    """Finds the column of a term or n-gram: by name or by hash; -1 for none, or one that is not wanted."""
+    """Find the column of a term or n-gram, by name or by hash: -1 if it has no column or the column is not wanted."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
         self._mask = 2 ** (features.hash_bits or 0) - 1
@@ -152,7 +152,7 @@ def _standing(
     texts: Mapping[str, str],
     occurrences: list[tuple[str, str, _Occurrence]],
 ) -> list[Span]:
-    """Return a span for each occurrence whose text gives its column by itself: the narrowest that is tried."""
+    """Return for each occurrence the narrowest span tried whose text, counted alone, gives the occurrence's column."""
     spans = [Span(zone, occurrence.start, occurrence.end) for zone, _, occurrence in occurrences]
     unsure = list(range(len(occurrences)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):

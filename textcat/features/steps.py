@@ -156,7 +156,7 @@ class FeatureSteps(Parameters):
         return self._name_list
 
     def zone_prefixes(self) -> tuple[str, ...]:
-        """Return the beginnings of the names of terms that zones have for themselves, next to shared ones."""
+        """Return the prefixes, such as "title:", of terms of one zone, if there are shared terms, too."""
         return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
 
     def known_terms(self) -> KnownTerms | None:
@@ -191,7 +191,7 @@ class FeatureSteps(Parameters):
     def occurrence_weights(
         self, parts: TextParts, counts: TermCounts, lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        """Return the weights of parts, where their counts saturate, the weight of n-grams, and those of terms."""
+        """Return the weights of parts, their counts at half saturation, the weight of n-grams, and those of terms."""
         half = np.zeros(0)
         if self.weighting == "bm25":
             half = half_saturation(parts, lengths, self.average_lengths_, self.k1, self.b)
@@ -220,7 +220,7 @@ class FeatureSteps(Parameters):
         return rows.matrix(len(self.idf_))
 
     def check_is_fitted(self) -> None:
-        """Raise scikit-learn's NotFittedError before anything was fitted."""
+        """Raise scikit-learn's NotFittedError if the features are not fitted."""
         if not hasattr(self, "idf_"):
             from sklearn.utils.validation import check_is_fitted
 

@@ -67,7 +67,7 @@ class StoredRows:
 
     @property
     def nnz(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.data)
 
     def __len__(self) -> int:
@@ -150,7 +150,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
 
 
 def _reopened(folder: str, expected: str) -> StoredRows:
-    """Open rows as another process had them."""
+    """Open the rows that another process has pickled as their folder."""
     try:
         rows = open_rows(folder, verify=False)
     except StoreError as error:
@@ -183,7 +183,7 @@ class _Part:
         self.length += len(array)
 
     def finish(self) -> dict[str, Any]:
-        """Write the length into the header, and return what the manifest says of it."""
+        """Write the length into the header, and return the array's entry in the manifest."""
         self._file.seek(0)
         self._write_header()
         self._file.flush()

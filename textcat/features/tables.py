@@ -1,4 +1,4 @@
-"""What spaCy's tokenizer of a language holds, as one plain value: read from spaCy, from a model's file, or a cache."""
+"""The tables of a language's spaCy tokenizer as one plain value, read from spaCy, a model's file or a cache."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class LanguageTables(NamedTuple):
-    """What a language tokenizes by as `spacy.blank(lang)` does, without spaCy."""
+    """The tables by which a language is tokenized without spaCy, with the tokens of `spacy.blank(lang)`."""
 
     lang: str
     spacy: str  # the version of which the tokenizer is
@@ -60,9 +60,9 @@ class LanguageTables(NamedTuple):
 
     @classmethod
     def from_json(cls, content: str | bytes) -> LanguageTables | None:
-        """Read tables; what is not as `as_json` writes it raises KeyError, TypeError or ValueError.
+        """Read tables; raise KeyError, TypeError or ValueError if the content is not as `as_json` writes it.
 
-        None for those of an earlier version, which answered some spans only, and had no regexes for the others.
+        Return None for tables of an earlier version, which covered only some spans and had no regexes for the others.
         """
         entries = json.loads(content)
         if entries.get("regexes") is None:
@@ -99,7 +99,7 @@ class LanguageTables(NamedTuple):
 
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
-    """Return the tables that `keep_tables` has kept for the installed spaCy; None if there are none, or bad ones."""
+    """Return the tables that `keep_tables` has kept for the installed spaCy; None if they are missing or damaged."""
     with suppress(OSError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():

@@ -104,7 +104,7 @@ class Tokens(Parameters):
         return self
 
     def tables(self) -> LanguageTables | None:
-        """Return the tables by which most spans are cut without spaCy; None if the language has none, as Chinese."""
+        """Return the tables that cut most spans without spaCy; None if the language, such as Chinese, has no tables."""
         return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
@@ -155,7 +155,7 @@ class Tokens(Parameters):
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
-        """Return the tokens of every text that are terms, in order, and where they stand."""
+        """Return the tokens of every text that are terms, in order, and their places."""
         counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
         with counter.lock:
@@ -261,7 +261,7 @@ class _TermCounter:
         return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
 
     def _char_ngrams_of_terms(self, n: int) -> tuple[array[int], array[int]]:
-        """Return where the character n-grams of every term end, and their ids."""
+        """Return the end of each term's character n-grams in a list of ids, and this list."""
         ends, ids = self._char_ngrams.setdefault(n, (array("q"), array("i")))
         char_ids = set(self.char_ids.values())
         for id_ in range(len(ends), len(self.terms)):
@@ -296,7 +296,7 @@ class _TermCounter:
             self.cache.release()
 
     def _evict(self) -> None:
-        """Drop the spans that did not occur again, if all of them take too much; let spaCy drop its strings, too."""
+        """Trim spaCy's tables of strings; if the token cache is too large, drop spans that occurred only once."""
         self.language.trim()
         limit = self.settings["memo_bytes"]
         if self.cache.span_bytes + _BYTES_PER_STRING * len(self._meet) <= limit:
@@ -322,9 +322,9 @@ class _TermCounter:
             self._override(run.position, run.n, batch[run.text][run.start : run.end])
 
     def _runs(self) -> list[_Run]:
-        """Return the runs of neighbouring spans that may not have the tokens they have by themselves.
+        """Return the runs of neighbouring spans whose tokens may differ from the tokens of each span alone.
 
-        No special case lies across an end of a run, so the tokens of its text are those it has in the whole text.
+        No special case lies across an end of a run, so its text has the same tokens alone as in the whole text.
         """
         runs: list[_Run] = []
         for text, position, left, right, start, end in self.cache.suspects():
@@ -420,7 +420,7 @@ def char_ngrams(term: str, n: int) -> list[str]:
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:
-    """Return the place in its token of each character of a term, as n-grams of characters are made of these.
+    """Return the place in the token of each character of a term, padded with a space at either end.
 
     The spaces around the term have empty places at either end. An ending that plural folding changed has the place of
     the token's own ending.

@@ -138,7 +138,7 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
-    """Return the texts of a document by zone, those of a string as its body; `i` is for the message."""
+    """Return the text of each zone of a document; a string is the zone "body". Errors name the document by `i`."""
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)

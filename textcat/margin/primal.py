@@ -57,7 +57,7 @@ def is_on_disk(X: Any) -> bool:
 
 
 def read_rows(X: Any) -> _Csr:
-    """Return the arrays of a CSR matrix, or of rows on disk, which have its attributes and a ``folder``."""
+    """Return the arrays of a CSR matrix or of rows on disk, which have the same attributes and a ``folder``."""
     on_disk = is_on_disk(X)
     if not (on_disk or (sp.issparse(X) and X.format == "csr")) or X.dtype not in (np.float32, np.float64):
         kind = f"{X.format} of {X.dtype}" if sp.issparse(X) else type(X).__name__
@@ -268,7 +268,7 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
 
 
 def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], scratch: np.ndarray) -> None:
-    """Put solutions back into the lanes, side by side, and measure their margins in one pass."""
+    """Load solutions into the lanes of a block, and measure their margins in one pass."""
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):

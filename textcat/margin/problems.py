@@ -161,7 +161,7 @@ class PackedWeights:
 
     @classmethod
     def of(cls, weights: np.ndarray) -> "PackedWeights":
-        """Return weights packed."""
+        """Return packed weights, given an array of weights."""
         features = np.flatnonzero(weights.view(f"u{weights.itemsize}")).astype(np.int32)  # by bits: -0 is kept
         return cls((len(weights),), features, weights[features])
 
@@ -185,7 +185,7 @@ def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
 
 
 def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return packed weights as the arrays of the same in CSR form: indptr (int64), indices (int32) and data.
+    """Return solutions' packed weights as the arrays of a CSR matrix: indptr (int64), indices (int32) and data.
 
     Features of more than half of the solutions have their zeros, too: such a row is multiplied as fast as a dense one.
     """
@@ -220,7 +220,7 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
 def judge_outcome(
     tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
 ) -> tuple[StopReason, str]:
-    """Return why training ended, and a sentence about it; `finite` says whether all numbers are."""
+    """Return the reason why training ended, and a sentence about it; `finite`: whether all numbers are finite."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
         reason, details = (

@@ -142,7 +142,7 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 def _run(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: SolveControl
 ) -> list[Solution]:
-    """Run problems in as many blocks as there are jobs, in threads of our own or by joblib's backend."""
+    """Solve problems in one block per job, in this package's threads or by joblib's backend."""
     # A problem with many positives takes more epochs: started last, it would run on while the other lanes are empty.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)

@@ -1,4 +1,4 @@
-"""The trained thing and its folder, of which the manifest is read here, without loading arrays or their libraries."""
+"""The tagger and its folder. This module reads the folder's manifest without loading arrays or their libraries."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""The least set of words without which a document's tag falls.
+"""The smallest set of words without which a document loses a tag.
 
 Without a word, a document is what it would be if an unknown word stood in each of its places: what has no column has no
 influence, n-grams with it are gone, all others stay, and the row gets its unit length anew. So with a row ``x(W)`` that
@@ -31,14 +31,14 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the t
 
 
 class Without(NamedTuple):
-    """Words without which a tag falls."""
+    """Words without which a document loses a tag."""
 
     words: list[str]  # those that take most first; none if the tag stays even without all words
     least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared
 
 
 class _Remainders:
-    """What is left of a document's row without some of its words."""
+    """The rest of a document's row when some of its words are left out."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
@@ -243,7 +243,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Return a set without the words that can be spared, one after another."""
+    """Return the set of words without those that it does not need, dropped one after another."""
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0
@@ -255,7 +255,7 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Return the least set of fewer words than a size, if there is one; and whether all that may do were tried."""
+    """Return the smallest sufficient set of fewer than `size` words, or None; and whether the search was complete."""
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
     n_tried = 0
@@ -276,7 +276,7 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the sum that is needed to lose the tag."""
+    """Return the most that each word can take from the score, and the total loss at which the tag falls."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:
@@ -288,7 +288,7 @@ def _bound(
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of k places from a start on, of descending numbers, whose sum is what is needed or more."""
+    """Yield the sets of k places, from `start` on, in a descending list of numbers, whose sum is at least `need`."""
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:
             return

@@ -140,7 +140,7 @@ def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:
 
 
 def relevant_topics(tagger: "Tagger", corpus: Corpus) -> Any:
-    """Return which test documents have which topics of a tagger: sparse of shape (n_test_documents, n_topics)."""
+    """Return the tagger's topics of each test document: a sparse 0/1 matrix (n_test_documents, n_topics)."""
     return _with_topics_of(tagger, corpus).labels(corpus.test)
 
 
@@ -166,7 +166,7 @@ def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str]
 
 
 def _without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[NDArray[Any]]:
-    """Yield blocks of scores, in which a document has none of the topics that it was not judged for."""
+    """Yield blocks of scores, with -inf where a document was not judged for a topic."""
     start, by_document = 0, None if unjudged is None else unjudged.tocsr()
     for block in blocks:
         if by_document is not None:
@@ -177,7 +177,7 @@ def _without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator
 
 
 def _last_unjudged(scores: NDArray[Any], unjudged: Any) -> NDArray[Any]:
-    """Return scores, in which those of documents for topics that they were not judged for are below all others.
+    """Return scores that are below all others wherever a document was not judged for the topic.
 
     Neither average precision nor F1 depends on documents that are not relevant and rank last.
     """

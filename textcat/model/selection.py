@@ -30,7 +30,7 @@ class Tag(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which topics of a document are asked for: see `Tagger.select`."""
+    """The choice of a document's topics to return: see `Tagger.select`."""
 
     top: int | None = None
     everything: bool = False
@@ -45,14 +45,14 @@ class Selection(NamedTuple):
         return self
 
     def likely(self, tags: list[list[Tag]]) -> list[list[Tag]]:
-        """Return those tags that are likely enough."""
+        """Return the tags whose probability is at least `min_probability`."""
         if (least := self.min_probability) is None:
             return tags
         return [[tag for tag in tags_of_document if (tag.probability or 0) >= least] for tags_of_document in tags]
 
 
 def n_held(tagger: "Tagger") -> int:
-    """Return of how many documents the scores may be held at the same time: of 1 at least."""
+    """Return the number of documents, at least 1, whose scores may be held in memory at the same time."""
     return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.bias.itemsize * max(len(tagger.topics), 1))))
 
 
@@ -115,7 +115,7 @@ def _tags(
 
 
 def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
-    """Return the columns of each document's n first topics (None: of all); of equal ones, the first in `topics`."""
+    """Return the columns of each document's n first topics (None: all topics); ties keep the order of `topics`."""
     values = comparable(tagger, scores)
     if n is not None and values.dtype == np.float32:
         return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])

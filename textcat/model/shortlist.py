@@ -33,7 +33,7 @@ class Shortlist:
         return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
-        """Return the scores of rows for every topic, those of topics that are not listed being `NOT_LISTED`.
+        """Return the scores of rows for every topic; topics that are not listed have the score `NOT_LISTED`.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class Shortlist:
         return scores
 
     def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n highest topics of each row and their scores: of no more than are listed.
+        """Return the n highest of the topics listed for each row, and their scores.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Shortlist:
         return np.take_along_axis(listed, places, 1), values
 
     def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tagger's topics listed for each row, -1 for one that it does not have, and their scores."""
+        """Return the topics listed for each row, with -1 for topics that the tagger does not have, and their scores."""
         listed = self.topics(rows)
         if self.columns is not None:
             position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1

@@ -56,7 +56,7 @@ class TopicTagger(Pipe):
 
     @property
     def tagger(self) -> Tagger:
-        """The model; an error if there is none yet."""
+        """The model. Raise an error if none has been read yet."""
         if self._tagger is None:
             raise TextcatError(
                 f"The component {self.name!r} has no model: name its folder, as in "
@@ -91,7 +91,7 @@ class TopicTagger(Pipe):
                 yield from docs
 
     def score(self, examples: Iterable[Any], **_: Any) -> dict[str, Any]:
-        """Return what `Scorer.score_cats` measures of annotated examples, as `nlp.evaluate` asks for it."""
+        """Return the measures that `Scorer.score_cats` computes on annotated examples, for `nlp.evaluate`."""
         threshold = 0.5 if self.threshold is None else self.threshold
         measures: dict[str, Any] = Scorer.score_cats(
             examples, "cats", labels=self.labels, multi_label=True, threshold=threshold
@@ -99,7 +99,7 @@ class TopicTagger(Pipe):
         return measures
 
     def to_disk(self, path: str | Path, **_: Any) -> None:
-        """Write the model to a folder, one that `textcat tag` takes, too; whole, whatever spaCy excludes."""
+        """Write the whole model, whatever spaCy excludes, to a folder; `textcat tag` can read it, too."""
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":

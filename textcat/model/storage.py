@@ -222,7 +222,7 @@ def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
 
 @contextmanager
 def _telling_damage(folder: Path) -> Iterator[None]:
-    """Raise ModelError for what comes of a model's files that are not as `save` writes them."""
+    """Raise ModelError in place of errors caused by model files that are not as `save` writes them."""
     try:
         yield
     except ModelError:
@@ -234,7 +234,7 @@ def _telling_damage(folder: Path) -> Iterator[None]:
 
 
 class _Contents(NamedTuple):
-    """What the files of a model hold."""
+    """The contents of a model's files."""
 
     manifest: dict[str, Any]
     arrays: dict[str, Any]
@@ -256,7 +256,7 @@ class _Contents(NamedTuple):
 
     @property
     def n_terms(self) -> int:
-        """How many columns rows have."""
+        """The number of columns of a row."""
         return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
 
     def fit_together(self) -> bool:

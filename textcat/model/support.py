@@ -1,4 +1,4 @@
-"""The support documents of a model: the rows its weights are sums of, whose they are, and their titles.
+"""The support documents of a model: the rows that its weights are sums of, with document ids and titles.
 
 The weights of a topic are an expansion, ``w = Σ alpha_i x_i``, so that a document's score is ``Σ alpha_i x_i·x``, which
 is what each training document adds, and the bias.
@@ -74,7 +74,7 @@ def checked_keep_support(keep_support: str | None) -> str | None:
 
 
 def title_of(document: "Document", with_texts: bool) -> str:
-    """Return a document's title, or else, if its text may be shown, how that begins."""
+    """Return a document's title; if it has none and its text may be shown, return the beginning of the text."""
     zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
         if title := shortened_text(text, _TITLE):

@@ -1,4 +1,4 @@
-"""The trained thing: features, one ranker per topic, thresholds; it scores, tags and explains documents."""
+"""The tagger: features, one ranker per topic and thresholds. It scores, tags and explains documents."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -273,7 +273,7 @@ class Tagger:
         return bool(self.recipe.get("tags", {}).get("strategy") == "single")
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
-        """Return which documents get which topics, given their scores: bool of shape (n_documents, n_topics)."""
+        """Return a bool array (n_documents, n_topics): whether each document gets each topic, given the scores."""
         return np.asarray(scores > self.cut_scores(scores))
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Weights of topics, dense or without their zeros; the scores of rows by them, and what tables tell of a tagger."""
+"""Weights of topics, dense or sparse; the scores of rows by these weights, and a tagger's description in tables."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +75,7 @@ def canonical_weights(weights: "csr_array") -> "csr_array":
 
 
 def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
-    """Return weights around arrays as they are, which may be mapped: scipy would copy those of indices, to one type."""
+    """Return a csr_array that shares the given arrays, which may be mapped; scipy itself would copy the indices."""
     from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
 
     weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
@@ -95,7 +95,7 @@ def topics_table(tagger: "Tagger") -> str:
 
 
 def description(tagger: "Tagger") -> str:
-    """Return the facts of a tagger in a line: features, training documents and learner."""
+    """Return one line that describes a tagger: its features, training documents and learner."""
     learner = tagger.recipe.get("learner", {}).get("name", "paum")
     documents = f"{tagger.train_documents:,} documents of {tagger.corpus!r}"
     return f"{len(tagger.features.idf_):,} features, trained on {documents} by {learner}"
