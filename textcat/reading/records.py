@@ -296,7 +296,7 @@ class Batch(NamedTuple):
 
 
 class UnreadableError(Exception):
-    """Raised for a file or record that cannot be read; the reason is the end of a sentence that begins with its name."""
+    """Raised for a file or record that cannot be read; the reason ends a sentence that begins with its name."""
 
     def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "") -> None:
         super().__init__(fault, kind, detail)
