@@ -28,7 +28,7 @@ Identity: TypeAlias = tuple[int, ...] | None
 
 @dataclass(eq=False)
 class Served:
-    """A model as it was when it was loaded; requests that began with it end with it."""
+    """A model as it was when it was loaded; a request uses the same one from beginning to end."""
 
     name: str
     version: str  # the first digits of the sha256 of its manifest

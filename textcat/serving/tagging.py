@@ -55,7 +55,7 @@ class Service(Application):
     labels : mapping of str to str, optional
         Labels of topics, for Annif's clients.
     check_seconds : float
-        Seconds between looks at the folders, for replaced models.
+        Seconds between checks of the folders for replaced models.
     **options
         Options of `Front`: limits, keys, origins, log, rates.
     """

@@ -378,7 +378,7 @@ def _person(call: Call, name: str) -> str:
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
-    """Raise a Problem if the session does not have the topics, or no document at the position."""
+    """Raise a Problem if the session does not have the topics, or has no document at the position."""
     for name in names:
         if name not in session.topics():
             raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
@@ -388,7 +388,7 @@ def _check(session: Session, *names: str, position: int = -1) -> None:
 
 
 def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
-    """Return an answer with the fields of its schema, taken from `fields` or else from what the session returned."""
+    """Return an answer with the fields of its schema, taken from `fields` or else from the session's result."""
     return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 

@@ -1,4 +1,4 @@
-"""Tag the documents of several requests at once: a single document takes ten times as long as one of many."""
+"""Tag the documents of several requests at once: a document alone takes ten times as long as one among many."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_TAGS = 1 << 18  # of the documents that are tagged together
 
 
 class Choice(NamedTuple):
-    """Which topics of a document to return, as requests say it."""
+    """The options of a request that choose which topics of a document to return."""
 
     top: int | None = None
     min_probability: float | None = None

@@ -11,12 +11,12 @@ from textcat.teaching.pool.duplicates import Groups
 
 
 class Assignment:
-    """Which documents are open to whom; of near-duplicates only the first.
+    """The documents that each person can be asked about; of each group of near-duplicates, only the first.
 
     Parameters
     ----------
     groups : Groups
-        Of near-duplicates.
+        The groups of near-duplicates.
     seed : int
     overlap : float
         The share of documents that every person is asked about; for the rest one answer is enough.
@@ -26,7 +26,7 @@ class Assignment:
         self._groups, self._seed, self._overlap = groups, seed, overlap
 
     def open_to(self, state: TopicState, person: str, shown_to_others: Iterable[int]) -> NDArray[np.bool_]:
-        """Return which documents a person can be asked about: shape (n_documents,)."""
+        """Return a mask of the documents that a person can be asked about: shape (n_documents,)."""
         is_open = self._groups.is_first.copy()
         is_open[list(state.judged_by(person))] = False
         if self._overlap < 1:
@@ -38,11 +38,11 @@ class Assignment:
         return is_open
 
     def unjudged(self, state: TopicState) -> NDArray[np.bool_]:
-        """Return which documents have no label yet: shape (n_documents,)."""
+        """Return a mask of the documents that have no label yet: shape (n_documents,)."""
         is_open = self._groups.is_first.copy()
         is_open[list(state.labels)] = False
         return is_open
 
     def _is_for_all(self, group: int) -> bool:
-        """Return whether every person is to be asked about a document: drawn by its position alone."""
+        """Return whether every person is asked about a group: a random draw that depends only on seed and position."""
         return zlib.crc32(b"%d %d" % (self._seed, group)) < self._overlap * 2**32

@@ -23,8 +23,8 @@ class Descriptions:
     """Rows of descriptions, queries and names of topics, by the features of a pool.
 
     A description has few words, and people write some of them differently from the documents: "alum" for aluminium,
-    "sunseed" for sun seed. So a word that few documents have, or none, also stands for the five most frequent terms
-    that begin with it; and a word that none has stands for the two words it is made of.
+    "sunseed" for sun seed. So a word that few documents or none have also stands for the five most frequent terms
+    that begin with it; and a word that no document has also stands for the two words of which it is composed.
 
     Parameters
     ----------
@@ -60,12 +60,12 @@ class Descriptions:
         return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
     def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the columns of whole words; n-grams of characters occur in words that no document has, too."""
+        """Return the columns of whole words; n-grams of characters, which unknown words contain, too, are left out."""
         names = self._features.listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 
     def _idf_of_common(self) -> float:
-        """Return the idf of a word that just enough documents have for it not to be expanded."""
+        """Return the idf at or above which a word is expanded, because few documents have it."""
         n, smooth = self._features.n_documents_, self._features.idf == "smooth"
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 

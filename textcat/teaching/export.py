@@ -1,7 +1,7 @@
 """Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
 
 Each function writes the topics named, by default all, and returns the path. TextcatError is raised if there is no such
-topic, or if a corpus or model would have a topic that was never answered with yes, or a model one without any no.
+topic, if a topic of a corpus or a model has no answer "yes", or if a topic of a model has no answer "no".
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _COLUMNS = (
 def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write a line of JSON for each document that has been judged for one of the topics.
 
-    Such as ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``, for documents judged by yes or no and for
-    their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document has not been
-    judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree and nobody has
-    adjudicated the label.
+    An example is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. Documents judged by yes or no are
+    written, and their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document
+    has not been judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree
+    and nobody has adjudicated the label.
     """
     ids, lines = session.pool.ids, {}
     with session.lock:
@@ -130,7 +130,7 @@ def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
 
 
 def _harmless(value: Any) -> Any:
-    """Return a text that spreadsheet programs do not run as a formula, although it begins with = or the like."""
+    """Return a value; put an apostrophe before a text that spreadsheet programs would run as a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 

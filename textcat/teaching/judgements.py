@@ -55,7 +55,7 @@ class Disagreement(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """How far two persons agree."""
+    """The agreement of two persons."""
 
     people: tuple[str, str]
     documents: int  # that both have judged
@@ -63,7 +63,7 @@ class Pair(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far persons agree on the documents that at least two of them have judged."""
+    """The agreement of persons on the documents that at least two of them have judged."""
 
     kappa: float | None  # of several pairs the mean, weighted by their documents; None if it is not defined
     agreed: float | None  # the share on which they agree
@@ -199,7 +199,7 @@ class TopicState:
 def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
     """Return a document's label: the answer that adjudicated it, or else the majority's, without skips; a tie is a yes.
 
-    So a disagreement of two is a yes until it is adjudicated: one document too many is better than one missed.
+    So if two persons disagree, the label is yes until it is adjudicated: a document too many is better than one missed.
     """
     if adjudicated:
         return adjudicated[-1].answer == "yes"
@@ -211,7 +211,7 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
     """Compute Cohen's kappa of two persons' answers on the same documents: (p - e) / (1 - e).
 
     p is the share on which they agree, and e what chance would give: the product of their shares of yes, plus that of
-    their shares of no. Where both have given only one and the same answer, e is 1 and kappa is not defined: None.
+    their shares of no. If all answers of both are yes, or all are no, e is 1 and kappa is not defined: None.
 
     Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20
     (1960).
@@ -227,7 +227,7 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """All topics of a session, as its journal has them, by groups of near-duplicates."""
+    """The current answers on all topics of a session, from the lines of its journal, by groups of near-duplicates."""
 
     def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
         self._journal, self._group_of = journal, group_of

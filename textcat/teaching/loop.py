@@ -14,13 +14,13 @@ from textcat.teaching.query import QueryStrategy, Reason
 
 
 class RanksDocuments(Protocol):
-    """What the loop needs of a ranker."""
+    """The methods of a ranker that the loop calls."""
 
     def train(self, positions: Any, labels: Any, examples: Any = None) -> Any:
         """Train on documents with the labels 1 and -1, and on other examples; return the weights for `scores`."""
 
     def scores(self, weights: Any) -> NDArray[Any]:
-        """Score all documents by what `train` has returned."""
+        """Score all documents with the weights that `train` returned."""
 
 
 class Answers(Protocol):
@@ -59,7 +59,7 @@ class Loop:
     Parameters
     ----------
     ranker : Ranker
-        Over the rows of the pool; any object with its `train` and `scores`.
+        A ranker of the pool's rows, or any object with the same methods `train` and `scores`.
     key : tuple of int or str
         Random choices are a function of this and of the number of answers.
     """

@@ -92,7 +92,7 @@ def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -
         `found` of each run.
     n_documents : int
     at : array-like of shape (n_at,)
-        Numbers of answers; a number above the number of documents counts as that.
+        Numbers of answers; a number above `n_documents` counts as `n_documents`.
 
     Returns
     -------

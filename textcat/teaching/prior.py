@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def keep(
     pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
 ) -> dict[str, Any]:
-    """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its entry.
+    """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its new entry.
 
     A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
     the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the entry

@@ -118,7 +118,7 @@ def progress(
     session : Session
     topic : str
     rule, target, confidence
-        As for `estimate`; None instead of a rule: recall is not estimated.
+        As for `estimate`; if `rule` is None, recall is not estimated.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def _progress_of(state: TopicState, n_documents: int, groups: Groups, estimated:
 
 
 def _pace(times: list[float]) -> float | None:
-    """Return the answers a minute, by the median time between the last answers, without breaks."""
+    """Return the number of answers per minute, from the median time between the last answers; breaks are left out."""
     pauses = [after - before for before, after in pairwise(times)]
     pauses = [pause for pause in pauses if 0 < pause < _PAUSE][-_PACED:]
     return 60 / median(pauses) if pauses else None

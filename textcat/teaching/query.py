@@ -17,7 +17,7 @@ STRATEGIES = {"highest": 0.0, "mixture": 0.2, "uncertain": 1.0}
 
 
 class Reason(str, Enum):
-    """Why a document is asked about, as journals, exports and pages say it."""
+    """The reason why a document is asked about, in the words of journals, exports and pages."""
 
     HIGHEST = "highest score"
     UNCERTAIN = "uncertain"
@@ -80,7 +80,7 @@ class QueryStrategy:
     ) -> tuple[int, Reason] | None:
         """Return the position of the document to ask about next, and why it was chosen; None if none is open.
 
-        Of the scores, larger ones are more relevant, and 0 is on the decision boundary. Random choices are a function
+        Documents with larger scores are more relevant, and 0 is the decision boundary. Random choices are a function
         of the key (a seed, the name of the topic) and of the number of answers so far.
         """
         uncertain = STRATEGIES[self.name]

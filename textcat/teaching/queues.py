@@ -22,8 +22,8 @@ class Queue(NamedTuple):
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
-    There is a queue for each topic, without documents that the pool does not have; TextcatError is raised if it has
-    none of them, or the file is no such list.
+    There is a queue for each topic, without documents that the pool does not have; TextcatError is raised if the
+    pool has none of the documents, or the file is not such a list.
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}
     n = 0

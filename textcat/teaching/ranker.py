@@ -79,7 +79,7 @@ class Ranker:
         `RankerSettings.embeddings`.
     settings : RankerSettings
     seed : int
-        Of the order in which rows are presented, and of the presumed negatives.
+        Seed of the order in which rows are presented, and of the draw of presumed negatives.
     n_threads : int, optional
         Number of threads that compute scores, by default one per core; the scores are the same to the bit.
 
@@ -128,12 +128,12 @@ class Ranker:
         Parameters
         ----------
         positions : array-like of shape (n_judged,), int
-            Of the judged rows, each once.
+            Positions of the judged rows, each given once.
         labels : array-like of shape (n_judged,)
             Positive or negative numbers, or bools.
         examples : Examples, optional
         prior : Weights, optional
-            What w and the bias are regularised towards, instead of 0, such as the weights of a model's topic.
+            Weights towards which w and the bias are regularised, instead of 0, such as those of a model's topic.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class Ranker:
         return scores
 
     def presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw rows that are not judged; positions are in order."""
+        """Draw rows that are not judged; `positions` are those of the judged rows, ascending."""
         n = min(self.settings.presumed, self.shape[0] - len(positions))
         if n <= 0:
             return np.empty(0, np.int64)

@@ -112,7 +112,7 @@ def checked_position(pool: Pool, position: int) -> int:
 
 
 def name_in_words(name: str) -> str:
-    """Return a topic's name as words: the tokenizer would take rec.sport.hockey for a web address."""
+    """Return a topic's name with spaces between words: the tokenizer would read rec.sport.hockey as a web address."""
     return SEPARATORS.sub(" ", name).strip()
 
 
@@ -125,7 +125,7 @@ def evidence(session: Session, topic: str, position: int, n: int = 30) -> Explan
     topic : str
     position : int
     n : int, default=30
-        How many terms; those that contribute most to the score.
+        Number of terms: the n that contribute most to the score.
 
     Returns
     -------

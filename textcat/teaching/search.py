@@ -50,7 +50,7 @@ class Searcher:
         self._latest: Hits | None = None
 
     def find(self, query: str) -> Hits:
-        """Return the documents that share a term with a query; a document with the query as its id leads."""
+        """Return the documents that share a term with a query; a document whose id is the query comes first."""
         hits = self._latest
         if hits is None or hits.query != query:
             scores = np.asarray(self._pool.rows @ self._rows_of([query]).toarray().ravel())
@@ -80,7 +80,7 @@ class Searcher:
 def search(
     session: Session, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
 ) -> SearchResults:
-    """Search documents by words, the most similar to the query first; a document with the query as its id leads.
+    """Search documents by words, the most similar to the query first; a document whose id is the query leads.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def search(
     topic : str, optional
         Include the answers for this topic.
     offset, limit : int
-        Which of the documents found are returned.
+        Number of found documents to skip, and the largest number to return.
     person : str
-        Whose own answers are included.
+        The person whose own answers are included.
 
     Returns
     -------

@@ -74,7 +74,7 @@ class Session:
     ranker : Ranker, optional
         Over the pool's rows; by default one with the settings that the journal has.
     query : QueryStrategy
-        Of new topics that name no other.
+        The strategy of new topics for which no other is given.
     stopper : Stopper
         Estimates recall.
     journal : SessionJournal, optional
@@ -122,7 +122,7 @@ class Session:
             For the journal; it may be the folder of the pool. None: nothing is saved.
         pool : Pool
         seed : int, default=0
-            Of the questions that are drawn at random.
+            Seed of the questions that are drawn at random.
         overlap : float, default=1.0
             The share of documents that each person is asked about; for the rest one answer is enough. 1: persons judge
             independently of each other; 0: they share the work.
@@ -156,7 +156,7 @@ class Session:
         pool : Pool, optional
             By default the one on disk that the session was started with.
         read_only : bool, default=False
-            Only read, also while another process has the session open.
+            Open the session only for reading, which is possible while another process has it open.
         **parts
             `query` and `stopper`, as of a `Session`.
 
@@ -238,7 +238,7 @@ class Session:
         random : float, optional
             The share of questions that are drawn at random; some estimates of recall need them.
         person : str
-            Who gives the examples.
+            The person who gives the examples.
 
         Raises
         ------
@@ -341,7 +341,7 @@ class Session:
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
-        """Add a keyword, which speaks for or against a topic: a short example of this word, or these words, alone.
+        """Add a keyword, which speaks for or against a topic: a short example that has only this word or these words.
 
         TextcatError is raised if no document has it.
 
@@ -366,7 +366,8 @@ class Session:
     def undo(self, person: str = "") -> list[Judgement] | None:
         """Undo a person's last answer or keyword; return None if there is none.
 
-        What was undone is returned: a judgement for each topic that was answered at the same time; none for a keyword.
+        Otherwise return the judgements that were undone: one for each topic that was answered at the same time, or an
+        empty list if a keyword was undone.
         """
         with self.lock:
             line = self._judgements.last_of(person)
@@ -394,7 +395,7 @@ class Session:
             return dict(sorted((i, label) for group, label in labels.items() for i in self.groups.members(group)))
 
     def agreement(self, topic: str) -> Agreement:
-        """Return how far persons agree on a topic, and the disagreements that nobody has adjudicated."""
+        """Return the agreement of persons on a topic, and the disagreements that nobody has adjudicated."""
         with self.lock:
             return self.topic_state(topic).agreement()
 
@@ -440,9 +441,9 @@ def _entry(
     note: str = "",
     question: Question | None = None,
 ) -> dict[str, Any]:
-    """Return the journal's entry of an answer on a topic, with the document's rank and score, and by which model.
+    """Return the journal's entry of an answer on a topic, with the document's rank and score, and the model's number.
 
-    The model is the one that chose the document; if it was not asked about, the last one trained.
+    The model is the one that chose the document or, if the document was not asked about, the last one trained.
     """
     entry = {"topic": topic, "position": position, "id": session.pool.ids[position], "answer": answer}
     entry |= {"source": source, "note": note}
@@ -501,7 +502,7 @@ def _check_pool(pool: Pool, journal: SessionJournal) -> None:
 
 
 def _check_name(name: str, topics: Container[str]) -> None:
-    """Raise TextcatError if a new topic cannot have a name."""
+    """Raise TextcatError if a name is empty, too long, or that of another topic."""
     if not name.strip():
         raise TextcatError("A topic needs a name: give one.")
     if len(name) > LONGEST_NAME:
@@ -529,7 +530,7 @@ def _position_of(pool: Pool, id: str) -> int:
 
 
 def _sum_of(pool: Pool) -> int | str:
-    """Return the checksum that identifies a pool; for one in memory, of the ends of its rows and of some ids."""
+    """Return the checksum that identifies a pool; for a pool in memory, it covers the ends of rows and some ids."""
     if pool.sum:
         return pool.sum
     n = len(pool)

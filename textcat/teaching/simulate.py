@@ -93,9 +93,9 @@ def simulate(
     Parameters
     ----------
     ranker : Ranker
-        Over the rows of the pool; any object with its `train` and `scores`.
+        A ranker of the pool's rows, or any object with the same methods `train` and `scores`.
     labels : array-like of shape (n_documents,), bool
-        Which documents belong to the topic.
+        True for the documents that belong to the topic.
     strategy : str
         As for `QueryStrategy.parse`.
     start : {"example", "description", "random"}
@@ -104,7 +104,7 @@ def simulate(
     examples : Examples, optional
         Training examples that are not documents of the pool.
     seed : int
-        Of all random choices. The run is the same to the bit for the same arguments.
+        Seed of all random choices. The run is the same to the bit for the same arguments.
     steps : str
         The number of questions between trainings, such as ``"1:100,5:500,10"``: 1 below 100 answers, 5 below 500, then
         10.
@@ -196,7 +196,7 @@ class _LabelledAnswers:
 
 
 def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Examples | None = None) -> int:
-    """Return after how many answers the ranker is nearly as good as one trained on all labels.
+    """Return the number of answers after which the ranker is nearly as good as one trained on all labels.
 
     Quality is the mean average precision by stratified 5-fold cross-validation: each fold is ranked after training on
     the judged documents of the other folds. Nearly as good means 95 % of the quality of training on all documents of
@@ -245,7 +245,7 @@ class SimulatedTopic:
 
     @cached_property
     def checksum(self) -> str:
-        """Identifies these rows and labels."""
+        """A checksum that identifies these rows and labels."""
         digest = hashlib.sha256(np.packbits(self.labels).data)
         parts = [] if self.examples is None else [self.examples.rows.data, self.examples.rows.indices]
         parts += [] if self.embeddings is None else [self.embeddings]
@@ -352,7 +352,7 @@ class Result(NamedTuple):
         return named if self.supervised is None else named | {"supervised": self.supervised}
 
     def recall_at_stop(self, rule: str) -> float:
-        """Return the recall when a stopping rule said stop."""
+        """Return the recall at the answer after which a stopping rule said stop."""
         return measures.recall_after(self.found, self.stops[rule])
 
 
@@ -491,8 +491,8 @@ def leave_one_out(
 ) -> dict[str, tuple[str, float]]:
     """Choose for each review the setting that is best on all others, and return it with its figure on that review.
 
-    `figures` are losses by setting and review. The mean of the returned ones estimates the loss on an unseen review. If
-    `relative`, settings are compared by the mean of log losses, so that reviews with small losses count as much.
+    `figures` are losses by setting and review. The mean of the returned losses estimates the loss on an unseen review.
+    If `relative`, settings are compared by the mean of log losses, so that reviews with small losses count as much.
     """
     reviews = list(next(iter(figures.values())))
     weigh: Callable[[float], float] = math.log if relative else float

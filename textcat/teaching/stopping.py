@@ -62,7 +62,7 @@ class History(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the confidence asked for."""
+    """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the required confidence."""
 
     rule: str
     recall: float
@@ -129,7 +129,7 @@ class Stopper:
         ----------
         rule : str
         target, confidence : float, optional
-            As of the class; "" and None leave them unchanged.
+            As for the class; "" and None leave them unchanged.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Stopper:
         return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
 
     def _more(self, course: Course) -> int | None:
-        """Return after how many answers "no" one can stop, by bisection: a "no" never makes a rule less sure."""
+        """Find by bisection the number of answers "no" after which one can stop: a "no" makes no rule less sure."""
         if self._is_enough(course):
             return 0
         if self.rule in DRAWN:
@@ -194,7 +194,7 @@ def course_of_history(history: History) -> Course:
 
 
 def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
-    """Return how many documents are missing: estimated, at least, and at most."""
+    """Return the number of missing documents: an estimate, a lower bound, and an upper bound."""
     left = course.N - course.n
     sure = SURE[rule](course) if left and course.r else probability_of_none
     if sure is probability_of_none:
@@ -231,7 +231,7 @@ def _whole(m: float) -> int:
 
 
 def probability_of_none(m: float) -> float:
-    """Return the confidence of a rule without data."""
+    """Return 0, the confidence of a rule that has no data."""
     return 0.0
 
 
@@ -372,7 +372,7 @@ def _chao(course: Course) -> float:
 
 
 def _knee(course: Course) -> bool:
-    """Stop when the gain curve is ``156 - min(r, 150)`` times as steep before its knee as after it.
+    """Return whether to stop: the gain curve is ``156 - min(r, 150)`` times as steep before its knee as after it.
 
     The knee is the find farthest above the line from the start to now; one is added to the number of finds after it.
     Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section 5.
@@ -392,9 +392,10 @@ def steepness(course: Course) -> float:
 
 
 def _budget(course: Course) -> bool:
-    """Stop after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
+    """Return whether to stop: after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
 
-    It has one if it is 6 times as steep before it. Cormack & Grossman, 2016, section 6.
+    The curve has a knee if it is at least 6 times as steep before this find as after it.
+    Cormack & Grossman, 2016, section 6.
     """
     return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
 

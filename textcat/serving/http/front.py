@@ -36,7 +36,7 @@ _OPEN_PATHS = frozenset({"/", "/openapi.json"})
 
 
 class Call(Request):
-    """A request, and what will be logged about it."""
+    """A request, and the facts about it that the log will have."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
         super().__init__(scope, receive, send)
@@ -149,7 +149,7 @@ class Call(Request):
         await self.write(b"" if self.scope["method"] == "HEAD" else body)
 
     def restart_timer(self) -> None:
-        """Count the seconds of the request from now on."""
+        """Restart the timer that ends the request after the seconds of its limit."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(

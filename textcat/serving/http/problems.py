@@ -16,7 +16,7 @@ _MOST_ERRORS = 10  # errors listed for a request
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
-    """An error to answer with: its status, a sentence, and headers."""
+    """An error that is sent as an answer: its status, a sentence, and headers."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
@@ -34,7 +34,7 @@ class ClientGoneError(Exception):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON; named tuples are objects, lone surrogates become question marks, as JSON has none."""
+    """Return a value as JSON; named tuples are objects, lone surrogates, which JSON cannot hold, become "?"."""
     try:
         return orjson.dumps(value, default=_fields)
     except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates

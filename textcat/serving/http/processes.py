@@ -117,7 +117,7 @@ def _run(service: Application, listener: socket.socket, stop_seconds: float, *, 
 
 
 class _Acceptor:
-    """Accepts connections; a process that has more of them than another lets the other accept first."""
+    """Accepts connections; a process with more connections than another lets the other accept first."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
@@ -186,7 +186,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at the first signal; uvicorn's own would raise it anew. Only the main thread can handle signals."""
+        """End at the first signal; uvicorn's method would raise it again. Only the main thread can handle signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -269,8 +269,9 @@ class _Protocol(HttpToolsProtocol):
 class _Supervisor:
     """The process that starts the other processes and waits for them.
 
-    uvicorn's own starts each process anew, in which the models would be loaded again, and leaves them running if it is
-    killed. These are forked, share the models' memory, and end with the first.
+    uvicorn's own supervisor starts each process from scratch, so that each loads the models again, and leaves the
+    processes running if it is killed. The processes of this class are forked, share the models' memory,
+    and end with their supervisor.
     """
 
     def __init__(self, work: Callable[[int], object], n: int) -> None:
@@ -361,7 +362,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

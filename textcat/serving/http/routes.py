@@ -53,7 +53,7 @@ class ProblemAnswer(BaseModel):
 
 
 class LeanRoute(APIRoute):
-    """A route whose endpoint takes the parameters of its path, and any of these three.
+    """A route whose endpoint takes the parameters of its path, and any of three others.
 
     `call`: the request; `query`: a model of the query; `body`: the parsed JSON body. The endpoint returns an object
     that orjson can write, JSON as bytes, or None if it has already answered. `call.app` is the application.
@@ -87,7 +87,7 @@ class LeanRoute(APIRoute):
             await call.answer(answer if isinstance(answer, bytes) else json_bytes(answer))
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        """Return what the endpoint returns."""
+        """Call the endpoint, and return its result."""
         return await self.endpoint(**arguments)
 
 
@@ -116,13 +116,13 @@ async def form_of(call: Call, kind: type[BaseModel]) -> Any:
 
 
 def form_body(kind: type[BaseModel]) -> dict[str, Any]:
-    """Return how OpenAPI describes the form."""
+    """Return OpenAPI's description of a form."""
     schema = {FORM.decode(): {"schema": kind.model_json_schema()}}
     return {"requestBody": {"required": True, "content": schema}}
 
 
 def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return how OpenAPI describes the errors of a route."""
+    """Return OpenAPI's description of the errors of a route."""
     wanted = sorted({*_ALWAYS, *statuses, *(_OF_BODIES if body else ())})
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
@@ -134,6 +134,6 @@ def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
 
 
 def check_documents(n: int, limits: Limits) -> None:
-    """Refuse more documents than a request may have."""
+    """Raise a Problem if there are more documents than a request may have."""
     if n > limits.max_documents:
         raise Problem(413, f"The request has {n:,} documents: send at most {limits.max_documents:,} at a time.")

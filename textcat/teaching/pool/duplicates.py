@@ -49,7 +49,7 @@ def near_duplicates(
 
 
 def size_class_bounds(largest: int) -> NDArray[np.int64]:
-    """Return the sizes that classes begin with, so that 10/9 of any size lies in the same class or the next one."""
+    """Return the smallest size of each class, chosen so that 10/9 of any size lies in the same class or the next."""
     bounds = [1]
     while len(bounds) < 3 or bounds[-3] <= largest:
         bounds.append(10 * bounds[-1] // 9 + 1)
@@ -57,12 +57,12 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
 
 
 class Groups:
-    """The groups of near-duplicates of a pool; each is known by the position of its first document.
+    """The groups of near-duplicates of a pool; each is identified by the position of its first document.
 
     Parameters
     ----------
     firsts : ndarray of shape (n_documents,), int32
-        As `near_duplicates` returns it.
+        The array that `near_duplicates` returns.
     """
 
     def __init__(self, firsts: NDArray[np.int32]):

@@ -70,7 +70,7 @@ def _reduced(vectors: NDArray[Any], n: int) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """Return x Φ(x), Φ by 7.1.26 of Abramowitz and Stegun (1964): within 1e-6, and sooner than by erf."""
+    """Compute x Φ(x), with Φ by formula 7.1.26 of Abramowitz and Stegun (1964): within 1e-6, and faster than erf."""
     t = 1 / (1 + np.float32(0.3275911 * 0.5**0.5) * np.abs(x))
     tail = np.full_like(t, 1.061405429)
     for factor in (-1.453152027, 1.421413741, -0.284496736, 0.254829592):
@@ -87,7 +87,7 @@ class MiniLM:
     Parameters
     ----------
     weights : dict of str to ndarray
-        By the names of its file.
+        The model's arrays, by their names in its file.
     tokenizer : tokenizers.Tokenizer
     """
 
@@ -98,7 +98,7 @@ class MiniLM:
         self._places = weights["embeddings.position_embeddings.weight"] + kinds[0]
 
     def sentences(self, texts: Sequence[str]) -> Array:
-        """Return the mean of the last layer's outputs for a text's first tokens: shape (n_texts, 384)."""
+        """Return for each text the mean of the last layer's outputs for its first tokens: shape (n_texts, 384)."""
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(_PIECES_OF_A_TITLE)
         pieces = [np.array(one.ids) for one in self._tokenizer.encode_batch(list(texts))]
@@ -106,7 +106,7 @@ class MiniLM:
         return np.concatenate([np.empty((0, _WIDTH), np.float32), *parts])
 
     def bags(self, texts: Sequence[str]) -> Array:
-        """Return the sum of the vectors of a text's tokens, each times (1 + log tf) idf: shape (n_texts, 384)."""
+        """Return for each text the sum of its tokens' vectors, each times (1 + log tf) idf: shape (n_texts, 384)."""
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         counted = [
@@ -173,7 +173,7 @@ def read_minilm() -> MiniLM:
 
 
 def _file(name: str) -> Path:
-    """Return a file of the model, verified by its checksum: from a named folder or the cache, or downloaded."""
+    """Return the path of a file of the model, verified by checksum: in a folder the user names, or in the cache."""
     by_hand = f"put {' and '.join(CHECKSUMS)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name

@@ -72,7 +72,7 @@ class Index(NamedTuple):
 
 
 class _PoolFeatures(TfIdf):
-    """Features for few short texts: they skip a preparation for many texts that would take a second."""
+    """Features that transform few short texts: they skip a preparation of a second, which only many texts repay."""
 
     def known_terms(self) -> None:
         return None
@@ -115,7 +115,7 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe for a number of documents: for many, one with only words that at least two of them have."""
+    """Return the recipe for a number of documents; for many, its terms are single words of two documents or more."""
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
@@ -222,7 +222,7 @@ def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 
 
 def _ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:
-    """Yield the results of a function for 0, 1 and so on, computing some ahead."""
+    """Yield the results of a function for 0 to n - 1, in this order, while threads compute the next results."""
     futures: deque[Future[Rows]] = deque()
     for k in range(n):
         futures.append(threads.submit(function, k))
@@ -239,7 +239,7 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 
 
 def read_index(folder: Path, *, verify: bool) -> Index:
-    """Memory-map the index of a pool; raise PoolError if something is missing or not as it was written."""
+    """Memory-map the index of a pool; raise PoolError if a file is missing or has changed."""
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
     with FORMAT.open(folder / INDEX) as (manifest, opened):

@@ -30,7 +30,7 @@ from textcat.teaching.pool._duplicates import distinct_terms
 
 
 class Piece(NamedTuple):
-    """The counted terms of some documents, and what else a pool keeps of them."""
+    """The counted terms of some documents, and the other facts that a pool keeps about them."""
 
     counted: StoredCounts
     df: NDArray[Any]  # how many of the documents have each term
@@ -65,7 +65,7 @@ def may_be_pieces(features: TfIdf) -> bool:
 
 
 def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
-    """Return the piece of documents, as a file of arrays."""
+    """Return the piece of some documents, as the bytes of a file of arrays."""
     features.take_tokens()
     texts = ZoneTexts((Document("", zones_of_document) for zones_of_document in zones), features.zones, False)
     counts = features.tokens_.count_terms(texts)
@@ -89,7 +89,7 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
-    """Read a piece, with its terms or with empty ones instead; raise ValueError if it is damaged."""
+    """Read a piece, with its terms or with empty strings in their place; raise ValueError if it is damaged."""
     with np.load(path, allow_pickle=False) as file:
         arrays = todays_piece({name: file[name] for name in file.files if with_terms or name != _TERMS})
     try:
@@ -169,7 +169,7 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """Facts about documents that their rows do not have."""
+    """Facts about documents that their rows do not contain."""
 
     sizes: NDArray[np.int32]
     lines: NDArray[Any]
@@ -178,7 +178,7 @@ class _Facts(NamedTuple):
 
 
 def name_of(position: int) -> str:
-    """Return the name of the piece of the documents from a position on, without its ending."""
+    """Return the name, without ending, of the file of the piece whose first document has a position."""
     return f"{position:012}"
 
 

@@ -53,7 +53,7 @@ class Pool:
     Parameters
     ----------
     recipe : Recipe
-        As it was used: for more than 30,000 documents, rows have single words only.
+        The recipe that was used: for more than 30,000 documents, rows have single words only.
     features : TfIdf
         Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
     rows : csr_matrix of shape (n_documents, n_terms), float32
@@ -61,7 +61,7 @@ class Pool:
     ids : sequence of str
         The documents' own ids, not necessarily unique.
     groups : ndarray of shape (n_documents,), int32
-        The position of the first document of each one's group of near-duplicates: see `near_duplicates`.
+        For each document, the position of the first document of its group of near-duplicates: see `near_duplicates`.
     texts : sequence of dict
         The ``zones`` of each document, and maybe ``source``, ``position`` and ``topics``.
     folder : Path or None
@@ -104,7 +104,7 @@ class Pool:
         documents : Corpus, or iterable of str or of documents with `zones`
             Of a corpus, the training and the test documents.
         ids : sequence of str, optional
-            By default the documents' own, or their numbers, from 1.
+            By default the documents' own ids, or else their numbers, from 1.
         recipe : str, Path or Recipe
 
         Returns
@@ -114,7 +114,7 @@ class Pool:
         Raises
         ------
         TextcatError
-            If there is no document, the number of ids is not that of documents, or there is no such recipe.
+            If there is no document, the numbers of ids and documents differ, or there is no such recipe.
         """
         recipe = _recipe(recipe)
         records = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
@@ -259,7 +259,7 @@ def build_pool(
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
-    """Open a pool made by `build_pool`; raise PoolError if it is none, or a file is missing or damaged.
+    """Open a pool made by `build_pool`; raise PoolError if the folder is no pool, or a file is missing or damaged.
 
     If `verify`, all files are read and compared with their checksums; otherwise only their sizes are compared.
     """

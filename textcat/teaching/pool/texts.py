@@ -74,7 +74,7 @@ class _ReadBatch(BatchResult):
 
 
 class _Reading(NamedTuple):
-    """What is read, and how."""
+    """The inputs of an archive, and the settings by which they are read."""
 
     facts: dict[str, Any]  # as of `open_folder`
     inputs: list[dict[str, Any]]
@@ -101,7 +101,7 @@ def read_archive(
     stages: Stages,
     **limits: int,
 ) -> Iterator[Archive]:
-    """Write the texts of an archive to a folder, from the last checkpoint on; it is locked during the `with` block.
+    """Write the texts of an archive to a folder, from the last checkpoint on; lock the folder during the `with` block.
 
     `limits` are those of `ShardWriter`.
     """
