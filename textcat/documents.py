@@ -2,23 +2,24 @@
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
-from itertools import accumulate, islice
+from functools import cache
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.markup import html_table
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents
 
 if TYPE_CHECKING:
     from scipy import sparse
 
-__all__ = ["Corpus", "Document", "html_table", "shortened_text", "topic_counts"]
+__all__ = ["Corpus", "Document", "largest_topics_table", "shortened_text", "topic_counts"]
 
 TOPIC_RULES = ("both", "train", "described")
 
@@ -30,17 +31,17 @@ SEPARATORS = re.compile(r"[\W_]+")
 class _Statistics:
     """Hold the counts that describe a corpus; the arrays are in the order of its topics."""
 
-    documents: dict[str, int]  # per part: "train", "test", "unused"
-    without_topic: dict[str, int]  # those of them that carry no topic at all
+    documents: dict[str, int]  # the number of documents of each part: "train", "test", "unused"
+    without_topic: dict[str, int]  # the number of documents of each part that have no topic
     topics: tuple[str, ...]
-    train_positives: np.ndarray  # documents of the part that belong to the topic
+    train_positives: np.ndarray  # the number of training documents of each topic
     test_positives: np.ndarray
     prevalence: np.ndarray  # fraction of the training documents that belong to the topic, in [0, 1]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the parts of a named corpus and the topics it is about.
+    """Hold the documents of a named corpus, in parts, and its topics.
 
     Make one by `from_documents`, `from_records`, `from_frame` or `textcat.open_corpus`.
 
@@ -57,6 +58,8 @@ class Corpus:
         A description in words of each topic that the source describes.
     names : dict of str to tuple of str
         For each topic that a vocabulary names: its preferred name, followed by synonyms.
+    names_language : str
+        The language of the names; "" if it is not known.
     origin : dict
         The arguments (JSON values) with which `open_corpus` opens the corpus again; empty if it was made in memory.
     topic_rule : str
@@ -70,6 +73,7 @@ class Corpus:
     unused: list[Document] = field(default_factory=list)
     descriptions: dict[str, str] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    names_language: str = ""
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
     topic_rule: str = field(default="train", compare=False)
 
@@ -79,8 +83,8 @@ class Corpus:
     def _repr_html_(self) -> str:
         counts = topic_counts(self.train)
         largest = sorted(self.topics, key=lambda topic: (-counts[topic], topic))
-        rows = [(topic, f"{counts[topic]:,}") for topic in largest]
-        return html_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
+        rows = [(topic, counts[topic]) for topic in largest]
+        return largest_topics_table(f"{self.name}: {self._sizes()}", ("topic", "training documents"), rows, len(rows))
 
     def _sizes(self) -> str:
         parts = {"training": self.train, "test": self.test, "unused": self.unused}
@@ -97,7 +101,7 @@ class Corpus:
         descriptions: Mapping[str, str] | None = None,
         names: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "Corpus":
-        """Sort documents into parts and choose the topics.
+        """Return a corpus of documents, with its parts by their splits and the topics that `topics` chooses.
 
         Parameters
         ----------
@@ -215,17 +219,16 @@ class Corpus:
         return cls.from_records((dict(zip(columns, row, strict=True)) for row in rows), **{"name": "table", **fields})
 
     def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
-        """Set some of the training documents aside as the test part, stratified by topic.
+        """Set a random sample of the training documents aside as the test part.
 
-        From the rarest topic to the most frequent one, documents that are in no part yet are drawn until the test part
-        has the fraction `test_size` of the topic's documents, but at least one document. The only document of a topic
-        stays in the training part.
+        Every document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
+        documents. Topics that have no document left in the training part cannot be learnt, unless they are described:
+        they are not among the topics of the result.
 
         Parameters
         ----------
         test_size : float or int
-            The approximate size of the test part: a fraction of the training documents, between 0 and 1, or a number
-            of documents. If many topics are rare, the test part is larger.
+            The size of the test part: a fraction of the training documents, between 0 and 1, or a number of documents.
         seed : int
             The same seed gives the same parts.
 
@@ -236,33 +239,37 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If the corpus has a test part already, no topic has two documents, or `test_size` is out of range.
+            If the corpus has a test part already, `test_size` is out of range, or the parts share no topic.
         """
         if self.test:
             raise TextcatError(
                 f"Corpus {self.name} has a test part of {len(self.test):,} documents already: leave out test_size."
             )
-        size = test_size if 0 < test_size < 1 else test_size / len(self.train)
-        if not 0 < size < 1 or (test_size >= 1 and test_size != int(test_size)):
+        n_test = max(round(test_size * len(self.train)), 1) if 0 < test_size < 1 else test_size
+        if not 0 < n_test < len(self.train) or n_test != int(n_test):
             raise TextcatError(
                 f"A test part of {test_size} documents cannot be made of {len(self.train):,}: "
                 "give a fraction between 0 and 1, or a smaller number."
             )
-        in_test = _stratified([document.topics for document in self.train], size, seed)
-        if not in_test:
+        in_test = set(random.Random(seed).sample(range(len(self.train)), int(n_test)))
+        train, test = ([d for i, d in enumerate(self.train) if (i in in_test) == of_test] for of_test in (False, True))
+        counts, n_before, n_tested = topic_counts(train), topic_counts(self.train), topic_counts(test)
+        described = {*self.descriptions, *self.names} if self.topic_rule == "described" else set()
+        kept = [topic for topic in self.topics if counts[topic] or not n_before[topic] or topic in described]
+        if not any(n_tested[topic] for topic in kept):
             raise TextcatError(
-                f"Corpus {self.name} has no two documents of a topic, so it has none for a test part: "
-                "add labelled documents."
+                f"None of the {len(test):,} documents drawn from corpus {self.name} as its test part has a topic of a "
+                "training document: draw others by another seed (--test-seed), or draw more."
             )
-        train = [document for i, document in enumerate(self.train) if i not in in_test]
-        origin = {**self.origin, "test_size": test_size, "seed": seed} if self.origin else {}
-        return replace(self, train=train, test=[self.train[i] for i in sorted(in_test)], origin=origin)
+        if self.topic_rule == "both":
+            kept = [topic for topic in kept if n_tested[topic]]
+        origin = {**self.origin, "test_size": test_size, "seed": seed, "sampling": "random"} if self.origin else {}
+        return replace(self, train=train, test=test, topics=tuple(kept), origin=origin)
 
     def described(self) -> list[Document]:
-        """Return a document per topic, in the order of `topics`, that says what the topic is about.
+        """Return a document for each of `topics`, made of the topic's names and description.
 
-        Its text, the same in title and body, is the topic's name, or the names in a vocabulary, as sentences, and then
-        the topic's description, if it has one.
+        Title and body have the same text: the names in a vocabulary, or else the topic itself, and the description.
         """
         # As words: the tokenizer would take rec.sport.hockey for the address of a site.
         called = [". ".join(self.names.get(topic, ())) or SEPARATORS.sub(" ", topic) for topic in self.topics]
@@ -274,46 +281,33 @@ class Corpus:
         ]
 
     def sample_train(self, n: int) -> list[Document]:
-        """Return fewer than 2n training documents at equal distances; return all of them if there are fewer than 2n."""
+        """Return every k-th training document, with k so that there are n to 2n; all of them if there are fewer."""
         return self.train[:: max(1, len(self.train) // n)]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
         """Return a csc_matrix of int8 and shape (n_documents, n_topics): 1 where a document belongs to a topic.
 
-        The columns are `topics`; other topics of the documents do not count.
+        Topics of documents that are not among `topics` are ignored.
         """
-        from scipy import sparse  # here, so that a process which only reads documents stays small
-
         column = {topic: j for j, topic in enumerate(self.topics)}
         rows = [sorted(column[topic] for topic in document.topics if topic in column) for document in documents]
-        indices = np.array([j for row in rows for j in row], dtype=np.int32)
-        indptr = np.array([0, *accumulate(map(len, rows))], dtype=np.int32)
-        data = np.ones(len(indices), dtype=np.int8)
-        return sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(self.topics))).tocsc()
+        return _indicator(np.fromiter(chain.from_iterable(rows), np.int32), rows, len(column))
 
     def unjudged(self, documents: Sequence[Document]) -> "sparse.csc_matrix | None":
         """Return a matrix like `labels`: 1 where a document was not judged for a topic; None if there is no 1."""
         if all(document.labelled_for is None for document in documents):
             return None
-        from scipy import sparse
-
         column = {topic: j for j, topic in enumerate(self.topics)}
-        places_of: dict[tuple[str, ...], np.ndarray] = {}  # many documents were judged for the same topics
-        rows, everything = [], np.arange(len(column), dtype=np.int32)
-        for document in documents:
-            if document.labelled_for is None:
-                rows.append(everything[:0])
-                continue
-            decided = (*document.labelled_for, *document.topics)
-            if decided not in places_of:
-                places_of[decided] = np.setdiff1d(everything, [column[topic] for topic in decided if topic in column])
-            rows.append(places_of[decided])
-        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        indices = np.concatenate([everything[:0], *rows])
-        data = np.ones(len(indices), dtype=np.int8)
-        return (
-            sparse.csr_matrix((data, indices, indptr), shape=(len(rows), len(column))).tocsc() if indptr[-1] else None
-        )
+        columns = np.arange(len(column), dtype=np.int32)
+
+        @cache  # many documents were judged for the same topics
+        def columns_besides(judged: tuple[str, ...]) -> np.ndarray:
+            return np.setdiff1d(columns, [column[topic] for topic in judged if topic in column])
+
+        judged = ((*self.topics,) if d.labelled_for is None else (*d.labelled_for, *d.topics) for d in documents)
+        rows = list(map(columns_besides, judged))
+        matrix = _indicator(np.concatenate([columns[:0], *rows]), rows, len(column))
+        return matrix if matrix.nnz else None
 
     def statistics(self) -> _Statistics:
         """Count documents, topics and positives per part."""
@@ -323,6 +317,15 @@ class Corpus:
         counts = [topic_counts(part) for part in (self.train, self.test)]
         train, test = np.array([[count[topic] for topic in self.topics] for count in counts], dtype=np.int64)
         return _Statistics(sizes, without_topic, self.topics, train, test, train / max(len(self.train), 1))
+
+
+def _indicator(indices: np.ndarray, rows: Sequence[Any], n_columns: int) -> "sparse.csc_matrix":
+    """Return a csc_matrix of int8 with a 1 in the columns of each row; `indices` has all these columns in one array."""
+    from scipy import sparse  # here, so that a process which only reads documents stays small
+
+    indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    data = np.ones(len(indices), dtype=np.int8)
+    return sparse.csr_matrix((data, indices, indptr), shape=(len(rows), n_columns)).tocsc()
 
 
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:
@@ -336,48 +339,8 @@ def shortened_text(text: str, most: int) -> str:
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
-def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], n_rows: int) -> str:
-    """Return an HTML table of topics with a caption, the columns' names, the first rows, and the number of all rows."""
-    lines = [f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in islice(rows, _TOPICS_SHOWN)]
-    columns = "".join(f"<th>{escape(name)}</th>" for name in head)
-    n_hidden = n_rows - len(lines)
+def largest_topics_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int) -> str:
+    """Return an HTML table of the first topics, and below it the number of topics that are not shown."""
+    n_hidden = max(n_rows - _TOPICS_SHOWN, 0)
     below = f"<p>and {n_hidden:,} smaller topics</p>" if n_hidden else ""
-    return f"<p>{escape(caption)}</p><table><tr>{columns}</tr>{''.join(lines)}</table>{below}"
-
-
-def _stratified(topics: Sequence[tuple[str, ...]], fraction: float, seed: int) -> set[int]:
-    """Return the positions of the documents for test, as `Corpus.split` describes."""
-    positions_of: dict[str, list[int]] = defaultdict(list)
-    for i, names in enumerate(topics):
-        for name in names or [""]:
-            positions_of[name].append(i)
-    generator = random.Random(seed)
-    n_test = {
-        name: min(max(round(len(positions) * fraction), 1 if name else 0), len(positions) - 1)
-        for name, positions in positions_of.items()
-    }
-    n_left, settled, in_test = dict(n_test), set(), set[int]()
-    for name in sorted(positions_of, key=lambda name: (not name, len(positions_of[name]), name)):
-        left = [i for i in positions_of[name] if i not in settled]
-        generator.shuffle(left)
-        # First those whose other topics want a document for test, too.
-        left.sort(key=lambda i: sum(n_left[other] <= 0 for other in topics[i]))
-        chosen = left[: max(n_left[name], 0)]
-        for i in chosen:
-            for other in topics[i] or [""]:
-                n_left[other] -= 1
-        in_test.update(chosen)
-        settled.update(left)
-    # Documents of several topics may have left a topic out of a part.
-    n_train = Counter(name for i, names in enumerate(topics) if i not in in_test for name in names)
-    for name, positions in positions_of.items():
-        if name and not n_train[name]:
-            i = generator.choice(positions)
-            in_test.remove(i)
-            n_train.update(topics[i])
-    for name, positions in positions_of.items():
-        if name and n_train[name] == len(positions) > 1:
-            for i in [i for i in positions if all(n_train[other] > 1 for other in topics[i])][:1]:
-                in_test.add(i)
-                n_train.subtract(topics[i])
-    return in_test
+    return html_table(head, islice(rows, _TOPICS_SHOWN), caption=caption) + below

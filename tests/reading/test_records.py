@@ -1,11 +1,16 @@
 """Settings of reading: fields are mapped, labels are checked."""
 
+import datetime
+
+import pyarrow
+import pyarrow.parquet
 import pytest
+from read_sources import read
 from same_documents import tagged, trained_on, write
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches
+from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, read_documents
 
 # Columns and fields
 
@@ -68,3 +73,56 @@ def test_a_field_that_is_not_there_is_refused_with_those_that_are(tmp_path, form
 @pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
 def test_whole_numbers_are_names_of_topics(tmp_path, form, label):
     assert trained_on(write(tmp_path, form, {"text": "Tin", "topics": label}))[1] == [("3",)]
+
+
+# Further fields
+
+STUDY = {"id": "7", "title": "Tin up", "abstract": "Tin rose.", "authors": "J. Doe", "year": "1987", "note": ""}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ((), None),
+        (("year", "nosuch", "authors"), ["year", "authors"]),
+        (("title",), ["title"]),
+        (("*",), ["id", "authors", "year", "note"]),
+    ],
+)
+def test_a_record_keeps_the_further_fields_that_are_asked_for(tmp_path, form, asked, names):
+    path = write(tmp_path, form, STUDY)
+    (record,) = read(path, text_fields=("abstract",), fields=asked)
+    assert record.fields == (None if names is None else {name: STUDY[name] for name in names})
+    assert record.zones == {"title": "Tin up", "body": "Tin rose."}
+    settings = InputSettings(text_fields=("abstract",), fields=asked, topics_field="year")
+    (document,) = read_documents([path], settings)
+    assert document.fields == record.fields
+    assert document.topics == ("1987",)
+
+
+def test_texts_that_are_joined_are_among_the_further_fields(tmp_path):
+    path = write(tmp_path, "csv", STUDY)
+    (record,) = read(path, text_fields=("abstract", "note"), fields=("*",))
+    assert list(record.fields) == ["id", "abstract", "authors", "year", "note"]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])
+def test_further_fields_have_the_values_of_json(tmp_path, form):
+    others = {"authors": ["Doe, J.", "Roe, R."], "year": 1987, "open": True, "weight": 0.5, "doi": None}
+    (record,) = read(write(tmp_path, form, {"text": "Tin.", **others}), fields=("*",))
+    assert record.fields == others
+    assert [*map(type, record.fields.values())] == [*map(type, others.values())]
+
+
+def test_numbers_of_many_digits_and_halves_of_characters_are_kept_in_further_fields(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "Tin.", "n": 12345678901234567890123, "who": ["\\ud83d\\ude00"]}\n')
+    (record,) = read(tmp_path / "a.jsonl", fields=("*",))
+    assert record.fields == {"n": 12345678901234567890123, "who": ["😀"]}
+
+
+def test_dates_among_the_further_fields_are_texts(tmp_path):
+    table = pyarrow.table({"text": ["Tin."], "day": [datetime.date(1987, 10, 19)], "rate": [float("nan")]})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    (record,) = read(tmp_path / "a.parquet", fields=("*",))
+    assert record.fields == {"day": "1987-10-19", "rate": None}

@@ -3,12 +3,14 @@
 import gzip
 import io
 import os
+import shutil
 import tracemalloc
 
 import pytest
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 
-from textcat.reading import InputSettings, Rejection, find_sources, formats, read_batches
+from textcat.errors import TextcatError
+from textcat.reading import InputSettings, LabelSettings, Rejection, find_sources, formats, read_batches, read_documents
 from textcat.reading.records import FaultKind
 
 # Compression and archives
@@ -120,3 +122,85 @@ def test_a_record_that_is_too_long_is_passed_over_in_bounded_memory(folder, endi
     assert len(ids(found)) == 100
     assert found[-1].position == 101
     assert peak < 12 << 20
+
+
+# Inputs that change while they are read
+
+MANY = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in range(1, 5001))
+
+
+def read_while(change, *inputs, labels=False):
+    """All records, where the inputs change after the first batch."""
+    how = InputSettings(block_bytes=1 << 12, labels=LabelSettings() if labels else None)
+    found = []
+    for number, batch in enumerate(read_batches(find_sources(inputs, how), how)):
+        found += formats.batch_records(batch, how)
+        if number == 0:
+            change()
+    return found
+
+
+def cut_off(path, size):
+    with open(path, "r+b") as file:
+        file.truncate(size)
+
+
+@pytest.mark.parametrize("inputs", ["a.jsonl", "."])
+@pytest.mark.parametrize("left", [0, 5000, 100_000])
+def test_a_file_that_shrinks_while_it_is_read_does_not_end_early_in_silence(folder, inputs, left):
+    (folder / "a.jsonl").write_bytes(MANY)
+    found = read_while(lambda: cut_off("a.jsonl", left), inputs)
+    fault = faults(found)[-1]
+    assert (fault.kind, fault.source) == (FaultKind.CHANGED, "a.jsonl")
+    assert f"{len(MANY):,} bytes" in fault.reason
+    assert "restore it, then start again" in fault.reason
+    assert ids(found) == [str(i) for i in range(1, len(ids(found)) + 1)]
+    # What is missing is known.
+    assert fault.offset + fault.length == len(MANY)
+
+
+def test_a_file_that_is_overwritten_while_it_is_read_is_no_mixture_in_silence(folder):
+    (folder / "a.jsonl").write_bytes(MANY)
+    found = read_while(lambda: (folder / "a.jsonl").write_bytes(MANY.replace(b"Tin", b"Oil") * 2), "a.jsonl")
+    assert faults(found)[-1].kind is FaultKind.CHANGED
+    assert "was replaced while it was read" in faults(found)[-1].reason
+
+
+def test_a_file_that_grows_or_is_touched_or_renamed_over_is_read_as_it_was(folder):
+    (folder / "a.jsonl").write_bytes(MANY)
+    found = read_while(lambda: os.utime("a.jsonl", (1, 1)), "a.jsonl")
+    assert len(ids(found)) == len(found) == 5000
+
+    def grow():
+        with open("a.jsonl", "ab") as file:
+            file.write(b'{"text": "more"}\n')
+
+    assert not faults(read_while(grow, "a.jsonl"))
+    (folder / "b").write_bytes(b"{}")
+    found = read_while(lambda: os.replace("b", "a.jsonl"), "a.jsonl")
+    assert len(ids(found)) == len(found) == 5001
+
+
+def test_files_that_vanish_from_a_folder_while_it_is_read_are_missed(folder):
+    (folder / "in").mkdir()
+    for i in range(50):
+        (folder / "in" / f"{i:02}.jsonl").write_bytes(MANY[:9066])
+    found = read_while(lambda: shutil.rmtree("in"), "in")
+    assert {fault.kind for fault in faults(found)} <= {FaultKind.CHANGED, FaultKind.LINK, FaultKind.ACCESS}
+    fault = faults(found)[-1]
+    assert (fault.source, fault.kind) == ("in", FaultKind.CHANGED)
+    assert f"{50 * 9066:,} bytes when" in fault.reason
+
+
+def test_a_corpus_that_shrinks_while_it_is_read_is_an_error(folder, monkeypatch):
+    (folder / "a.jsonl").write_bytes(MANY.replace(b'"id"', b'"topics": "tin", "id"'))
+    size = (folder / "a.jsonl").stat().st_size
+    seen = []
+
+    def shrink(record):
+        if not seen:
+            cut_off("a.jsonl", size // 2)
+        seen.append(record)
+
+    with pytest.raises(TextcatError, match=rf"a\.jsonl had {size:,} bytes .* restore it, then start again"):
+        read_documents(["a.jsonl"], InputSettings(block_bytes=1 << 12), as_read=shrink)

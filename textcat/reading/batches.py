@@ -1,4 +1,4 @@
-"""Cut sources into batches of whole records, from any checkpoint on, or read the documents of a corpus."""
+"""Cut sources into batches of whole records, beginning at any checkpoint; read the documents of a corpus."""
 
 import gc
 import hashlib
@@ -6,7 +6,8 @@ import io
 import logging
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -46,6 +47,7 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
     reject_or_raise,
+    shrunk_error,
 )
 from textcat.reading.sources import (
     ARCHIVES,
@@ -78,7 +80,7 @@ _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
-    """Hold a place inside a source: the part of a checkpoint that follows the source's number."""
+    """Hold a position inside a source: a checkpoint without the number of the source."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
     position: int = 0  # of what follows there; 0 at the beginning of a file
@@ -86,7 +88,7 @@ class _Place(NamedTuple):
     path: tuple[int, ...] = ()  # which entry of the source, which entry of that, if it is an archive, and so on
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """Return the place in the source of this number."""
+        """Return the checkpoint for this position in the source with the given number."""
         return (number, *self[:3], *self.path)
 
 
@@ -107,10 +109,10 @@ def read_batches(
 ) -> Iterator[Batch]:
     """Cut sources into batches, with Rejections for what cannot be read.
 
-    Memory is limited to a few blocks and the longest record, whatever the sources hold. A record from a pipe is
-    returned as soon as it is complete. `start` is the end of a batch of the same sources and settings. `pipes` has, by
-    name, the number and checksum of the bytes that an interrupted run read from each pipe; None compares nothing. If a
-    pipe gives other bytes now, a TextcatError is raised, in which `start_over` says how to begin the run again.
+    At most a few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is
+    complete. `start` is the end of a batch of the same sources and settings, where reading begins. `pipes` has, for
+    each pipe by name, the number and checksum of the bytes that an interrupted run has read; with None, nothing is
+    compared. If a pipe gives other bytes now, the TextcatError says, in the words of `start_over`, how to start again.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -137,7 +139,7 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield each item with the checkpoint and the bytes after it; yield None where items from pipes must be flushed."""
+    """Yield items, each with the checkpoint after it and the bytes read so far; yield None where a batch must end."""
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -154,7 +156,7 @@ def _steps(
 
 
 class _Walk:
-    """Go through all files of one source, and cut each of them into blocks."""
+    """Read all files of one source, and cut each file into blocks."""
 
     def __init__(
         self, source: Source, settings: InputSettings, wanted: _Wanted | None = None, opened: _Opened | None = None
@@ -164,11 +166,27 @@ class _Walk:
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, position: _Place) -> Iterator[_Step]:
-        """Yield the steps through the source from a place on."""
+        """Yield the steps through the source, beginning at a position."""
         source = self._source
         if source.kind == "folder":
-            return self._entries(source.entries(), source.name, position, 0, lambda: 0)
+            return self._folder(position)
         return self._file(source.name, source, position, 0, source.format)
+
+    def _folder(self, position: _Place) -> Iterator[_Step]:
+        source, size, read = self._source, 0, 0
+
+        def entries() -> Iterator[ContainerEntry]:
+            nonlocal size
+            for entry in source.entries():
+                size += entry.size
+                yield entry
+
+        for step in self._entries(entries(), source.name, position, 0, lambda: 0):
+            yield step
+            read = step.read
+        if source.size is not None and size < source.size:
+            fault = shrunk_error(source.size, size, "files are")
+            yield _Step(reject_or_raise(self._settings, fault, source.name, subject="The folder"), None, read)
 
     def inside(self, name: str) -> str:
         """Return the name of a file inside the source, uncompressed."""
@@ -180,7 +198,7 @@ class _Walk:
     def _file(
         self, name: str, entry: Source | ContainerEntry, position: _Place, depth: int, form: str = ""
     ) -> Iterator[_Step]:
-        """Yield the contents of a file; its name or content tells the format unless it is given."""
+        """Yield the steps through a file; if no format is given, its name or content tells the format."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
@@ -215,7 +233,7 @@ class _Walk:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
-        """Keep the subjects that a file lists for the text next to it; tagging ignores such files."""
+        """Store the subjects that a file lists for the text next to it; do nothing when tagging."""
         if self._source.kind != "folder" and self._source.format not in ARCHIVES:
             raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
         if self._settings.labels is not None:
@@ -297,7 +315,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the blocks of a file of many records, each cut at the end of a record."""
+    """Yield the blocks of a file of many records; each block ends where a record ends."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
@@ -318,8 +336,9 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
     while (item := whole.take()) is not None:
         yield _Step(item, _Place(ahead.offset, whole.position), stream.consumed())
     if ahead.error:
-        subject = f"The file, from byte {ahead.offset} on,"
-        rejection = reject_or_raise(settings, ahead.error, name, offset=ahead.offset, subject=subject)
+        fault, subject = ahead.error, f"The file, from byte {ahead.offset} on,"
+        n_left = fault.n_expected - ahead.offset if fault.n_expected >= 0 and stream.file else -1
+        rejection = reject_or_raise(settings, fault, name, offset=ahead.offset, length=n_left, subject=subject)
         yield _Step(rejection, None, stream.consumed())
     elif is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
@@ -376,7 +395,7 @@ def _document_in(stream: ByteStream, settings: InputSettings) -> str:
 
 
 class _WholeRecords:
-    """Take whole records from a look-ahead buffer: a block, or more if the next record is longer."""
+    """Take whole records from a look-ahead buffer: about a block, or more if the next record is longer."""
 
     def __init__(self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
         self.position = 1 + model.header.count(b"\n")
@@ -398,7 +417,7 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return the end of a block's last record, if the block's tail shows it, else `size`; this saves a copy."""
+        """Return the number of bytes up to the end of the last record within `size`, if it is near, to save a copy."""
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size
@@ -427,7 +446,7 @@ class _WholeRecords:
 
 
 class _Pipe:
-    """One pipe, and the checksum of the bytes read from it."""
+    """Read one pipe, and compare its bytes with those of an interrupted run by a checksum."""
 
     def __init__(self, source: Source, before: PipeState | None, start_over: str):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
@@ -461,7 +480,7 @@ class _Pipe:
 
 
 class DamagedError(TextcatError):
-    """A file or archive that is truncated, changed, or not what its name says; the message names it and the reason."""
+    """Report a file or archive that is truncated, changed, or not what its name says; the message has the reason."""
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
@@ -479,14 +498,15 @@ def read_documents(
 
     The topic of a text is the name of its folder; the topic of the documents in an mbox or a file of lines is the name
     of the folder, or else of the file. A folder that holds everything is not a topic. If neither the document nor the
-    format gives the part, a name of the file or of a folder above it that is or ends in ``train`` or ``test`` does.
+    format gives the part, names that are or end in ``train`` and ``test`` do, if both are next to each other: two
+    files or two folders in the same folder. Any other name decides nothing.
 
-    A TextcatError is raised if anything
-    cannot be read, or if two documents have the same id. The inputs are those of `find_sources`.
+    The inputs are those of `find_sources`. A TextcatError is raised if anything cannot be read, or if two documents
+    have the same id.
 
-    `wanted` takes the name of a file inside its input, without the ending of compression; if it returns a false value,
-    the file is skipped; the ``append`` of a list therefore lists all files and reads none. Archives are always opened.
-    `opened` takes the name and the stream of a wanted file, and returns the stream to read in its place, or None.
+    `wanted` takes the name of a file inside its input, without the ending of compression, and returns whether to read
+    the file; the ``append`` of a list therefore lists all files and reads none. Archives are always opened. `opened`
+    takes the name and the stream of a wanted file, and returns the stream to read instead, or None to skip the file.
     `as_read` takes each record as soon as it is read, in stored order; its document has the same `zones`.
     `progress` shows how many bytes of the inputs have been read.
     """
@@ -507,13 +527,13 @@ def read_documents(
 def _documents_of(
     records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]]
 ) -> list[Document]:
-    """Return the documents of records with their formats, removing the records from the list one by one.
+    """Return the documents of records, which come with their formats; empty the list, so that memory is freed.
 
-    If there are subjects (by the texts' names without ``.txt``), each text must have an entry, which may be empty.
+    If `subjects` lists any, each text must have an entry, which may be empty, under its name without ``.txt``.
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
-    part_of = lru_cache(maxsize=8)(_part_by_place)
+    part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=_pairs({one.source for _, one in records})))
     listed = any(subjects.values())
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
@@ -536,13 +556,13 @@ def _documents_of(
                     f"{location}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
                     "have: add one with the subjects of the text, empty if it has none, or remove the text."
                 )
-            topics, part = subjects[stem], _part_by_place(f"{record.source}/", form)  # no folder is its topic
+            topics, part = subjects[stem], part_of(f"{record.source}/", form)  # no folder is its topic
         elif form in _BY_PLACE and not topics:
             topics = topics_of(record.source, form)
             if not topics:
                 continue
         part = part or part_of(record.source, form)
-        documents.append(Document(record.id, record.zones, topics, record.date, part, record.labelled_for))
+        documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:]))
     return documents
 
 
@@ -580,9 +600,10 @@ def read_labelled(
     subjects: dict[str, tuple[str, ...]] | None = None,
     progress: "Bar | None" = None,
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the format and the record of each document, in stored order; its source is its file's name in the input.
+    """Yield the format and the record of each document, in stored order.
 
-    Subjects that files next to texts list are put into `subjects`, by the sources of the texts without ``.txt``.
+    A record's source is the name of its file inside the input. If a file lists the subjects of a text, they are added
+    to `subjects` under the text's source without ``.txt``.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = find_sources(inputs, settings)
@@ -632,7 +653,7 @@ def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
 
 
 def shared_depth(names: Iterable[str]) -> int:
-    """Return how many leading folders all files share, leaving at least one file in a folder below them."""
+    """Return how many leading folders all files share; at least one file lies in a folder below these."""
     folders = [name.split("/")[:-1] for name in names]
     return max(min(len(posixpath.commonprefix(folders)), max(map(len, folders), default=0) - 1), 0)
 
@@ -651,13 +672,26 @@ def folders_of(name: str) -> list[str]:
     return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
 
 
-def _part_by_place(name: str, form: str) -> str:
-    if form in ("reuters", "rcv1"):
+def _pairs(names: Iterable[str]) -> set[str]:
+    """Return the folders that hold names of both parts, such as train.csv and test.csv; "" is the outermost folder."""
+    parts_in: dict[str, set[str]] = defaultdict(set)
+    folders_above = {name.rpartition("/")[0] for name in names}
+    stems = {_stem(name) for name in names}
+    for path in folders_above | {stem for stem in stems if stem.lower().endswith(("train", "test"))}:
+        entries = path.split("/")
+        for depth, entry in enumerate(entries):
+            if match := _PART.search(entry.lower()):
+                parts_in["/".join(entries[:depth])].add(match[1])
+    return {folder for folder, parts in parts_in.items() if len(parts) == 2}
+
+
+def _part_by_place(name: str, form: str, pairs: Container[str]) -> str:
+    if form in ("reuters", "rcv1") or not pairs:
         return ""
     *folders, file = name.split("/")
     names = folders[:-1] if form in DOCUMENTS else [*folders, _stem(file)]
-    for part in reversed(names):
-        if match := _PART.search(part.lower()):
+    for depth in reversed(range(len(names))):
+        if (match := _PART.search(names[depth].lower())) and "/".join(folders[:depth]) in pairs:
             return match[1]
     return ""
 

@@ -1,4 +1,4 @@
-"""List the files in folders, zips and tars one by one, with the reason for each file that must not be read."""
+"""List the files in folders, zips and tars one by one; for files that must not be read, give the reason."""
 
 import os
 import stat
@@ -61,7 +61,7 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
 
 
 class ContainerEntry(NamedTuple):
-    """A file in a folder or archive."""
+    """Describe a file in a folder or archive."""
 
     number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
     name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
@@ -72,7 +72,7 @@ class ContainerEntry(NamedTuple):
 
 
 class _Walked(NamedTuple):
-    """An entry of a folder: its path in the folder and on disk, and its status or the reason not to read it."""
+    """Describe a file of a folder: its paths in the folder and on disk, and its status or the reason not to read it."""
 
     name: str
     path: str
@@ -118,13 +118,14 @@ def folder_entries(folder: str) -> Iterator[ContainerEntry]:
     """Yield the files of a folder."""
     for index, item in enumerate(walk(folder)):
         size = item.status.st_size if item.status else 0
-        yield ContainerEntry(index, decode_surrogates(item.name), partial(open_file, item.path), item.fault, size)
+        opened = partial(open_file, item.path, size)
+        yield ContainerEntry(index, decode_surrogates(item.name), opened, item.fault, size)
 
 
-def open_file(path: str) -> ByteStream:
-    """Open a file on the disk, or raise UnreadableError."""
+def open_file(path: str, size: int = 0) -> ByteStream:
+    """Open a file on the disk, which had `size` bytes when it was found; raise UnreadableError if this fails."""
     try:
-        return streams.of_file(open(path, "rb", buffering=0))
+        return streams.of_file(open(path, "rb", buffering=0), size)
     except OSError as error:
         raise unreadable(error) from None
 
@@ -169,7 +170,7 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredB
 
 
 class _TarInfo(tarfile.TarInfo):
-    """Refuse invalid headers, which tarfile takes for the end, and headers for which it would need much memory."""
+    """Refuse invalid headers, which tarfile takes for the end of the archive, and headers that take much memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_TarInfo":
@@ -214,7 +215,7 @@ def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
 
 
 class _TarFile:
-    """A stream as a file for tarfile; it only seeks forwards."""
+    """Wrap a stream as a file for tarfile; it seeks forwards only."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream, self._data, self._place, self._offset = stream, b"", 0, 0
@@ -247,7 +248,7 @@ class _TarFile:
         return ByteStream(take, consumed)
 
     def has_more(self) -> bool:
-        """Read the rest, which checks the checksum of a compressed tar, and return whether the rest has data."""
+        """Read to the end, which checks the checksum of a compressed tar; return whether there were more data."""
         has_data = False
         while data := self._some(STEP):
             has_data = has_data or bool(data.strip(b"\0"))

@@ -1,13 +1,14 @@
-"""A document: its texts, and what is known about them."""
+"""Define the document: its texts, its id, and its labels."""
 
 from dataclasses import dataclass
+from typing import Any
 
 PARTS = ("train", "test", "unused")
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document: its texts by zone, and its id, topics, date and split.
+    """Hold a document: its texts by zone, and its id, topics, date and split.
 
     Parameters
     ----------
@@ -23,6 +24,9 @@ class Document:
         The part of the corpus it belongs to; "" if the source has no parts.
     labelled_for : tuple of str, optional
         Topics, besides its own, that it was judged for; its label for any other topic is unknown. None: all topics.
+    fields : dict, optional
+        Further fields of the record, such as authors and year, by name; the values are those of JSON. None: they were
+        not asked for by `InputSettings.fields`, or the source has none.
     """
 
     id: str
@@ -31,6 +35,7 @@ class Document:
     date: str = ""
     split: str = ""
     labelled_for: tuple[str, ...] | None = None
+    fields: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())

@@ -24,9 +24,10 @@ STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
 
 
 class ForkedCorpus:
-    """A corpus that another process reads: iterating yields texts, and raises one of `STREAM_ERRORS` if reading failed.
+    """Receive a corpus that another process reads.
 
-    A warning counts as a failure. `corpus` is set after the last text; the texts are the `zones` of its documents.
+    Iterating yields texts, the `zones` of documents, and then sets `corpus`. It raises one of `STREAM_ERRORS` if the
+    other process failed or logged a warning.
     """
 
     corpus: Any  # the `textcat.documents.Corpus`
@@ -79,7 +80,7 @@ def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
 
 
 class _Outbox(Thread):
-    """A file whose thread writes its bytes to a pipe, so that writing to the file never waits for the reader."""
+    """Write bytes to a pipe in a thread, so that the caller never waits for the pipe's reader."""
 
     def __init__(self, pipe: int):
         super().__init__(daemon=True)
@@ -103,7 +104,7 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
-    """Send the zones of documents, list by list, and the progress while they are read; send the corpus last."""
+    """Send lists of documents' zones, and the progress, while the corpus is read; send the corpus last."""
     texts: list[dict[str, str]] = []
 
     def as_read(record: "Record") -> None:

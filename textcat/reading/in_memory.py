@@ -11,9 +11,9 @@ _MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for n
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Return a stream of documents; dicts are read as records with the fields of `Corpus.from_records`.
+    """Yield documents; a dict becomes the document that `Corpus.from_records` makes of it.
 
-    TextcatError is raised for a single text, a single record or a table.
+    TextcatError is raised if `documents` is a single text, a single record or a table.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
@@ -65,7 +65,7 @@ def as_documents(
 
 
 class _Fields(NamedTuple):
-    """A record in memory, and its number for messages."""
+    """Read the fields of a record in memory; its number is for error messages."""
 
     fields: Mapping[str, Any]
     number: int
@@ -102,7 +102,7 @@ class _Fields(NamedTuple):
         return value or ""
 
     def value(self, field: str) -> Any:
-        """Return a field's value; None if it is missing, which tables show as NaN, NaT or NA."""
+        """Return the value of a field; None if it is missing, or NaN, NaT or NA."""
         value = self.fields.get(field)
         return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
 

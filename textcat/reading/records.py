@@ -1,4 +1,4 @@
-"""The results of reading: batches of blocks of input, their records, and rejections."""
+"""Define how inputs are read, and what reading returns: batches of blocks, records, and rejections."""
 
 import codecs
 import re
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from enum import IntEnum, auto
 from functools import lru_cache
 from sys import intern
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 #: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
 #: gives it back, serves as well.
@@ -36,7 +36,7 @@ class LabelSettings(NamedTuple):
 
 
 class InputSettings(NamedTuple):
-    """How inputs are read. The same inputs and settings give the same batches.
+    """Hold how inputs are read. The same inputs and settings give the same batches.
 
     Parameters
     ----------
@@ -61,6 +61,10 @@ class InputSettings(NamedTuple):
         A text file holds one document per line.
     max_bytes, block_bytes : int
         Largest size of an uncompressed record (longer ones are rejected), and approximate size of a batch.
+    fields : tuple of str
+        Names of further fields of JSON, CSV, TSV and Parquet that records keep, such as ``("authors", "year")``, so
+        that they can be shown or written again. A record without such a field has no entry for it. ``("*",)``: all
+        fields but a single one that is the title or the body, which is in the zones.
     labels : LabelSettings, optional
         Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection.
     """
@@ -77,10 +81,11 @@ class InputSettings(NamedTuple):
     lines: bool = False
     max_bytes: int = 16 << 20
     block_bytes: int = 1 << 20
+    fields: tuple[str, ...] = ()
     labels: LabelSettings | None = None
 
     def is_default(self, name: str) -> bool:
-        """Return whether a setting has not been changed."""
+        """Return whether a setting has its default value."""
         return bool(getattr(self, name) == self._field_defaults[name])
 
     def too_long(self, length: int) -> "UnreadableError":
@@ -89,23 +94,6 @@ class InputSettings(NamedTuple):
             f"has {length} bytes, but a record may have at most {self.max_bytes}: split it or leave it out"
         )
 
-    def titled(self, title: str, texts: Sequence[str]) -> dict[str, str]:
-        """Return the zones of a title and texts.
-
-        Parameters
-        ----------
-        title : str
-            Left out if it is empty, unless labels are wanted: all documents of a corpus have a title.
-        texts : sequence of str
-            Joined by line ends, without the empty ones.
-
-        Returns
-        -------
-        dict
-        """
-        body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
-        return {"title": title, "body": body} if title or self.labels is not None else {"body": body}
-
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
         """Return the zones that have a text, or else an empty body; if labels are wanted, return all zones."""
         if self.labels is not None:
@@ -113,7 +101,7 @@ class InputSettings(NamedTuple):
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
     def topics_in(self, text: str) -> tuple[str, ...]:
-        """Return the topics of a string, each once."""
+        """Split a string into topics, and return each once."""
         parts = text.split(self.topics_separator) if self.topics_separator else [text]
         # One string of each name, however many documents have it.
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
@@ -146,7 +134,7 @@ class InputSettings(NamedTuple):
         return block.data, block.offset
 
     def texts_among(self, names: Collection[str]) -> tuple[str, tuple[str, ...]]:
-        """Return the title's field ("" if there is none) and the body's fields, or raise UnreadableError."""
+        """Return the field of the title ("" if there is none) and the fields of the body, or raise UnreadableError."""
         fields = self.text_fields
         if self.is_default("text_fields") and "text" not in names:
             if "body" in names:
@@ -160,7 +148,7 @@ class InputSettings(NamedTuple):
         return "title" if "title" in names else "", tuple(field for field in fields if field != "title")
 
     def check_labels(self, names: Collection[str]) -> None:
-        """Raise UnreadableError if a field of ids, topics or parts is missing; a table must have topics anyway."""
+        """Raise UnreadableError if a named field of ids, topics or parts is missing, or a table has no topics."""
         for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
@@ -178,14 +166,28 @@ class InputSettings(NamedTuple):
         if self.labels is not None:
             labels += [settings.topics_field, self.split_field, "date", "labelled_for"]
         which = ColumnNames(title, body, *(name if name in names else "" for name in labels))
+        which = which._replace(fields=tuple(further_fields(names, title, body, self)))
         for name in which.names():
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
         return which
 
 
+def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:
+    """Return the zones of a title and joined texts; an empty title is a zone only if labels are wanted."""
+    body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
+    return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}
+
+
+def further_fields(names: Iterable[str], title: str, body: Sequence[str], settings: InputSettings) -> list[str]:
+    """Return the names of the fields that records keep, apart from a title and a body that the zones hold."""
+    if settings.fields != ("*",):
+        return [name for name in settings.fields if name in names]
+    return [name for name in names if name != title and [name] != [*body]]
+
+
 class ColumnNames(NamedTuple):
-    """The names of the columns that are read, "" for none."""
+    """Name the columns that are read; "" stands for no column."""
 
     title: str
     body: tuple[str, ...]
@@ -194,10 +196,16 @@ class ColumnNames(NamedTuple):
     split: str = ""
     date: str = ""
     labelled_for: str = ""
+    fields: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """Return the columns that exist, each once."""
-        return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *self[3:]))))
+        return list(dict.fromkeys([*self.used_names(), *self.fields]))
+
+    def used_names(self) -> list[str]:
+        """Return the columns that exist besides further fields, each once."""
+        labels = (self.topics, self.split, self.date, self.labelled_for)
+        return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *labels))))
 
 
 def _check_field(field: str, names: Collection[str], setting: str, what: str) -> None:
@@ -209,7 +217,7 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 
 
 class Record(NamedTuple):
-    """One document of the input."""
+    """Hold one document of the input."""
 
     #: What the record calls itself, not necessarily unique; a text file's is its source, and any other record without
     #: one has ``source:position``.
@@ -224,10 +232,11 @@ class Record(NamedTuple):
     date: str = ""
     split: str = ""
     labelled_for: tuple[str, ...] | None = None  # for which topics; None: all
+    fields: dict[str, Any] | None = None  # those that `InputSettings.fields` asks for; None: it asks for none
 
 
 class FaultKind(IntEnum):
-    """The kind of a fault in the input, by which an error about a corpus names the source and the remedy."""
+    """Name the kind of a fault in the input; errors about a corpus choose source and remedy by it."""
 
     CONTENT = auto()  # the fault has its own remedy
     ENCODING = auto()
@@ -236,10 +245,11 @@ class FaultKind(IntEnum):
     UNSAFE = auto()  # the detail is what in an archive must not be read
     LINK = auto()
     STORY = auto()  # the detail is a sentence that names the story
+    CHANGED = auto()  # the input shrank or was replaced while it was read
 
 
 class Rejection(NamedTuple):
-    """A part of the input that could not be read."""
+    """Describe a part of the input that could not be read."""
 
     source: str
     position: int  # as in `Record`; 0 where all of the source, or the rest of it, is meant
@@ -254,7 +264,7 @@ class Rejection(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Whole records of one source and one format, as stored there."""
+    """Hold whole records of one source and one format, as the source stores them."""
 
     source: str
     format: str
@@ -266,14 +276,14 @@ class Block(NamedTuple):
 
 
 class PipeState(NamedTuple):
-    """Number and checksum of the bytes that a pipe has given."""
+    """Hold the number and the checksum of the bytes that a pipe has given."""
 
     n_bytes: int
     sha256: str
 
 
 class Batch(NamedTuple):
-    """A stretch of the inputs, cut between records: part of a file, or many small files.
+    """Hold consecutive records of the inputs: a part of a file, or many small files.
 
     Reading from `end` gives exactly the batches that follow this one in an uninterrupted reading.
     """
@@ -286,7 +296,7 @@ class Batch(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Return the source in which the batch ends."""
+        """Return the name of the source in which the batch ends."""
         return self.blocks[-1].source
 
     @property
@@ -296,19 +306,20 @@ class Batch(NamedTuple):
 
 
 class UnreadableError(Exception):
-    """Raised for a file or record that cannot be read; the reason ends a sentence that begins with its name."""
+    """Report a file or record that cannot be read; the reason ends a sentence whose subject is that file or record."""
 
-    def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "") -> None:
-        super().__init__(fault, kind, detail)
+    def __init__(self, fault: str, kind: FaultKind = FaultKind.CONTENT, detail: str = "", n_expected: int = -1) -> None:
+        super().__init__(fault, kind, detail, n_expected)
         self.fault, self.kind, self.detail = fault, kind, detail
+        self.n_expected = n_expected  # bytes that the stored input should have; -1 where this is not the fault
 
     def __str__(self) -> str:
-        """Return the rest of the sentence."""
+        """Return the reason."""
         return self.fault
 
 
 class RefusedError(Exception):
-    """Report unreadable input when labels are wanted: its source, the part concerned ("": all), and the reason."""
+    """Report unreadable input if labels are wanted: its source, the part of it ("": all), and the reason."""
 
     def __init__(self, source: str, part: str, fault: UnreadableError) -> None:
         super().__init__(source, part, fault)
@@ -325,9 +336,9 @@ def reject_or_raise(
     length: int = -1,
     subject: str = "The file",
 ) -> Rejection:
-    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted: no document may be missing.
+    """Return the Rejection of unreadable input; raise RefusedError if labels are wanted, as no document may be missing.
 
-    The sentence begins with the part of the source that is meant, such as "Line 3", or else with the subject.
+    Its sentence begins with `part`, such as "Line 3", or else with `subject`.
     """
     if settings.labels is not None:
         raise RefusedError(source, part, fault) from None
@@ -338,20 +349,20 @@ def reject_or_raise(
 
 
 class _Cutter(Protocol):
-    """Cuts a file between records. Each file gets its own, as it may keep a state within a record."""
+    """Cut a file between records. Each file has its own cutter, which may hold a state inside a record."""
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return the number by which the whole records or the record's part in `data` advance the position."""
+        """Return by how much the position grows over `data`, which are whole records or a part of one record."""
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Return how many bytes of `data` belong to a record to skip, and whether the record ends there."""
 
 
 class RecordSpan(NamedTuple):
-    """One record as stored in its source: its position, offset and bytes."""
+    """Hold one record as its source stores it: its position, offset and bytes."""
 
     position: int
     offset: int
@@ -366,7 +377,7 @@ class RecordSpan(NamedTuple):
 
 
 class RecordContent(NamedTuple):
-    """The content of a record: its id ("" if it has none), its texts, and its labels."""
+    """Hold the content of a record: its id ("" if it has none), its texts, and its labels."""
 
     id: str
     zones: dict[str, str]
@@ -374,6 +385,7 @@ class RecordContent(NamedTuple):
     date: str = ""
     split: str = ""
     labelled_for: tuple[str, ...] | None = None
+    fields: dict[str, Any] | None = None
 
 
 class RecordFormat(NamedTuple):
@@ -387,7 +399,7 @@ class RecordFormat(NamedTuple):
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        """Yield each record of a block, or its Rejection; can run in any process."""
+        """Yield each record of a block, or its Rejection."""
         parse = self.parser(block, settings)
         return self.read(self.spans(block, settings), parse, block, settings)
 
@@ -412,6 +424,13 @@ class RecordFormat(NamedTuple):
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
+def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:
+    """Return the error for an input that has fewer bytes than when reading began."""
+    sizes = f"had {n_expected:,} bytes when reading began, but has {n_found:,} now"
+    fault = f"{sizes}, so {what} missing: restore it, then start again"
+    return UnreadableError(fault, FaultKind.CHANGED, sizes, n_expected)
+
+
 def encoding_error(encoding: str, position: object) -> UnreadableError:
     """Return the error for bytes that are invalid in an encoding; `position` is the number of the first such byte."""
     fault = f"is not {encoding} (byte {position})"
@@ -431,7 +450,7 @@ def is_encoding(name: str) -> bool:
 
 @lru_cache(maxsize=8)
 def is_like_ascii(encoding: str) -> bool:
-    """Return whether an encoding has ASCII's characters as in ASCII, so that its bytes can be cut into lines."""
+    """Return whether an encoding extends ASCII, so that its bytes can be cut into lines."""
     if encoding.lower().startswith(("hz", "iso2022", "iso-2022")):
         return False  # but after an escape they are parts of others
     ascii_bytes = bytes(range(128))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError
 from textcat.reading import streams
 from textcat.reading.containers import ContainerEntry, folder_entries, hidden, open_file, walk
-from textcat.reading.formats import DOCUMENTS, FORMATS, annif
+from textcat.reading.formats import DOCUMENTS, FORMATS, REFERENCES, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
@@ -43,6 +43,9 @@ _BY_NAME = {
     "rcv1": ("xml",),
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
+    "ris": ("ris",),
+    "nbib": ("nbib",),
+    "bibtex": ("bib", "bibtex"),
     "html": ("html", "htm", "xhtml"),
     "eml": ("eml",),
     "markdown": ("md", "markdown"),
@@ -54,6 +57,8 @@ _COMPRESSED = tuple(ending for compression in streams.COMPRESSIONS for ending in
 _HEAD, _START = 1 << 16, 64  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
+_XML_HEAD, _ELEMENT = 1 << 10, re.compile(rb"<[A-Za-z]+[\s>]")
+_EXPORT = re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<xml>\s*)?<records?>")
 _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
     ("jsonl", re.compile(rb'\{\s*["}]')),
@@ -61,8 +66,12 @@ _BY_START = (
     ("pdf", re.compile(rb"%PDF-[0-9]")),
     ("html", re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?<(?:!DOCTYPE\s+html|html)[\s>]", re.IGNORECASE)),
     ("reuters", re.compile(rb"<!DOCTYPE lewis|<REUTERS", re.IGNORECASE)),
+    ("endnote", _EXPORT),
     ("rcv1", re.compile(rb"<\?xml|<newsitem")),
     ("mbox", SEPARATOR),
+    ("ris", re.compile(rb"TY[ \t]{1,3}-[ \t]+[A-Z]{3,7}\s")),
+    ("nbib", re.compile(rb"PMID-[ \t]*[0-9]+\s")),
+    ("bibtex", re.compile(rb"@[A-Za-z]+\s*[{(][^\s,]*(?:,|\s*\Z)")),
 )
 ARCHIVES = {
     "zip": (".zip",),
@@ -80,7 +89,7 @@ _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
 
 class _Guess(NamedTuple):
-    """A format and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
+    """Name a format and how it was recognised: by "name", "content", "option" or "default"; ("", "") if unknown."""
 
     format: str
     by: str
@@ -108,6 +117,8 @@ def format_by_name(name: str, settings: InputSettings) -> _Guess:
 def format_by_content(stream: ByteStream, name: str, settings: InputSettings) -> _Guess:
     """Return the format by the first line that is not blank, without consuming it."""
     head = stream.peek(_HEAD, until=_LINE)
+    if head.startswith(b"<?xml"):
+        head = stream.peek(_XML_HEAD, until=_ELEMENT)
     if "." not in name.rpartition("/")[2]:  # many formats are zips by another name
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
         if archive:
@@ -138,6 +149,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
         raise UnreadableError(
             "is not read, as neither its name nor its content tells the format: name it with --format"
         )
+    if form == "rcv1" and not settings.format and _EXPORT.match(_start(stream.peek(_XML_HEAD), settings)):
+        return "endnote"
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
         return "json"
@@ -145,7 +158,7 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
 
 
 def _first_line(head: bytes) -> bytes:
-    """Return the first line of a text, or "" if the end of the line has not been read."""
+    """Return the first line of a text, or b"" if the head does not have its end."""
     return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
@@ -155,7 +168,7 @@ def holds_array(stream: ByteStream, settings: InputSettings) -> bool:
 
 
 def _start(head: bytes, settings: InputSettings) -> bytes:
-    """Return the start of a text, as UTF-8."""
+    """Return the start of a text as UTF-8, without a byte order mark and blank lines."""
     encoding = exact_encoding(settings.encoding, head)
     if not is_like_ascii(encoding):
         head = head.decode(encoding, "ignore").encode()
@@ -163,7 +176,7 @@ def _start(head: bytes, settings: InputSettings) -> bytes:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without the ending of its compression."""
+    """Return a name without an ending such as ".gz"."""
     if not name.lower().endswith(_COMPRESSED):
         return name
     return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
@@ -175,7 +188,7 @@ def is_archive(name: str) -> bool:
 
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
-    """Return the format of a header that has the name of a text column among others."""
+    """Return "csv" or "tsv" if the first line is a header with the name of a text column, else ""."""
     names, first = {*(field.encode() for field in settings.text_fields), b"body"}, head.partition(b"\n")[0]
     for separator in SEPARATORS["csv"]:
         cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
@@ -185,7 +198,7 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 class Source(NamedTuple):
-    """One input."""
+    """Describe one input."""
 
     name: str  # its path, its URL, or "-", standard input
     kind: str  # "file", "folder" or "pipe"
@@ -210,7 +223,7 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     """Find the inputs that arguments name: files, folders, patterns, URLs of fsspec; ``-`` or nothing: standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
-    stands for the files that match it, sorted. A file that is named twice, or next to its folder, is read once, and a
+    names the files that match it, sorted. A file that is named twice, or together with its folder, is read once, and a
     warning is logged. A TextcatError is raised for an unknown file, format or encoding, or if nothing tells a format.
     """
     _check(settings)
@@ -262,7 +275,7 @@ def _local(path: str, settings: InputSettings) -> Source:
     if stat.S_ISDIR(mode):
         return _folder(name, path)
     if stat.S_ISREG(mode):
-        reading = partial(open_file, path)
+        reading = partial(open_file, path, status.st_size)
         return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return _pipe(name, lambda: pipe_stream(open(path, "rb"), closes=True), settings)
@@ -285,14 +298,17 @@ def _folder(name: str, path: str) -> Source:
 
 
 def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> _Guess:
-    guess = format_by_name(name, settings)
-    if guess.format:
-        return guess
+    by_name = format_by_name(name, settings)
+    # Exports of references are often called .txt or .xml.
+    if by_name.format and (by_name.by != "name" or by_name.format not in ("text", "rcv1") or is_url(name)):
+        return by_name
     try:
         with closing(reading()) as stored:
             guess = format_by_content(unpacked_stream(stored, name), name, settings)
     except UnreadableError:
-        return guess  # what it is read as does not matter
+        return by_name  # what it is read as does not matter
+    if by_name.format and guess.format not in REFERENCES:
+        return by_name
     if not guess.format:
         raise TextcatError(
             f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
@@ -413,7 +429,7 @@ def _as_oserror(error: BaseException) -> OSError:
 
 
 class _RemoteFile(io.RawIOBase):
-    """A file whose errors are all OSErrors; whether it is seekable can be set."""
+    """Wrap a remote file: all its errors are OSErrors, and it can be declared not seekable."""
 
     def __init__(self, file: Any, *, seekable: bool = True) -> None:
         self._file, self._sought = file, seekable

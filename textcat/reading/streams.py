@@ -1,22 +1,24 @@
-"""Read the bytes of a file or a pipe forwards in bounded memory, unpacked (without bombs), and count them."""
+"""Read the bytes of a file or pipe from start to end in bounded memory, unpack them, and count them."""
 
 import bz2
 import codecs
 import io
 import lzma
+import os
 import re
 import select
 import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
-from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii
+from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii, shrunk_error
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
+_COMPARED = 1 << 12  # bytes at the start of a file by which one that was overwritten is recognised
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
 _LINE_END = re.compile(rb"\n")
 _MARKS = (  # UTF-32's mark begins with UTF-16's
@@ -37,7 +39,7 @@ READ_ERRORS = (
 
 
 def unreadable(error: BaseException) -> UnreadableError:
-    """Return an error of reading as an UnreadableError."""
+    """Convert an error of reading into an UnreadableError."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
@@ -47,7 +49,7 @@ def unreadable(error: BaseException) -> UnreadableError:
 
 
 class ByteStream:
-    """Bytes that are read forwards; for a seekable file, `file` is that file.
+    """Read bytes from start to end; for a seekable file, `file` is that file.
 
     `take(n)` returns 1 to `n` bytes, and no bytes only at the end; by default the stream is empty.
     `consumed` returns how many bytes of the stored file have been used; by default, how many have been taken.
@@ -109,17 +111,34 @@ class ByteStream:
 
 
 class _FileStream(ByteStream):
-    """A seekable file, from which one call reads any number of bytes."""
+    """Read a seekable file; one call reads any number of bytes."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__(file.read, file.tell, close=file.close)
         self.file = self._file = file
+        self._status = os.fstat(file.fileno()) if size else None
+        self._size = max(size, self._status.st_size) if self._status else 0
+        self._head = os.pread(file.fileno(), _COMPARED, 0) if self._size > STEP else b""
 
     def read(self, n: int) -> bytes:
         try:
-            return self._file.read(n)
+            data = self._file.read(n)
+            if not data and n and self._status:
+                self._check_same(self._status)
+            return data
         except READ_ERRORS as error:
             raise unreadable(error) from None
+
+    def _check_same(self, before: os.stat_result) -> None:
+        """Raise UnreadableError at the end of a file that has shrunk, or was overwritten, since it was opened."""
+        descriptor = self._file.fileno()
+        now = os.fstat(descriptor)
+        if now.st_size < self._size:
+            raise shrunk_error(self._size, now.st_size)
+        # A file that is only appended to keeps its beginning.
+        if now.st_mtime_ns != before.st_mtime_ns and os.pread(descriptor, len(self._head), 0) != self._head:
+            fault = "was replaced while it was read, so its parts may not belong together: start again when it is ready"
+            raise UnreadableError(fault, FaultKind.CHANGED, "it was replaced while it was read", self._size)
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
         position, data = self._file.tell(), b""
@@ -135,13 +154,17 @@ class _FileStream(ByteStream):
         self._file.seek(n, io.SEEK_CUR)
 
 
-def of_file(file: Any) -> ByteStream:
-    """Return the stream of a file opened for reading bytes, with random access if it is seekable."""
-    return _FileStream(file) if file.seekable() else ByteStream(file.read, close=file.close)
+def of_file(file: Any, size: int = 0) -> ByteStream:
+    """Return the stream of a file opened for reading bytes, with random access if it is seekable.
+
+    If a file of the disk, which had `size` bytes when it was found, has shrunk or been overwritten when its end is
+    reached, UnreadableError is raised.
+    """
+    return _FileStream(file, size) if file.seekable() else ByteStream(file.read, close=file.close)
 
 
 def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
-    """Return the stream of a pipe, such as standard input, which returns available bytes at once."""
+    """Return the stream of a pipe, such as standard input; it returns available bytes without waiting for more."""
     # Not through its buffer, as Python cannot end while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
     read = pipe.read1 if raw is None else raw.read
@@ -169,9 +192,9 @@ def _ready(pipe: Any) -> bool:
 
 
 class LookAhead:
-    """A look-ahead buffer: `data` of a stream from some `offset` on, filled at the end and dropped at the start.
+    """Hold the bytes of a stream from some `offset` on as `data`, which are filled at the end and dropped at the start.
 
-    Once it has `ended`, no more data can follow.
+    If it has `ended`, no more data follow.
     """
 
     def __init__(self, stream: ByteStream) -> None:
@@ -182,7 +205,8 @@ class LookAhead:
 
     @property
     def error(self) -> UnreadableError | None:
-        """Return a new exception that says why data are missing; each call makes one, as it keeps a traceback."""
+        """Return a new exception that says why data are missing, or None."""
+        # Each call makes one, as an exception holds on to the frames of its traceback.
         return UnreadableError(*self._fault) if self._fault else None
 
     @property
@@ -206,7 +230,7 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return up to `size` bytes from `start`, a place beyond `data`, without moving; b"" if it cannot seek."""
+        """Return up to `size` bytes from `start`, which is after `data`, without moving; b"" if this is impossible."""
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
@@ -235,9 +259,9 @@ class LookAhead:
             self.drop(n)
 
     def find(self, end_of: Callable[[bytes, bool], int], size: int, most: int, fit: Callable[[int], int] = int) -> int:
-        """Return the first result of ``end_of(data, is_complete)`` that is not 0, reading more until then.
+        """Read more data until ``end_of(data, is_complete)`` is not 0, and return it.
 
-        It is 0 at the end, or once there are `most` bytes. The data are first filled to ``fit(size)``, then doubled.
+        Return 0 if the stream ends or there are `most` bytes first. The data are filled to ``fit(size)``, then doubled.
         """
         while True:
             self.fill(fit(size))
@@ -248,7 +272,7 @@ class LookAhead:
 
 
 def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
-    """Return a stream converted to UTF-8, or None if it has ASCII's characters as in ASCII."""
+    """Return a stream converted to UTF-8, or None if its encoding extends ASCII and needs no conversion."""
     encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
     if is_like_ascii(encoding):
         return None
@@ -282,7 +306,7 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
 
 class StoredBytes(NamedTuple):
-    """The range of bytes of the stored file that a part of its contents comes from."""
+    """Hold the range of bytes of the stored file from which some content is read."""
 
     start: int
     end: int
@@ -293,7 +317,7 @@ class StoredBytes(NamedTuple):
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with all of a stream, and the bytes of the stored file that it corresponds to."""
+    """Return a seekable file with all bytes of a stream, and the range of the stored file from which they come."""
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, StoredBytes(start, file.seek(0, io.SEEK_END))
@@ -308,7 +332,7 @@ def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
 
 
 class _Gzip:
-    """zlib with the interface of bz2 and lzma."""
+    """Wrap zlib with the interface of bz2 and lzma."""
 
     def __init__(self) -> None:
         self._inflate, self.needs_input = zlib.decompressobj(31), True
@@ -328,7 +352,7 @@ class _Gzip:
 
 
 class _Zstandard:
-    """zstandard with the interface of bz2 and lzma, except that it may return more bytes than wanted."""
+    """Wrap zstandard with the interface of bz2 and lzma; it may return more bytes than wanted."""
 
     def __init__(self) -> None:
         try:
@@ -363,7 +387,7 @@ class _Zstandard:
 
 
 class _Compression(NamedTuple):
-    """How a compressed file begins, the endings of its names, and its decompressor."""
+    """Describe a compression: how a file begins, the endings of its name, and its decompressor."""
 
     magic: re.Pattern[bytes]
     endings: tuple[str, ...]
@@ -386,8 +410,8 @@ _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar"
 def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
     """Return the unpacked stream if a stream is compressed, else the stream itself.
 
-    The first bytes decide, as servers may unpack a file but keep its name. If they are not those of a compressed file,
-    but the name and binary data suggest one whose beginning is damaged, reading it raises an error.
+    The first bytes decide, not the name, as servers may unpack a file but keep its name. If the name is that of a
+    compressed file and the first bytes are binary, but not those of any compression, reading raises an error.
     """
     # A pipe that gives a short line may give no more for long.
     head, lower = stream.peek(_MAGIC_LENGTH, until=_LINE_END), name.lower()
@@ -396,51 +420,40 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
         if compression.magic.match(head) or (
             named and _BINARY.search(head) and not _TAR.match(stream.peek(_TAR_LENGTH))
         ):
-            return ByteStream(_Unpacker(stream, compression.unpack).take, stream.consumed, stream.prompt)
-    return stream
+            break
+    else:
+        return stream
+    unpacked = _unpacked(stream, compression.unpack)
+    return ByteStream(lambda n: next(unpacked, b""), stream.consumed, stream.prompt)
 
 
-class _Unpacker:
-    """Unpack a stream in steps whose size is independent of the caller's reads; check the ratio of any part."""
-
-    def __init__(self, source: ByteStream, make: Callable[[], Any]) -> None:
-        self._source, self._make, self._decompressor = source, make, make()
-        self._start, self._n_unpacked = 0, 0  # of the stretch
-
-    def take(self, n: int) -> bytes:
-        while True:
-            data = b""
-            if self._decompressor.eof:
-                data = self._behind()
-                if not data:
-                    return b""
-                self._decompressor = self._make()
-            elif self._decompressor.needs_input:
-                data = self._source.read(STEP)
+def _unpacked(source: ByteStream, make: Callable[[], Any]) -> Iterator[bytes]:
+    """Yield unpacked data in steps of their own; raise UnreadableError if they are many times the packed data."""
+    start = n_unpacked = 0  # of the stretch
+    data = source.read(STEP)
+    while data:
+        decompressor = make()
+        while not decompressor.eof:
+            if not data and decompressor.needs_input:
+                data = source.read(STEP)
                 if not data:
                     raise EOFError("it is cut off")
-            unpacked: bytes = self._decompressor.decompress(data, STEP)
-            self._watch(len(unpacked))
+            unpacked, data = decompressor.decompress(data, STEP), b""
+            n_unpacked += len(unpacked)
+            consumed = source.consumed()
+            check_ratio(n_unpacked, consumed - start)
+            if consumed - start >= STEP:
+                start, n_unpacked = consumed, 0
             if unpacked:
-                return unpacked
-
-    def _behind(self) -> bytes:
-        """Return the bytes after the end of a compressed stream, such as another stream, without padding zeros."""
-        data: bytes = self._decompressor.unused_data.lstrip(b"\0")
-        while not data and (piece := self._source.read(STEP)):
+                yield unpacked
+        # What may follow are zeros, as padding, and another compressed stream.
+        data = decompressor.unused_data.lstrip(b"\0")
+        while not data and (piece := source.read(STEP)):
             data = piece.lstrip(b"\0")
-        return data
-
-    def _watch(self, n: int) -> None:
-        self._n_unpacked += n
-        consumed = self._source.consumed()
-        check_ratio(self._n_unpacked, consumed - self._start)
-        if consumed - self._start >= STEP:
-            self._start, self._n_unpacked = consumed, 0
 
 
 def check_ratio(unpacked: int, packed: int) -> None:
-    """Raise UnreadableError if implausibly many bytes are unpacked, as of a decompression bomb."""
+    """Raise UnreadableError if implausibly many bytes are unpacked, as from a decompression bomb."""
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
         raise UnreadableError(fault, FaultKind.DAMAGE, f"it {fault}")

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from textcat.reading import (
+    InputSettings,
     Rejection,
     formats,
 )
@@ -128,7 +129,7 @@ def test_any_bytes_give_records_and_rejections_in_order_whatever_the_blocks(plac
 
 
 def test_all_formats_are_named_once():
-    assert set(formats.FORMATS) == formats.WHOLE | set(delimited.SEPARATORS) | {
+    assert set(formats.FORMATS) == formats.WHOLE | formats.REFERENCES | set(delimited.SEPARATORS) | {
         "annif",
         "jsonl",
         "json",
@@ -137,4 +138,4 @@ def test_all_formats_are_named_once():
         "mbox",
         "reuters",
     }
-    assert mail.MessageCutter().cut(b"") == reuters.StoryCutter().cut(b"") == 0
+    assert all(form.cutter(b"", "", InputSettings()).cut(b"") == 0 for form in (mail.MBOX, reuters.FORMAT))

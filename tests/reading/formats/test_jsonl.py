@@ -53,15 +53,14 @@ def test_what_a_line_does_not_say_is_by_default():
 @pytest.mark.parametrize(
     ("name", "part"),
     [
-        ("train.jsonl", "train"),
-        ("news-test.jsonl", "test"),
-        ("test/part-0.ndjson", "test"),
-        ("train/unused.jsonl", "train"),
+        ("train.jsonl", ""),
+        ("news-test.jsonl", ""),
+        ("test/part-0.ndjson", ""),
         ("a.jsonl", ""),
         ("contest.jsonl", ""),
     ],
 )
-def test_the_part_is_what_the_name_says_unless_the_line_does(name, part):
+def test_the_name_of_a_file_alone_decides_no_part(name, part):
     assert parse('{"text": "Tin"}', name)[0].split == part
     assert parse('{"text": "Tin", "split": "unused"}', name)[0].split == "unused"
 

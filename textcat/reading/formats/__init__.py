@@ -1,11 +1,13 @@
-"""One module per format: how its files are cut between records, and how the records are read."""
+"""Cut files between records, and read the records: one module per format."""
 
 from collections.abc import Iterator
 
 from textcat.reading.formats import (
     annif,
+    bibtex,
     delimited,
     docx,
+    endnote,
     html,
     jsonl,
     mail,
@@ -13,6 +15,7 @@ from textcat.reading.formats import (
     parquet,
     pdf,
     rcv1,
+    references,
     reuters,
     text,
 )
@@ -29,6 +32,10 @@ FORMATS = {
     "lines": text.LINES,
     "mbox": mail.MBOX,
     "json": jsonl.ARRAY,
+    "ris": references.RIS,
+    "nbib": references.MEDLINE,
+    "bibtex": bibtex.FORMAT,
+    "endnote": endnote.FORMAT,
     "annif": annif.FORMAT,
     "html": html.FORMAT,
     "eml": mail.FILE,
@@ -38,6 +45,8 @@ FORMATS = {
 }
 #: The formats of which a file is one document whose topics are told by its place.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
+#: The formats of lists of references.
+REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
 #: Those that are no text in one encoding, so that nothing is decoded before they are read.
 BINARY = frozenset({"eml", "docx", "pdf"})
 #: The formats of which a file is one document.
@@ -62,7 +71,7 @@ def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Re
 
 
 def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
-    """Return the texts of a block that is one document; raise UnreadableError if it cannot be read."""
+    """Return the texts of a block that holds one document; raise UnreadableError if it cannot be read."""
     form, settings = FORMATS[block.format], _settings_of(block, settings)
     (span,) = form.spans(block, settings)
     return form.parser(block, settings)(span).zones

@@ -1,4 +1,4 @@
-"""Annif's formats: short texts with their subjects' URIs, one per line, and files that list the subjects of a text.
+"""Read Annif's formats: lines with a short text and its subjects' URIs, and files with the subjects of a text.
 
 A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` are in
 ``X.tsv`` next to it (per line a URI in ``<>``, a tab and a label), or in ``X.key`` (a label per line). CSV and JSON
@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from textcat.reading.formats.text import LineCutter, nonblank_lines
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+    titled_zones,
+)
 
 SUBJECTS = "subjects"  # what a file of subjects is called where others have a format
 _URI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*>"
@@ -44,7 +52,7 @@ def _uri_in(text: str) -> str:
 
 
 def uris_in(text: str) -> tuple[str, ...]:
-    """Return the URIs in a CSV column; as in Annif, each may be in ``<>`` or not."""
+    """Return the URIs in a cell of a CSV file; as in Annif, each may be in ``<>`` or not."""
     return tuple(dict.fromkeys(uri.removeprefix("<").removesuffix(">") for uri in text.split()))
 
 
@@ -67,7 +75,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
         if not tab:
             raise UnreadableError("has no tab followed by the URIs of its subjects: add them, or leave it out")
         return RecordContent(
-            "", settings.titled("", [text.strip()]), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
+            "", titled_zones("", [text.strip()], settings), tuple(dict.fromkeys(map(_uri_in, subjects.split())))
         )
 
     return parse

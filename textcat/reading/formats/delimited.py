@@ -1,4 +1,4 @@
-"""Comma or tab separated values, one document per row: cut between rows, and read their records."""
+"""Read comma or tab separated values, one document per row."""
 
 import codecs
 import csv
@@ -20,6 +20,7 @@ from textcat.reading.records import (
     RecordSpan,
     Rejection,
     UnreadableError,
+    titled_zones,
 )
 
 SEPARATORS = {"csv": (",", ";", "\t", "|"), "tsv": ("\t",)}
@@ -31,7 +32,7 @@ csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 class _Rows(RecordFormat):
-    """Read rows; without quotes, a fast path reads most blocks without a RecordSpan for each row."""
+    """Read rows; if quotes are ordinary characters, most blocks are read at once, without a RecordSpan for each row."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         plain = _plain_records(block, settings)
@@ -39,7 +40,7 @@ class _Rows(RecordFormat):
 
 
 def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None:
-    """Return the records of a block without quotes; None if a row may be invalid: then read rows one by one."""
+    """Return the records of a block without quotes, or None if a row may be invalid."""
     if settings.quotes or len(block.data) > settings.max_bytes:
         return None
     try:
@@ -60,7 +61,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
 
 
 class _Row(NamedTuple):
-    """The separator of a file's columns, their names, and the columns to read."""
+    """Hold the separator of a file's columns, their names, and the names of the columns to read."""
 
     separator: str
     names: list[str]
@@ -69,7 +70,7 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
-    """Read the names of columns; the separator is the format's first one that yields the columns of texts."""
+    """Return the columns of a header, by the first separator of the format that yields a column of texts."""
     line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
     for separator in SEPARATORS[form]:
         try:
@@ -98,7 +99,7 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
 
 
 def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
-    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if not yet read."""
+    """Return the length of `data` up to the end of the header, the first nonblank row; 0 if it is incomplete."""
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
         end = _row_end(data, start, b",;\t|" if quotes else None, at_end)
@@ -109,7 +110,7 @@ def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
 
 
 def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
-    """Return the header that a file with this first row would have, made of the settings' names of columns."""
+    """Return a header made of the names in `settings.columns`, with the separator of a file's first row."""
     line, encoding = (
         settings.text_of(RecordSpan(1, 0, settings.without_mark(Block("", form, row))[0])),
         settings.encoding,
@@ -136,18 +137,20 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     """Return a function of the cells of a row that returns its content."""
     column_of = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [column_of[name] for name in read.body]
-    title, name, topics, split, date, labelled_for = (column_of[name] for name in (read.title, *read[2:]))
+    title, name, topics, split, date, labelled_for = (column_of[name] for name in (read.title, *read[2:7]))
+    kept = [(name, column_of[name]) for name in read.fields]
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     topics_in = uris_in if by_annif else settings.topics_in
 
     def content(cells: list[str]) -> RecordContent:
         cells.append("")  # that of a column there is none of
-        zones = settings.titled(cells[title], [cells[column] for column in body])
+        zones = titled_zones(cells[title], [cells[column] for column in body], settings)
+        fields = {name: cells[column] for name, column in kept} if kept else None
         if settings.labels is None:
-            return RecordContent(cells[name], zones)
+            return RecordContent(cells[name], zones, fields=fields)
         part = settings.part_in(cells[split].strip())
         judged = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
-        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, judged)
+        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, judged, fields)
 
     return content
 
@@ -169,7 +172,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
-    """Yield the end of each row that has been read completely; the end of `final` data ends a row."""
+    """Yield the end of each complete row; if the data are `final`, their end is the end of a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
         yield end
@@ -177,7 +180,7 @@ def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int
 
 
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
-    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if it has not been read yet.
+    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if the row is incomplete.
 
     Without separators, quotes are ordinary characters.
     """
@@ -202,7 +205,7 @@ def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> 
 
 
 def _behind_quotes(data: bytes, position: int) -> int:
-    """Return the place after the quote that closes a value opened before `position`; -1 if it has not been read yet."""
+    """Return the position after the quote that closes a value opened before `position`; -1 if the data have none."""
     quote = data.find(b'"', position)
     while quote >= 0 and data[quote + 1 : quote + 2] == b'"':
         quote = data.find(b'"', quote + 2)

@@ -1,6 +1,7 @@
-"""Shared by formats in which a file is one document whose text must be extracted: HTML, mail, office, PDF."""
+"""Build the formats of files that are one document each, whose text is extracted: HTML, mail, office, PDF."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from textcat.errors import install_hint
@@ -13,6 +14,7 @@ from textcat.reading.records import (
     RecordSpan,
     Rejection,
     UnreadableError,
+    titled_zones,
 )
 from textcat.surrogates import mark_surrogates
 
@@ -22,7 +24,7 @@ MISSING = f"needs a package that is not installed: run `{install_hint('documents
 
 
 class ExtractedText(NamedTuple):
-    """The content of a document."""
+    """The title, the text and the labels of a document."""
 
     title: str
     body: str
@@ -33,27 +35,30 @@ class ExtractedText(NamedTuple):
 _Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
 
 
-class FileFormat(RecordFormat):
-    """Read files that may have more bytes than other records, as they hold more than text."""
+def document_format(read: _Reader, larger: bool = False) -> RecordFormat:
+    """Return the format of files that are one document each, whose text `read` extracts.
 
+    Larger files may have more bytes than other records, as they hold more than text.
+    """
+    return (_LargerFormat if larger else RecordFormat)(whole_file, partial(_parser, read))
+
+
+class _LargerFormat(RecordFormat):
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        """Yield the record of a block, or its Rejection."""
         return super().records(block, settings._replace(max_bytes=LARGER * settings.max_bytes))
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return a file as its one record."""
+    """Return the one span of a file that is one document; an empty file is a document without a word."""
     data, offset = settings.without_mark(block)
     return [RecordSpan(block.position, offset, data)]
 
 
-def content_parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    """Return a function from a file to its content, by a reader of its text."""
-
+def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
         said = read(span, settings)
         title, body = " ".join(_clean(said.title).split()), _clean(said.body)
-        return RecordContent(block.source, settings.titled(title, [body]), said.topics, said.date)
+        return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
 
     return parse
 

@@ -1,20 +1,17 @@
-"""Word's .docx: its paragraphs, tables, text boxes and notes, in the order of the file; no headers and comments."""
+"""Read Word's .docx: paragraphs, tables, text boxes and notes in the order of the file, no headers and comments."""
 
 import io
 import zipfile
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import Any
 
 from textcat.reading.formats.documents import (
     LARGER,
     MISSING,
     ExtractedText,
-    FileFormat,
     broken_file,
-    content_parser,
+    document_format,
     tidy_lines,
-    whole_file,
 )
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 from textcat.reading.streams import check_ratio
@@ -64,7 +61,7 @@ def _check_size(data: bytes, most: int) -> None:
 
 
 def _titles(document: Any) -> Iterator[str]:
-    """Yield the leading paragraphs that form a title."""
+    """Yield the titles among the first paragraphs, which have the style Title."""
     for paragraph in document.paragraphs[:20]:
         style = paragraph.style
         if style is not None and style.name == "Title" and paragraph.text.strip():
@@ -89,4 +86,4 @@ def _pieces(root: Any) -> Iterable[str]:
                 yield _SHOWN.get(tag, "")
 
 
-FORMAT = FileFormat(whole_file, partial(content_parser, _read))
+FORMAT = document_format(_read, larger=True)

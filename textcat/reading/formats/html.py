@@ -1,18 +1,16 @@
-"""HTML: the title and the visible text of a page, without its navigation; decoded as browsers do."""
+"""Read HTML: the title and the visible text of a page, without its navigation; decode it as browsers do."""
 
 import codecs
 import re
-from functools import partial
 
 from textcat.reading.formats.documents import (
     MISSING,
     ExtractedText,
     broken_file,
-    content_parser,
+    document_format,
     tidy_lines,
-    whole_file,
 )
-from textcat.reading.records import InputSettings, RecordFormat, RecordSpan, UnreadableError
+from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 from textcat.surrogates import mark_surrogates
 
 # Elements that begin and end a line; a cell only ends a word.
@@ -55,7 +53,7 @@ _OTHERWISE = "cp1252"
 
 
 class _Page:
-    """Gather the visible text; the methods are the parser's handlers, so that even a deep page needs no tree."""
+    """Gather the visible text of a page; the methods are the parser's handlers, so that no tree is built."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -134,7 +132,7 @@ def extract_page(text: str) -> ExtractedText:
 
 
 def _decoded(data: bytes) -> str:
-    """Return a page decoded from its declared encoding, from UTF-8, or else from Windows-1252."""
+    """Return a page decoded from its declared encoding, or else from UTF-8, or else from Windows-1252."""
     if match := _DECLARED.search(data[:_HEAD]):
         encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
         if encoding:
@@ -164,4 +162,4 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     return extract_page(text)
 
 
-FORMAT = RecordFormat(whole_file, partial(content_parser, _read))
+FORMAT = document_format(_read)

@@ -1,4 +1,4 @@
-"""JSON: one object per line (JSON Lines), or one array of objects per file; each object is a document."""
+"""Read JSON: one object per line (JSON Lines), or one array of objects per file; each object is a document."""
 
 import json
 import re
@@ -19,17 +19,20 @@ from textcat.reading.records import (
     RecordSpan,
     Rejection,
     UnreadableError,
+    further_fields,
+    titled_zones,
 )
 from textcat.surrogates import join_surrogates
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
 _STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_PLAIN_TYPES = frozenset({str, int, bool, type(None)})
 _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(RecordFormat):
-    """Read JSON Lines: a fast path reads most lines directly; only other lines become a RecordSpan first."""
+    """Read JSON Lines; if no labels are wanted, most lines are read by a faster parser."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)
@@ -38,14 +41,15 @@ class _Lines(RecordFormat):
         for number, line in enumerate(data.split(b"\n"), block.position):
             content = plain(line) if plain is not None and len(line) <= limit else None
             if content is not None:
-                yield Record(content[0] or f"{source}:{number}", source, number, content[1])
+                name, zones, fields = content
+                yield Record(name or f"{source}:{number}", source, number, zones, fields=fields)
             elif line.strip():
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the objects of an array, which have the same fields as lines."""
+    """Yield the objects of an array."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
@@ -57,7 +61,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _object_ends(data: bytes) -> Iterator[int]:
-    """Yield the end of each outermost object."""
+    """Yield the end of each object that is not inside another object."""
     depth = 0
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
@@ -103,15 +107,18 @@ class _ObjectCutter:
 
 
 def _without_escape(data: bytes) -> int:
-    """Return the length of data without half an escape at the end."""
+    """Return the length of the data without the backslash of an incomplete escape at their end."""
     n_backslashes = len(data) - len(data.rstrip(b"\\"))
     return len(data) - n_backslashes % 2
 
 
-def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[str, str]] | None] | None:
-    """Return a fast reader of ordinary lines, without labels; it returns None for any other line.
+_Plain = tuple[str, dict[str, str], dict[str, Any] | None]
 
-    Other lines include those that orjson reads differently from Python's json.
+
+def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] | None:
+    """Return a fast function from an ordinary line to its id, zones and further fields; None if labels are wanted.
+
+    The function returns None for any other line, including lines that orjson reads differently from Python's json.
     """
     if settings.labels is not None or not settings.in_utf8():
         return None
@@ -119,7 +126,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
     title_field = "" if settings.text_fields == ("title",) else "title"
     body = tuple(field for field in settings.text_fields if field != title_field)
 
-    def plain(line: bytes) -> tuple[str, dict[str, str]] | None:
+    def plain(line: bytes) -> _Plain | None:
         try:
             fields: Any = orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -138,21 +145,27 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], tuple[str, dict[
             text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
         if type(text) is not str or type(name) is not str or type(title) is not str:
             return None  # also an integer of more than 64 bits, which orjson gives as a float
+        others = _further_fields(fields, settings)
+        if others and not _PLAIN_TYPES.issuperset(map(type, others.values())):
+            return None  # it may hold a number that orjson reads as another one
         if title:
-            return name, {"title": title, "body": text} if text else {"title": title}
-        return name, {"body": text}
+            return name, {"title": title, "body": text} if text else {"title": title}, others
+        return name, {"body": text}, others
 
     return plain
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
+    return object_content(_object(settings.text_of(span)), settings)
+
+
+def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
     """Return the content of an object.
 
     Its text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their names. Other
     fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part of the text; a
     NUL byte is not valid JSON.
     """
-    fields = _object(settings.text_of(span))
     settings.check_labels(fields)
     if has_subjects(fields):
         # Annif's names of fields, where there are none of the usual names.
@@ -162,14 +175,14 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
             settings = settings._replace(id_field="document_id")
     identifier = fields.get(settings.id_field)
     name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
-    zones = settings.filled(_zones(fields, settings))
+    zones, others = settings.filled(_zones(fields, settings)), _further_fields(fields, settings)
     if settings.labels is None:
-        return RecordContent(name, zones)
+        return RecordContent(name, zones, fields=others)
     part = settings.part_in(_text(fields, settings.split_field))
     labelled_for = (
         None if fields.get("labelled_for") is None else _topics(fields, settings._replace(topics_field="labelled_for"))
     )
-    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, labelled_for)
+    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, labelled_for, others)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -186,7 +199,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
-    """Return the texts of the field `zones`, or else title and body."""
+    """Return the texts in the field ``zones``, or else those in the fields of title and body."""
     zones = fields.get("zones")
     if zones is not None:
         if not isinstance(zones, dict):
@@ -195,21 +208,44 @@ def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]
             join_surrogates(name): _string(f"zones.{join_surrogates(name)}", value) for name, value in zones.items()
         }
         return {"body": texts["body"]} if settings.text_fields == ("title",) and "body" in texts else texts
-    if settings.text_fields == ("text",):
-        # Other than for a table, a title alone will do, and null is as good as nothing.
-        body: tuple[str, ...] = ("text",) if fields.get("text") is not None else ("body",)
-        title = "title"
-    else:
-        title, body = settings.texts_among(fields)
+    title, body = _text_fields(fields, settings)
     if all(fields.get(field) is None for field in [*body, title]):
         first = settings.text_fields[0]
         raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
     parts = [_text(fields, field) for field in body]
-    return settings.titled(_text(fields, title) if title else "", parts)
+    return titled_zones(_text(fields, title) if title else "", parts, settings)
+
+
+def _text_fields(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, tuple[str, ...]]:
+    """Return the field of the title ("" if there is none) and the fields of the body."""
+    if fields.get("zones") is not None:
+        return "", ("zones",)
+    if settings.text_fields == ("text",):
+        # Other than for a table, a title alone will do, and null is as good as nothing.
+        return "title", ("text",) if fields.get("text") is not None else ("body",)
+    return settings.texts_among(fields)
+
+
+def _further_fields(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, Any] | None:
+    """Return the fields that a record keeps besides its zones; None if the settings ask for none."""
+    if not settings.fields:
+        return None
+    return {name: _joined(fields[name]) for name in further_fields(fields, *_text_fields(fields, settings), settings)}
+
+
+def _joined(value: Any) -> Any:
+    """Return a value of JSON with the surrogate pairs in its strings joined."""
+    if isinstance(value, str):
+        return join_surrogates(value)
+    if isinstance(value, list):
+        return [*map(_joined, value)]
+    if isinstance(value, dict):
+        return {join_surrogates(name): _joined(one) for name, one in value.items()}
+    return value
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
-    """Return a list of names, each once; numbers may be names."""
+    """Return the topics of an object, each once; numbers may be names."""
     field = settings.topics_field
     value = fields.get(field)
     if isinstance(value, str) and settings.topics_separator:
@@ -223,7 +259,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:
-    """Return a string field, "" if it is missing."""
+    """Return the text in a field, "" if it is missing; raise UnreadableError if it is no string."""
     value = fields.get(field)
     return "" if value is None else _string(field, value)
 

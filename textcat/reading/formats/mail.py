@@ -1,4 +1,4 @@
-"""Mail: an mbox, cut into messages, each of which is a document; or a single message in a file (.eml)."""
+"""Read mail: an mbox, of which each message is a document, or a single message in a file (.eml)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from textcat.reading.formats.documents import ExtractedText, FileFormat, content_parser, whole_file
+from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import extract_page
 from textcat.reading.records import (
     Block,
@@ -18,6 +18,7 @@ from textcat.reading.records import (
     RecordSpan,
     UnreadableError,
     is_encoding,
+    titled_zones,
 )
 from textcat.surrogates import decode_surrogates, mark_surrogates
 
@@ -39,11 +40,10 @@ _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("scr
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
-class MessageCutter:
+class _MessageCutter:
     """Cut before the separator lines of messages."""
 
     def cut(self, data: bytes) -> int:
-        """Return the length of the whole messages at the start of the data."""
         # The last message ends only where the file does.
         position = len(data)
         while (position := data.rfind(_START, 0, position)) > 0:
@@ -52,11 +52,9 @@ class MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
-        """Return how many messages start in the data."""
         return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
         for start in _inner_starts(data):
             if data.find(b"\n", start) > 0:
                 return start, True
@@ -72,7 +70,7 @@ def _inner_starts(data: bytes) -> Iterator[int]:
 
 
 def _starts(data: bytes, line_end: int) -> bool:
-    """Return whether a message starts after a line end: after a blank line, with a separator line that has a date."""
+    """Return whether a blank line ends at this line end, and a separator line with a date follows."""
     before = data[max(line_end - 2, 0) : line_end]
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
@@ -100,11 +98,11 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
         )
     data = _QUOTED_FROM.sub(rb"\1", span.data[separator.end() :])
     name, said = _message(span, data, settings, without_tags)
-    return RecordContent(name, settings.titled(said.title, [said.body]), said.topics, said.date)
+    return RecordContent(name, titled_zones(said.title, [said.body], settings), said.topics, said.date)
 
 
 def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
-    """Return the content of a message in its own file: as in an mbox, except that its HTML is parsed."""
+    """Return the content of a file that is one message; unlike in an mbox, HTML is parsed."""
     if not _HEADED.match(span.data):
         raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
     return _message(span, span.data, settings, lambda text: extract_page(text).body)[1]
@@ -174,7 +172,7 @@ def _decoded(part: "Message", encoding: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return the visible text of HTML in a single pass; Python's parser may need more for invalid HTML."""
+    """Return the visible text of HTML, in linear time even if the HTML is invalid, unlike Python's parser."""
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
         at = _end_of_markup(text, start)
@@ -185,7 +183,7 @@ def without_tags(text: str) -> str:
 
 
 def _end_of_markup(text: str, start: int) -> int:
-    """Return the end of the tag, comment or hidden element that a "<" begins; if it begins none, the place after it."""
+    """Return the end of the tag, comment or hidden element that a "<" begins, or else the position after the "<"."""
     if text.startswith("<!--", start):
         end = text.find("-->", start + 4)
         return end + 3 if end >= 0 else len(text)
@@ -197,5 +195,5 @@ def _end_of_markup(text: str, start: int) -> int:
     return last.end() if last else len(text)
 
 
-FILE = FileFormat(whole_file, partial(content_parser, _file))
-MBOX = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: MessageCutter())
+FILE = document_format(_file, larger=True)
+MBOX = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Message {}", lambda *_: _MessageCutter())

@@ -1,13 +1,12 @@
-"""Markdown: paragraphs, tables and code as shown, links as their texts; the title is the first heading."""
+"""Read Markdown: paragraphs, tables and code as shown, links as their texts; the title is the first heading."""
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
-from textcat.reading.formats.documents import ExtractedText, content_parser, tidy_lines, whole_file
+from textcat.reading.formats.documents import ExtractedText, document_format, tidy_lines
 from textcat.reading.formats.mail import without_tags
-from textcat.reading.records import InputSettings, RecordFormat, RecordSpan
+from textcat.reading.records import InputSettings, RecordSpan
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -43,7 +42,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 
 
 def _without_matter(text: str) -> tuple[str, str]:
-    """Return the title that the front matter names, and the text after the front matter."""
+    """Return the title in the front matter ("" if there is none), and the text after the front matter."""
     mark = _MATTER.match(text)
     end = text.find(f"\n{mark[1]}", mark.end() - 1) if mark else -1
     if not mark or end < 0:
@@ -53,7 +52,7 @@ def _without_matter(text: str) -> tuple[str, str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield a long text in parts that end with a paragraph, or else with a line."""
+    """Yield parts of a long text; each part ends with a paragraph, or else with a line."""
     start = 0
     while len(text) - start > _AT_ONCE:
         most = start + _AT_ONCE
@@ -72,4 +71,4 @@ def _inline(tokens: "Iterable[Token]") -> Iterator[str]:
             yield token.content
 
 
-FORMAT = RecordFormat(whole_file, partial(content_parser, _read))
+FORMAT = document_format(_read)

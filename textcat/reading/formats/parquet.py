@@ -1,4 +1,4 @@
-"""Parquet, one document per row: yield blocks of rows in Arrow's format, and read their records."""
+"""Read Parquet, one document per row, in blocks of rows in Arrow's format."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from textcat.reading.records import (
     RecordSpan,
     UnreadableError,
     encoding_error,
+    titled_zones,
 )
 from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
 from textcat.surrogates import mark_surrogates
@@ -24,7 +25,7 @@ _LARGEST_BATCH = 64 << 20  # bytes that the rows of a batch may become when valu
 
 
 def _arrow() -> Any:
-    """Import pyarrow, which is not needed otherwise."""
+    """Import and return pyarrow; raise TextcatError if it is not installed."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -66,7 +67,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
 
 def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
     which = settings.columns_among(schema.names)
-    for name in which.names():
+    for name in which.used_names():
         kind = _values(pa, schema.field(name).type)
         if name in (which.topics, which.labelled_for) and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
             kind = _values(pa, kind.value_type)
@@ -94,7 +95,8 @@ def _rows(
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
-    texts = [name for name in names if name not in (which.topics, which.labelled_for)]  # which may be lists
+    lists = (which.topics, which.labelled_for)  # they may be
+    texts = [name for name in which.used_names() if name not in lists]
     # A text that is stored once may stand in many rows.
     repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
     if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
@@ -111,7 +113,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
-    """Return a batch of Arrow as bytes."""
+    """Return a record batch of Arrow as bytes."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -141,22 +143,33 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         title, texts = _text(titles[i], settings), [_text(column[i], settings) for column in bodies]
         if not title and all(text is None for text in texts):
             raise UnreadableError("has no text: give it one, or leave it out")
-        zones = settings.titled(title or "", [text or "" for text in texts])
+        zones = titled_zones(title or "", [text or "" for text in texts], settings)
         length = sum(_length(text, settings) for text in zones.values())
         if length > settings.max_bytes:
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
+        fields = {name: _plain(values[name][i], settings) for name in which.fields} if which.fields else None
         if settings.labels is None:
-            return RecordContent(name, zones)
+            return RecordContent(name, zones, fields=fields)
         date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
         topics = _topics(values[which.topics][i], settings)
         names = values[which.labelled_for][i]
         labelled_for = None if names is None else _topics(names, settings)
-        return RecordContent(
-            name, zones, topics, "" if date is None else str(date), settings.part_in(part), labelled_for
-        )
+        date, part = "" if date is None else str(date), settings.part_in(part)
+        return RecordContent(name, zones, topics, date, part, labelled_for, fields)
 
     return parse
+
+
+def _plain(value: Any, settings: InputSettings) -> Any:
+    """Return a value as JSON has it: dates and the like become strings, and NaN becomes null."""
+    if isinstance(value, list):
+        return [_plain(one, settings) for one in value]
+    if isinstance(value, dict):
+        return {name: _plain(one, settings) for name, one in value.items()}
+    if value is None or isinstance(value, str | bool | int | float):
+        return None if value != value else value
+    return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else str(value)
 
 
 def _name(value: Any, settings: InputSettings) -> str:
@@ -164,7 +177,7 @@ def _name(value: Any, settings: InputSettings) -> str:
 
 
 def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
-    """Return a list of names, each once; numbers may be names."""
+    """Return the topics of a row, each once; numbers may be names."""
     if isinstance(value, list):
         return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
     return settings.topics_in(_name(value, settings))

@@ -1,18 +1,15 @@
-"""PDF: the text of its pages in order, and the title in its properties."""
+"""Read PDF: the text of the pages in order, and the title in the properties."""
 
 import io
 import logging
-from functools import partial
 from typing import Any
 
 from textcat.reading.formats.documents import (
     MISSING,
     ExtractedText,
-    FileFormat,
     broken_file,
-    content_parser,
+    document_format,
     tidy_lines,
-    whole_file,
 )
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 
@@ -47,7 +44,7 @@ class _Work:
             )
 
     def page(self, text: str) -> str:
-        """Return the text of a page."""
+        """Count a page and its text, and return the text."""
         self._most -= len(text)
         self._n_pages += 1
         if self._most < 0 or self._n_pages > MOST_PAGES:
@@ -83,4 +80,4 @@ def _pages(reader: Any, work: _Work) -> ExtractedText:
     return ExtractedText("" if title.strip().lower() in _NO_TITLE else title, body)
 
 
-FORMAT = FileFormat(whole_file, partial(content_parser, _read))
+FORMAT = document_format(_read, larger=True)

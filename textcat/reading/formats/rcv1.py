@@ -1,4 +1,4 @@
-"""Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
+"""Read Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
 
 import re
 from collections import defaultdict
@@ -26,9 +26,9 @@ _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2}
 
 
 def is_wanted_story(name: str, labels: LabelSettings) -> bool:
-    """Return whether a file, by its path, holds a story to read.
+    """Return whether the file at a path holds a story to read.
 
-    If both parts are ranges of dates, a story in the folder or zip of another day is in neither part.
+    If both parts are ranges of dates, stories in the folder or zip of any other day are not read.
     """
     if not _STORY.search(name):
         return False
@@ -40,9 +40,9 @@ def is_wanted_story(name: str, labels: LabelSettings) -> bool:
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
-    """Return the content of a file's one story.
+    """Return the content of the one story in a file.
 
-    The id is its itemid, the date that of the newsitem; the zones are title (the headline), dateline and body (a line
+    The id is its itemid, the date is the newsitem's; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
     adds their ancestors in the hierarchy, and puts a story without any topic or any country into no part. The byline,
     which names the author, is left out. Source: D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark
@@ -70,7 +70,7 @@ def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> t
 
 
 class _Range(NamedTuple):
-    """The stories from one date or itemid to another, both included."""
+    """Describe a range of stories by their first and last date, or first and last itemid."""
 
     first: str | int
     last: str | int
@@ -98,7 +98,7 @@ def _part(itemid: int, date: str, train: str, test: str) -> str:
 
 
 def _with_ancestors(topic: str) -> list[str]:
-    """Return a topic and the topics above it: C1511, C151, C15, CCAT; GSPO, GCAT."""
+    """Return a topic and the topics above it, such as C1511, C151, C15, CCAT, or GSPO, GCAT."""
     chain = [topic]
     while chain[-1][1:] != "CAT":
         code = chain[-1]
@@ -107,7 +107,7 @@ def _with_ancestors(topic: str) -> list[str]:
 
 
 class _Story:
-    """The parts of a story that the parser has read; its methods are the parser's handlers."""
+    """Gather the parts of a story; the methods are the parser's handlers."""
 
     def __init__(self) -> None:
         self.root = ""

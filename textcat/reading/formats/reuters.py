@@ -1,4 +1,4 @@
-"""Reuters-21578's SGML, with many stories per file: cut between stories, and read their records."""
+"""Read Reuters-21578's SGML, which has many stories per file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _NO_CONTROLS = bytes(32 if (byte < 32 and byte not in b"\t\n") or byte == 127 el
 
 
 class _SplitRule(NamedTuple):
-    """The attributes that put a story into a part, and the TOPICS values of the stories that are used."""
+    """Name the attribute that tells the part of a story, and the values of TOPICS of the stories that are used."""
 
     attribute: str
     parts: Mapping[str, str]
@@ -48,23 +48,20 @@ SPLITS = {
 }
 
 
-class StoryCutter:
+class _StoryCutter:
     """Cut after stories."""
 
     def __init__(self) -> None:
         self._inside = False  # of a story that is passed over
 
     def cut(self, data: bytes) -> int:
-        """Return the length of the whole stories at the start of the data."""
         end = data.rfind(_CLOSING)
         return end + len(_CLOSING) if end >= 0 else 0
 
     def count(self, data: bytes) -> int:
-        """Return how many stories start in the data."""
         return data.count(_OPENING)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
         # Where the next story opens, this one ends, too.
         start = 0 if self._inside else data.find(_OPENING) + len(_OPENING)
         closing, opening = data.find(_CLOSING, start), data.find(_OPENING, start)
@@ -164,7 +161,7 @@ def _body(story: str, opening: int) -> str:
 
 
 def _between(story: str, opening: str, closing: str, start: int) -> str:
-    """Return the content of an element, "" if the story has none."""
+    """Return the content of an element, "" if there is none."""
     first = story.find(opening, start)
     if first < 0:
         return ""
@@ -194,4 +191,4 @@ def _character(decimal: str | None, hexadecimal: str | None, name: str | None) -
     return character if character.isprintable() or character in "\t\n" else " "
 
 
-FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: StoryCutter())
+FORMAT = RecordFormat(_spans, lambda _, settings: partial(_content, settings), "Story {}", lambda *_: _StoryCutter())

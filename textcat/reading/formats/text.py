@@ -1,10 +1,11 @@
-"""Text: a file that is one document, perhaps with the mail headers of a post, or one document per line."""
+"""Read text: a file that is one document, perhaps with the mail headers of a post, or one document per line."""
 
 import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from textcat.reading.formats.documents import whole_file
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan
 
 HEADERS = ("keep", "title", "subject", "drop")
@@ -40,15 +41,7 @@ def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan
         offset += len(line) + 1
 
 
-def _whole(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return the file as one document; an empty file is a document without a word."""
-    data, offset = settings.without_mark(block)
-    return [RecordSpan(block.position, offset, data)]
-
-
 def _file_parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    """Return a parser of a file, whose id is its source."""
-
     def parse(span: RecordSpan) -> RecordContent:
         text = settings.text_of(span)
         if settings.labels is None:
@@ -73,4 +66,4 @@ def _line_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], Re
 
 
 LINES = RecordFormat(nonblank_lines, _line_parser, "Line {}", lambda *_: LineCutter())
-WHOLE = RecordFormat(_whole, _file_parser)
+WHOLE = RecordFormat(whole_file, _file_parser)

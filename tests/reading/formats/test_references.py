@@ -1,0 +1,138 @@
+"""RIS and MEDLINE: every export is read, whatever its line ends and slips; and RIS is written as it was read."""
+
+import pytest
+from read_sources import read
+
+from textcat.reading import InputSettings, Record, Rejection, find_sources, read_documents
+from textcat.reading.formats.references import ris_entry
+
+RIS = """Provider: Ovid
+
+TY  - JOUR
+ID  - 17
+T1  - Screening of abstracts
+AU  - Doe, Jane
+AU  - Müller, R.
+PY  - 2019/03/12/
+T2  - Journal of Screening
+SP  - 12
+EP  - 34
+AB  - Background: IL-6 was
+IL-6 measured.
+KW  - tin
+KW  - gold
+DO  - https://doi.org/10.1000/xyz123
+M3  - Article
+ER  -
+
+TY  - BOOK
+TI  - No end
+TY  - JOUR
+TI  - Third
+ER  - \n"""
+FIELDS = {
+    "type": "JOUR",
+    "id": "17",
+    "authors": ["Doe, Jane", "Müller, R."],
+    "year": "2019",
+    "date": "2019/03/12",
+    "journal": "Journal of Screening",
+    "pages": "12-34",
+    "doi": "10.1000/xyz123",
+    "keywords": ["tin", "gold"],
+    "M3": "Article",
+}
+NBIB = """
+PMID- 31234567
+TI  - Effects of tin in a
+      randomised trial.
+LID - 10.1000/abc [doi]
+AB  - BACKGROUND: Tin.
+FAU - Doe, Jane
+AU  - Doe J
+DP  - 2019 Mar 12
+TA  - J Tin
+JT  - Journal of tin
+MH  - Humans
+OT  - gold
+
+PMID- 31234568
+TI  - Second.
+"""
+
+
+@pytest.mark.parametrize("block", [1, 100, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_ris_is_read_whatever_its_encoding_and_line_ends(folder, encoding, end, block):
+    (folder / "a.ris").write_bytes(RIS.replace("\n", end).encode(encoding))
+    how = {"encoding": encoding} if encoding == "latin-1" else {}
+    first, second, third = read("a.ris", fields=("*",), block_bytes=block, **how)
+    assert first.zones == {"title": "Screening of abstracts", "body": "Background: IL-6 was IL-6 measured."}
+    assert (first.id, first.position, first.fields) == ("17", 1, FIELDS)
+    assert [(one.id, one.position, one.zones) for one in (second, third)] == [
+        ("a.ris:2", 2, {"title": "No end"}),
+        ("a.ris:3", 3, {"title": "Third"}),
+    ]
+
+
+def test_a_reference_that_is_no_utf8_costs_itself_only_and_names_the_remedy(folder):
+    (folder / "a.ris").write_bytes(RIS.encode("latin-1"))
+    fault, *others = read("a.ris")
+    assert isinstance(fault, Rejection)
+    assert "--encoding" in fault.reason
+    assert [type(one) for one in others] == [Record, Record]
+
+
+def test_medline_is_read_by_name_and_by_content(folder):
+    for name in ("a.nbib", "pubmed-set.txt"):
+        (folder / name).write_text(NBIB)
+        first, second = read(name, fields=("*",))
+        assert first.zones == {"title": "Effects of tin in a randomised trial.", "body": "BACKGROUND: Tin."}
+        assert (first.id, second.id) == ("31234567", "31234568")
+        expected = {"authors": ["Doe, Jane"], "year": "2019", "journal": "Journal of tin", "doi": "10.1000/abc"}
+        assert expected.items() <= first.fields.items()
+        assert first.fields["keywords"] == ["Humans", "gold"]
+    assert find_sources(["pubmed-set.txt"], InputSettings())[0].format == "nbib"
+
+
+def test_keywords_are_the_topics_and_may_be_a_text_too(folder):
+    (folder / "a.nbib").write_text(NBIB)
+    for fields in (("text",), ("title", "keywords")):
+        first, second = read_documents(["a.nbib"], InputSettings(text_fields=fields, fields=("keywords",)))
+        assert first.topics == ("Humans", "gold")
+        assert second.topics == ()
+        assert first.fields == {"keywords": ["Humans", "gold"]}
+        if "keywords" in fields:
+            assert first.zones["body"] == "Humans; gold"
+
+
+def test_a_reference_without_a_text_is_rejected(folder):
+    (folder / "a.ris").write_text("TY  - JOUR\nAU  - Doe\nER  - \n")
+    (fault,) = read("a.ris")
+    assert "has neither title nor abstract" in fault.reason
+
+
+def test_a_file_without_a_reference_is_rejected(folder):
+    for name in ("a.ris", "a.nbib"):
+        (folder / name).write_text("no reference\n")
+        (fault,) = read(name)
+        assert "--format" in fault.reason
+
+
+def test_what_is_written_as_ris_is_read_as_it_was(folder):
+    (folder / "a.ris").write_text(RIS)
+    (first, *_) = read("a.ris", fields=("*",))
+    whole = {**first.fields, "title": first.zones["title"], "abstract": first.zones["body"]}
+    (folder / "b.ris").write_text(ris_entry(whole))
+    (again,) = read("b.ris", fields=("*",))
+    assert (again.id, again.zones, again.fields) == (first.id, first.zones, first.fields)
+
+
+def test_a_reference_that_is_too_long_is_passed_over(folder):
+    long = "TY  - JOUR\nTI  - " + "tin\n" * 100_000 + "ER  - \n"
+    (folder / "a.ris").write_text(RIS + long + RIS)
+    found = read("a.ris", max_bytes=10_000, block_bytes=1 << 12)
+    (fault,) = [one for one in found if isinstance(one, Rejection)]
+    assert fault.position == 4
+    assert [one.position for one in found if isinstance(one, Record)] == [1, 2, 3, 5, 6, 7]

@@ -1,0 +1,73 @@
+"""Read EndNote's XML: one ``<record>`` per reference, with the common names of `references`."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+from textcat.surrogates import mark_surrogates
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+_START, _END = re.compile(rb"<record[\s>]"), "</record>"
+_PATHS = {
+    "id": "rec-number",
+    "title": "titles/title",
+    "abstract": "abstract",
+    "authors": "contributors/authors/author",
+    "year": "dates/year",
+    "date": "dates/pub-dates/date",
+    "journal": "periodical/full-title",
+    "volume": "volume",
+    "issue": "number",
+    "pages": "pages",
+    "publisher": "publisher",
+    "issn": "isbn",
+    "doi": "electronic-resource-num",
+    "url": "urls/related-urls/url",
+    "language": "language",
+    "keywords": "keywords/keyword",
+    "notes": "notes",
+}
+_TAGS = {"type": ("type",), **{name: (path,) for name, path in _PATHS.items()}}
+_TAGS["journal"] = ("periodical/full-title", "titles/secondary-title", "periodical/abbr-1")
+_OTHERS = ("titles/short-title", "accession-num", "work-type", "auth-address", "label", "remote-database-name")
+
+
+def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    from xml.etree import ElementTree
+
+    def parse(span: RecordSpan) -> RecordContent:
+        text, end, _ = settings.text_of(span).partition(_END)
+        if not _START.match(span.data):
+            raise UnreadableError("has no <record>, so it is not EndNote's XML: name its format with --format")
+        if not end:
+            raise UnreadableError("is cut off before </record>: repair the file or export it again")
+        try:
+            # The span has no declarations, so that an entity could only be one of XML's own.
+            record = ElementTree.fromstring(mark_surrogates(text) + end)
+        except (ElementTree.ParseError, ValueError) as error:
+            raise UnreadableError(f"is not valid XML ({error!s:.80}): repair the file or export it again") from None
+        return reference_content(_fields(record), settings)
+
+    return parse
+
+
+def _fields(record: "Element") -> dict[str, object]:
+    values = {}
+    for path in dict.fromkeys(path for paths in [*_TAGS.values(), _OTHERS] for path in paths):
+        texts = [" ".join("".join(element.itertext()).split()) for element in record.iterfind(path)]
+        if texts := [*filter(None, texts)]:
+            values[path] = texts
+    kind = record.find("ref-type")
+    if kind is not None and kind.get("name"):
+        values["type"] = [kind.get("name", "")]
+    if "periodical/full-title" in values and values.get("titles/secondary-title") == values["periodical/full-title"]:
+        del values["titles/secondary-title"]  # it says the same again
+    fields = reference_fields(values, _TAGS)
+    return {name.rpartition("/")[2]: value for name, value in fields.items()}
+
+
+FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))

@@ -1,0 +1,238 @@
+"""Read lists of references (RIS, MEDLINE), share what all their formats have in common, and write a reference as RIS.
+
+In every format, a reference becomes fields with the same names: id, type, title, abstract, authors, year, date,
+journal, volume, issue, pages, publisher, issn, doi, url, language, keywords and notes. Any other field keeps the name
+that its source has for it. Authors, keywords and notes are lists.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+
+from textcat.reading.formats.jsonl import object_content
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+)
+
+_LISTS = frozenset({"authors", "keywords", "notes"})
+#: The tags of RIS for each field. The first is the one that is written.
+RIS_TAGS = {
+    "type": ("TY",),
+    "id": ("ID", "AN"),
+    "title": ("TI", "T1", "CT", "BT"),
+    "abstract": ("AB", "N2"),
+    "authors": ("AU", "A1"),
+    "year": ("PY", "Y1"),
+    "date": ("DA",),
+    "journal": ("T2", "JF", "JO", "JA", "J2"),
+    "volume": ("VL",),
+    "issue": ("IS",),
+    "pages": ("SP",),
+    "publisher": ("PB",),
+    "issn": ("SN",),
+    "doi": ("DO",),
+    "url": ("UR", "LK"),
+    "language": ("LA",),
+    "keywords": ("KW",),
+    "notes": ("N1",),
+}
+_MEDLINE_TAGS = {
+    "type": ("PT",),
+    "id": ("PMID",),
+    "title": ("TI", "BTI", "TT"),
+    "abstract": ("AB", "OAB"),
+    "authors": ("FAU",),
+    "date": ("DP",),
+    "journal": ("JT", "TA"),
+    "volume": ("VI",),
+    "issue": ("IP",),
+    "pages": ("PG",),
+    "publisher": ("PB",),
+    "issn": ("IS",),
+    "doi": ("doi",),
+    "language": ("LA",),
+    "keywords": ("MH", "OT"),
+    "notes": ("GN",),
+}
+#: Other tags that mean in RIS what they say, whatever the format of the source.
+_OTHER_RIS = re.compile(r"A[234N]|AD|C[1-8ANY]|DB|ET|J[12AFO]|L[1-4B]|M[123]|N2|NV|OP|RI|RP|SE|ST|T[13T]|U[1-5]|Y[12]")
+_RIS_TYPES = {
+    "article": "JOUR",
+    "journal article": "JOUR",
+    "book": "BOOK",
+    "book section": "CHAP",
+    "conference paper": "CPAPER",
+    "conference proceedings": "CONF",
+    "incollection": "CHAP",
+    "inproceedings": "CPAPER",
+    "mastersthesis": "THES",
+    "phdthesis": "THES",
+    "report": "RPRT",
+    "techreport": "RPRT",
+    "thesis": "THES",
+}
+_RIS_START = re.compile(rb"^TY[ \t]{1,3}-", re.MULTILINE)
+_RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
+_MEDLINE_START = re.compile(rb"^PMID-[ \t]*[0-9]", re.MULTILINE)
+_MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
+_YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
+_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
+
+
+class StartCutter:
+    """Cut a file before the lines with which its records begin."""
+
+    def __init__(self, start: re.Pattern[bytes]) -> None:
+        self._start = start
+
+    def cut(self, data: bytes) -> int:
+        """Return the length of the whole records at the start of the data."""
+        starts = [match.start() for match in self._start.finditer(data)]
+        return starts[-1] if len(starts) > 1 else 0  # what stands before the first record goes with it
+
+    def count(self, data: bytes) -> int:
+        """Return how many records start in the data."""
+        return sum(1 for _ in self._start.finditer(data))
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
+        end = next((match.start() for match in self._start.finditer(data) if match.start()), 0)
+        if end:
+            return end, True
+        # What is left begins with a line end, or within a line, so that no record begins at its first byte.
+        last_line = data.rfind(b"\n")
+        return last_line if last_line > 0 else max(len(data) - 1, 0), False
+
+
+def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
+    """Return a function that yields the span of each record of a block; records begin where a pattern matches."""
+
+    def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+        data, offset = settings.without_mark(block)
+        position, starts = block.position, [match.start() for match in start.finditer(data)]
+        for begin, end in pairwise([*starts, len(data)]):
+            yield RecordSpan(position, offset + begin, data[begin:end])
+            position += 1
+        # What stands before the first record is passed over: some databases write where a list comes from.
+        if not starts and data.strip() and block.offset == 0:
+            yield RecordSpan(position, offset, data)
+
+    return spans
+
+
+def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+    """Return the content of a reference: by default, its texts are title and abstract, its topics the keywords."""
+    if settings.is_default("text_fields"):
+        settings = settings._replace(text_fields=("title", "abstract"))
+        if not (fields.get("title") or fields.get("abstract")):
+            raise UnreadableError("has neither title nor abstract: add one, or leave it out")
+    if settings.is_default("topics_field") and "topics" not in fields and "keywords" in fields:
+        settings = settings._replace(topics_field="keywords")
+    joined = {name: "; ".join(fields[name]) for name in {*settings.text_fields} & _LISTS & fields.keys()}
+    if settings.topics_field in joined:
+        settings = settings._replace(topics_separator=settings.topics_separator or ";")
+    absent = dict.fromkeys(name for name in ("title", "abstract", *settings.text_fields) if name in RIS_TAGS)
+    content = object_content({**absent, **fields, **joined}, settings)
+    kept = {name: fields.get(name) for name in content.fields or () if name in fields}
+    return content._replace(fields=kept if settings.fields else None)
+
+
+def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the fields of a reference by their common names.
+
+    `values` has the texts by tag, and `tags` the tags of each common name. Of a field with one value, the first tag
+    that occurs is taken. All other texts keep their tags.
+    """
+    fields: dict[str, Any] = {}
+    for name, sources in tags.items():
+        if name in _LISTS:
+            texts = [text for tag in sources for text in values.pop(tag, ())]
+        else:
+            tag = next((tag for tag in sources if tag in values), "")
+            texts = values.pop(tag, [])
+            if texts[1:]:
+                values[tag] = texts[1:]
+        if texts:
+            fields[name] = texts if name in _LISTS else texts[0]
+    if year := _YEAR.search(fields.get("year") or fields.get("date", "")):
+        if fields.get("year", year[0]) != year[0]:
+            fields.setdefault("date", fields["year"].strip("/"))
+        fields["year"] = year[0]
+    if doi := _DOI.search(fields.get("doi", "")):
+        fields["doi"] = doi[0]
+    return fields | {tag: texts[0] if len(texts) == 1 else texts for tag, texts in values.items()}
+
+
+def ris_entry(fields: Mapping[str, Any]) -> str:
+    """Return a reference as an entry of RIS, which ends with an empty line; fields that RIS does not have are left out.
+
+    The fields are those of `Document.fields`, by the common names or by tags of RIS, with title and abstract.
+    """
+    kind = str(fields.get("type") or "")
+    by_default = "JOUR" if fields.get("journal") else "GEN"
+    lines = [("TY", kind if re.fullmatch("[A-Z]{3,7}", kind) else _RIS_TYPES.get(kind.lower(), by_default))]
+    first, _, last = str(fields.get("pages") or "").partition("-")
+    values = {**fields, "type": None, "pages": first, "EP": last.strip("-")}
+    for name, value in values.items():
+        tag = RIS_TAGS[name][0] if name in RIS_TAGS else name
+        if name in RIS_TAGS or name == "EP" or _OTHER_RIS.fullmatch(name):
+            lines += [
+                (tag, " ".join(str(one).split())) for one in (value if isinstance(value, list) else [value]) if one
+            ]
+    return "".join(f"{tag}  - {text}\n" for tag, text in [*lines, ("ER", "")]) + "\n"
+
+
+def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
+    """Return the texts of each tag in a record; a line without a tag continues the line before it."""
+    values: dict[str, list[str]] = {}
+    texts: list[str] = []
+    for line in text.splitlines():
+        if match := line_pattern.fullmatch(line):
+            if match[1] == end:
+                break
+            texts = values.setdefault(match[1], [])
+            texts.append((match[2] or "").strip())
+        elif texts and line.strip():
+            texts[-1] = f"{texts[-1]} {line.strip()}".strip()
+    return {tag: kept for tag, texts in values.items() if (kept := [*filter(None, texts)])}
+
+
+def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        values = _tagged_values(settings.text_of(span), _RIS_LINE, "ER")
+        if "TY" not in values:
+            raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
+        if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
+            values["SP"][0] += f"-{values.pop('EP')[0]}"
+        return reference_content(reference_fields(values, RIS_TAGS), settings)
+
+    return parse
+
+
+def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        values = _tagged_values(settings.text_of(span), _MEDLINE_LINE, "")
+        if "PMID" not in values:
+            raise UnreadableError(
+                "has no line such as 'PMID- 123', so it is not from PubMed: name its format with --format"
+            )
+        short = values.pop("AU", [])  # names that stand in full in FAU, unless they are old
+        values.setdefault("FAU", short)
+        values["doi"] = [one for tag in ("LID", "AID") for one in values.get(tag, ()) if one.endswith("[doi]")]
+        return reference_content(
+            reference_fields({tag: one for tag, one in values.items() if one}, _MEDLINE_TAGS), settings
+        )
+
+    return parse
+
+
+RIS = RecordFormat(spans_between(_RIS_START), _ris_parser, "Record {}", lambda *_: StartCutter(_RIS_START))
+MEDLINE = RecordFormat(
+    spans_between(_MEDLINE_START), _medline_parser, "Record {}", lambda *_: StartCutter(_MEDLINE_START)
+)
