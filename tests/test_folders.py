@@ -3,13 +3,17 @@
 import os
 import stat
 import threading
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from textcat.errors import TextcatError, did_you_mean, similar_files
-from textcat.folders import installed_version, write_atomically
+from textcat.folders import installed_version, map_array, open_regular, read_arrays, write_atomically
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -90,3 +94,33 @@ def test_a_version_that_the_names_of_files_leave_open_is_asked_of_python(tmp_pat
     assert installed_version("spacy") == version("spacy")
     with pytest.raises(PackageNotFoundError):
         installed_version("no-such-library")
+
+
+@given(st.sampled_from(["a.npy", "a.npz"]), st.integers(0, 500), st.binary(max_size=6), st.booleans())
+@example("a.npz", 0, b"\x93NUMPY\x01\x00", False)
+@example("a.npy", 20, b"(", False)
+@settings(max_examples=300, deadline=None)
+def test_a_stored_array_is_read_or_its_damage_is_a_value_error(tmp_path_factory, name, place, put, truncated):
+    path = tmp_path_factory.getbasetemp() / name
+    if name == "a.npy":
+        np.save(path, np.arange(40))
+    else:
+        np.savez_compressed(path, a=np.arange(40), b=np.eye(3))
+    content = path.read_bytes()
+    place %= len(content)
+    path.write_bytes(content[:place] + put + (b"" if truncated else content[place + len(put) :]))
+    with suppress(ValueError), open(path, "rb") as file:
+        if name == "a.npy":
+            assert map_array(path, file, [np.dtype(np.int64)]).dtype == np.int64
+        else:
+            assert all(isinstance(array, np.ndarray) for array in read_arrays(file).values())
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(OSError, match="no regular file"):
+            open_regular(path)
+    (tmp_path / "file").write_bytes(b"abc")
+    with open_regular(tmp_path / "file") as file:
+        assert file.read() == b"abc"

@@ -1,12 +1,14 @@
-"""Files and folders that are replaced whole, the steps by which they change on a disk, checksums and locks."""
+"""Write files and folders so that they are replaced as a whole; compute checksums, and lock files."""
 
 import ctypes
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import stat
 import sys
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -39,11 +41,10 @@ def shipped(folder: str) -> Path:
 
 
 def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
-    """Write a temporary sibling of a text file, and rename it to the file, which is replaced whole or stays as it was.
+    """Write a text file under a temporary name and rename it, so that readers find the old text or the new one.
 
-    A target that exists but is no regular file (a pipe, ``/dev/stdout``) cannot be replaced and is written directly. A
-    TextcatError is raised if the file cannot be written. Parent folders are made, the encoding is UTF-8, and lines end
-    in a line feed on every system.
+    A target that exists but is no regular file (a pipe, ``/dev/stdout``) is written directly. A TextcatError is raised
+    if the file cannot be written. Parent folders are made, the encoding is UTF-8, and lines end in a line feed.
     """
     path = Path(path)
     if path.is_dir():
@@ -96,6 +97,31 @@ def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
     return lock
 
 
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[bool]:
+    """Lock a folder itself against other processes that do so, and yield True; yield False if another one holds it.
+
+    The system releases the lock when the process ends, even if it is killed. A folder that does not exist, or a system
+    without such locks, counts as locked.
+    """
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        yield True
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_locked = True
+        except OSError:
+            is_locked = False
+        yield is_locked
+    finally:
+        os.close(descriptor)
+
+
 def _sibling(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
 
@@ -105,17 +131,17 @@ def _sibling(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """Describe a kind of folder that is written whole, with a manifest that has a checksum of its own entries."""
+    """Describe a kind of folder that is written as a whole and has a manifest with a checksum."""
 
-    name: str  # as sentences say what one is: "model",
-    content: str  # what it holds: "the model",
-    negation: str  # and what is none: "not a model"
-    error: type[TextcatError]  # what is raised
-    version: int  # the newest format that is read, and the one that is written; the manifest's entry "format"
-    files: frozenset[str]  # their names, besides the manifest
+    name: str  # for sentences: "model"
+    content: str  # "the model"
+    negation: str  # "not a model"
+    error: type[TextcatError]  # the class of the errors raised
+    version: int  # the newest format that can be read, and the one written; the manifest's entry "format"
+    files: frozenset[str]  # names of the files, without the manifest
     checksum: str  # the manifest's entry that holds the sha256 of its other entries
-    origin: str  # what to do if there is no manifest,
-    remedy: str  # and if the folder is damaged
+    origin: str  # a sentence on what to do if there is no manifest
+    remedy: str  # a clause on what to do if the folder is damaged
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
@@ -129,20 +155,21 @@ class FolderFormat:
         try:
             self.check_target(folder)
             sibling.mkdir(parents=True)
-            yield sibling
-            for path in sibling.iterdir():
-                with open(path, "rb+") as file:
-                    os.fsync(file.fileno())
-            _put_in_place(sibling, folder)
+            with lock_folder(sibling):  # whoever finds it unlocked may remove it: its process is gone
+                yield sibling
+                for path in sibling.iterdir():
+                    with open(path, "rb+") as file:
+                        os.fsync(file.fileno())
+                _put_in_place(sibling, folder)
         except OSError as error:
             raise self.error(f"Cannot write {self.content} to {folder}: {error.strerror or error}.") from error
         finally:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Raise an error if a folder is the current one, cannot be written, or holds anything not of this format.
+        """Raise an error if a folder must not be replaced: the current one, or one that holds other files.
 
-        An old or damaged folder of this format may be replaced.
+        An old or damaged folder of this format may be replaced. The error is also raised if the place is not writable.
         """
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
@@ -176,7 +203,7 @@ class FolderFormat:
 
     @contextmanager
     def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
-        """Open the files of a folder: if the folder is replaced meanwhile, all files are old or all are new.
+        """Open the files of a folder; if it is replaced meanwhile, all files are of the old folder or all of the new.
 
         The block gets the manifest's entries, and the existing files by name. The format's error is raised if the
         folder is not of this format, is of a newer version of it, or has a damaged manifest.
@@ -218,8 +245,7 @@ class FolderFormat:
     ) -> None:
         """Raise an error if a file is missing or has changed; files named in `unread` must exist, but are not read.
 
-        Files are as `open` yields them, and `sums` has their sha256 by name; each is read to its end, and is then
-        rewound.
+        `files` are open files as `open` yields them, and `sums` has the sha256 of each by name. Files are rewound.
         """
         for name, expected in sums.items():
             if name not in files:
@@ -235,12 +261,12 @@ class FolderFormat:
         return self.error(f"The {self.name} {folder} is damaged, {what}: {self.remedy}.")
 
     def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
-        """Return the error for a manifest that is not as it was written."""
+        """Return the error for a manifest that has changed since it was written."""
         return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
 
 
 def installed_version(name: str) -> str:
-    """Return a library's version from its metadata folder, because importing importlib.metadata takes long."""
+    """Return a library's version, read from the name of its metadata folder: importlib.metadata is slow to import."""
     for folder in sys.path:
         with suppress(OSError):
             entries = [
@@ -257,16 +283,29 @@ def installed_version(name: str) -> str:
 
 
 def user_cache() -> Path:
-    """Return the user's folder for files that can be fetched or made again; it need not exist."""
+    """Return the user's cache folder of textcat; it need not exist."""
     from platformdirs import user_cache_path
 
     return user_cache_path("textcat", appauthor=False)
 
 
+def open_regular(path: Path) -> BinaryIO:
+    """Open a regular file to read its bytes; raise OSError at once for a pipe or a device, which might never end."""
+    file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file: restore it from a backup", str(path))
+    return file
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe that nobody writes to opens, too
+
+
 def sha256_of_file(file: Path | BinaryIO) -> str:
     """Return the sha256, in hexadecimal digits, of a file, or of the rest of an open file."""
     if isinstance(file, Path):
-        with open(file, "rb") as opened:
+        with open_regular(file) as opened:
             return sha256_of_file(opened)
     digest = hashlib.sha256()
     while data := file.read(1 << 20):
@@ -275,7 +314,7 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
 
 
 def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.memmap":
-    """Map the array of an open file, even if its path was replaced, into memory; raise ValueError if it is damaged."""
+    """Map the array in an open ``.npy`` file into memory; raise ValueError if the file is damaged."""
     import numpy as np
     from numpy.lib import format as npy
 
@@ -294,6 +333,19 @@ def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.m
     return array
 
 
+def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
+    """Read all arrays of an .npz file into memory; raise ValueError if it is damaged."""
+    import numpy as np
+
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds, among them OSError of seeking
+        if isinstance(error, OSError) and error.filename:  # the file cannot be opened
+            raise
+        raise ValueError(f"{getattr(file, 'name', file)}: {error}") from None
+
+
 def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:
     """Open those of the named files that exist; return None if the folder was replaced meanwhile."""
     descriptor = None
@@ -305,12 +357,12 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
     files: dict[str, BinaryIO] = {}
     for name in names:
         with suppress(FileNotFoundError, NotADirectoryError):
-            files[name] = stack.enter_context(open(folder / name, "rb"))  # noqa: SIM115
+            files[name] = stack.enter_context(open_regular(folder / name))
     return files if folder_identity(folder) == before else None
 
 
 def folder_identity(folder: Path | int) -> tuple[int, int] | None:
-    """Return the numbers by which the system identifies a folder, given by path or open; None if it does not exist."""
+    """Return the device and inode numbers of a folder, given by path or descriptor; None if it does not exist."""
     try:
         status = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -338,7 +390,7 @@ def exchange_folders(one: Path, other: Path) -> bool:
     return renameat2(here, os.fsencode(one), here, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0
 
 
-# --- the steps by which files change on a disk: each may fail or be the last, and nothing else is written -------------
+# --- the steps by which journals and runs change files: tests let each of them fail, or be the last ------------------
 
 
 rename = os.replace  # an older file of the new name is replaced in the same step

@@ -14,22 +14,23 @@ _CHECKSUM = "crc32"  # of the other entries of a journal's line
 
 
 class Journal(NamedTuple):
-    """Hold a journal: a file of JSON objects, one per line, each with a checksum and synced when written."""
+    """Hold what could be read of a journal: a file of JSON objects, one per line, each with a checksum."""
 
-    lines: list[dict[str, Any]]  # those before the first that is not whole; the header first
-    length: int  # their bytes
-    damaged: bool  # whether something follows that no crash leaves: more than one line that was being written
+    lines: list[dict[str, Any]]  # all lines before the first incomplete one; the header comes first
+    length: int  # the size of these lines in bytes
+    damaged: bool  # whether more follows than the one incomplete line that a crash can leave
 
 
 def journal_line(line: Mapping[str, Any]) -> bytes:
-    """Return a line of a journal, with its checksum."""
+    """Return an object as a line of a journal, with its checksum."""
     return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
 
 
 def read_journal(path: Path) -> Journal | None:
     """Read a journal up to its first damaged line; return None if there is no journal."""
     try:
-        content = path.read_bytes()
+        with folders.open_regular(path) as file:
+            content = file.read()
     except FileNotFoundError:
         return None
     *ended, unended = content.split(b"\n")

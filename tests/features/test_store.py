@@ -2,9 +2,12 @@
 
 import contextlib
 import errno
+import hashlib
 import itertools
+import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +23,7 @@ from stored_rows import rows_to_store
 
 import textcat
 from textcat import cli
-from textcat.features.store import StoreError, open_rows, write_rows
+from textcat.features.store import ROWS, StoreError, open_rows, write_rows
 from textcat.margin import primal, rules
 from textcat.margin.problems import Problem
 from textcat.margin.solve import solve
@@ -214,6 +217,64 @@ def test_a_part_that_is_missing_or_changed_is_told_in_a_sentence(folder, part, d
         open_rows(folder)
 
 
+ODD = (None, True, -1, 0, 2, 2**40, 2**70, 0.5, float("nan"), "", "a", [], [1], {}, "<f4", "|O")
+
+
+def _with_change(entries, draw):
+    """Return the entries of a manifest with another value in one place."""
+    if isinstance(entries, dict | list) and entries and draw(st.integers(0, 5)):
+        keys = list(entries) if isinstance(entries, dict) else range(len(entries))
+        key = draw(st.sampled_from([key for key in keys if key != "sum"] or [0]))
+        entries[key] = _with_change(entries[key], draw)
+        return entries
+    return draw(st.sampled_from(ODD))
+
+
+def _change_file(path, draw):
+    """Change some bytes of a file, more often of its beginning, or its length."""
+    content = bytearray(path.read_bytes())
+    place = draw(st.one_of(st.integers(0, min(200, len(content) - 1)), st.integers(0, len(content) - 1)))
+    put = draw(st.one_of(st.binary(max_size=9), st.sampled_from([b"O", b"f8", b"-1", b"2**99", b"(,", b"{", b"'"])))
+    content[place : place + len(put)] = put
+    path.write_bytes(content[: place + len(put)] if draw(st.integers(0, 9)) == 0 else content)
+
+
+@pytest.fixture(scope="module")
+def small_store(tmp_path_factory):
+    return write_rows(tmp_path_factory.mktemp("small") / "rows", [rows_to_store(n=30, d=20)]).folder
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_any_change_is_told_in_a_sentence_or_the_rows_can_be_used(small_store, tmp_path_factory, data):
+    folder = shutil.copytree(small_store, tmp_path_factory.mktemp("store") / "rows")
+    manifest, part = folder / "manifest.json", data.draw(st.sampled_from([*ARRAYS, "manifest.json"]))
+    if part == "manifest.json" and data.draw(st.booleans()):
+        manifest.write_text(json.dumps(_with_change(json.loads(manifest.read_text()), data.draw)))
+    else:
+        _change_file(folder / part, data.draw)
+    if data.draw(st.booleans()):  # the sums made to fit, by someone who wants it to be read
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            entries = json.loads(manifest.read_text())
+            if part in ARRAYS:
+                _, _, values = (folder / part).read_bytes().partition(b"\n")
+                entries["parts"][part.removesuffix(".npy")]["sha256"] = hashlib.sha256(values).hexdigest()
+            ROWS.write_manifest(folder, {key: value for key, value in entries.items() if key != "sum"})
+    with contextlib.suppress(StoreError):
+        rows = open_rows(folder)
+        assert len(rows[:].indptr) == len(rows) + 1
+        with np.errstate(all="ignore"):
+            solve(rows, [Problem(np.arange(min(1, len(rows)), dtype=np.int32), rules.PAUM(1, 50), max_epochs=3)])
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [1, 2, 3, 3], [0, 1, 2, 2], [0, -5, 2, 3], [0, 1, 3], [0, 9, 2, 3]])
+def test_offsets_are_checked_even_if_nothing_is_verified(tmp_path, offsets):
+    write_rows(tmp_path / "rows", [sp.csr_matrix(np.eye(3))])
+    np.save(tmp_path / "rows" / "indptr.npy", np.array(offsets, np.int64))
+    with pytest.raises(StoreError, match="damaged, its arrays cannot be mapped"):
+        open_rows(tmp_path / "rows", verify=False)
+
+
 def test_a_store_of_a_later_format_is_refused(folder):
     manifest = folder / "manifest.json"
     manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 2'))
@@ -305,7 +366,7 @@ def test_the_command_keeps_rows_on_disk_also_to_cross_validate(tmp_path, monkeyp
     (tmp_path / "own.jsonl").write_text("\n".join(lines))
     printed = []
     for more in ([], ["--rows-dir", "rows"]):
-        monkeypatch.setattr(sys, "argv", ["textcat", "train", "own.jsonl", "--out", "model", *more])
+        monkeypatch.setattr(sys, "argv", ["textcat", "train", "own.jsonl", "--out", "model", "--force", *more])
         with contextlib.suppress(SystemExit):
             cli.main()
         printed.append(capsys.readouterr().out.partition("stage")[0])

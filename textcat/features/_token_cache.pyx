@@ -40,10 +40,11 @@ ctypedef fused character:
     uint32_t
 
 cdef enum:
-    OTHER = 128  # stands for all non-ASCII characters
+    OTHER = 128  # stands for all non-ASCII characters of which the class is not known
     ABSENT = 129  # and for none
-    CODES = 130
-    REACH = 4  # characters looked at on either side of an affix's point
+    REACH = 8  # characters looked at on either side of an affix's point
+    ALL_CHARACTERS = 0x110000
+    PAGE = 256  # characters that are classified together
     SHORT = 32   # bytes of a key that stands in its span
     LOOKAHEAD = 32  # spans that are looked up together
     FILTER = 1 << 12  # words of 64 bits
@@ -60,11 +61,11 @@ cdef enum Answer:
     PERHAPS
 
 cdef struct Alternative:
-    uint64_t[REACH][3] before
-    uint64_t[REACH][3] ahead
-    bint[REACH] reads_before  # whether the set there excludes anything
-    bint[REACH] reads_ahead
+    uint16_t[REACH] before    # the number of a set for each place, nearest first; 0 is the set of everything
+    uint16_t[REACH] ahead
+    int n_before, n_ahead     # places before and behind of which the set excludes anything
     int width
+    bint repeats              # whether all characters next to the last one that are in its set belong to the match, too
 
 cdef struct String:     # as Python keeps it
     const void* data
@@ -231,8 +232,14 @@ cdef object as_array(Buffer ints):
     return array
 
 
-DEPTH = REACH
-EVERYTHING = (<object>1 << CODES) - 1
+REACHED = REACH
+
+
+class Codes:
+    """The code of every character: below 128 its own, else that of its class, numbered from 130."""
+
+    def __init__(self, n_codes=130, page=None):
+        self.n_codes, self.page = n_codes, page  # a function that returns the codes of the characters of a page
 
 
 cdef inline String string_of(str string):
@@ -247,67 +254,104 @@ cdef inline String part(String string, Py_ssize_t start, Py_ssize_t stop) noexce
     return string
 
 
-cdef inline int code(const String* string, Py_ssize_t i) noexcept nogil:
-    if i < 0 or i >= string.length:
-        return ABSENT
-    cdef Py_UCS4 character = PyUnicode_READ(string.kind, string.data, i)
-    return <int>character if character < 128 else OTHER
+cdef class CodeTable:
+    """The codes of the characters that occurred so far."""
 
+    cdef object page
+    cdef int n_codes
+    cdef uint16_t[::1] codes   # 0: not known yet
+    cdef const uint16_t* data  # NULL: all characters that are not ASCII are OTHER
 
-cdef inline bint holds(const uint64_t* mask, int c) noexcept nogil:
-    return (mask[c >> 6] >> (c & 63)) & 1
+    def __cinit__(self, codes):
+        self.page, self.n_codes, self.data = codes.page, codes.n_codes, NULL
+        if self.page is not None:
+            self.codes = np.zeros(ALL_CHARACTERS, np.uint16)
+            self.data = &self.codes[0]
+
+    cdef int learn(self, String string) except -1:
+        """Look up the codes of the characters of a string."""
+        cdef Py_ssize_t i, character, number
+        cdef const uint16_t[::1] learnt
+        if self.data == NULL:
+            return 0
+        for i in range(string.length):
+            character = PyUnicode_READ(string.kind, string.data, i)
+            if character >= 128 and self.data[character] == 0:
+                number = character // PAGE
+                learnt = self.page(number)
+                self.codes[PAGE * number : PAGE * (number + 1)] = learnt
+        return 0
+
+    cdef inline int at(self, const String* string, Py_ssize_t i) noexcept nogil:
+        if i < 0 or i >= string.length:
+            return ABSENT
+        cdef Py_UCS4 character = PyUnicode_READ(string.kind, string.data, i)
+        if character < 128:
+            return <int>character
+        return OTHER if self.data == NULL else self.data[character]
 
 
 cdef class AffixTable:
-    """The alternatives of one affix regex, and for every character those that it may begin or end, in order.
+    """The alternatives of one affix regex, and for every code those that may begin or end with it, in order.
 
     `ask`, the regex's own function, is asked where they cannot tell; always, if `alternatives` is None. Those of
-    suffixes look back from their point.
+    suffixes look back from their point. `codes` tells which classes of characters the alternatives tell apart.
     """
 
     cdef object ask
     cdef bint readable
+    cdef CodeTable codes
+    cdef Py_ssize_t asked      # about how many characters
     cdef Buffer table
+    cdef Buffer sets           # a byte for every set and code: whether the set has it
     cdef Buffer listed         # for every code its alternatives, one after the other
-    cdef int[CODES + 1] starts
+    cdef Buffer starts         # and where they start
 
-    def __cinit__(self, ask, alternatives, bint looks_back=False):
-        cdef int c, i, k
+    def __cinit__(self, ask, alternatives, bint looks_back=False, codes=None):
+        cdef int c, i
         cdef Alternative* row
-        self.ask = ask
+        self.ask, self.asked = ask, 0
+        self.codes = CodeTable(Codes()) if codes is None else codes
         self.readable = alternatives is not None
         alternatives = alternatives or []
-        self.table, self.listed = Buffer(sizeof(Alternative)), Buffer(sizeof(int32_t))
-        reserve(self.table, len(alternatives))
+        everything = (<object>1 << self.codes.n_codes) - 1
+        numbers = {everything: 0}
+        self.table = filled(sizeof(Alternative), len(alternatives), 0)
         for i, each in enumerate(alternatives):
             row = self.table.data.alternatives + i
-            row.width = each.width
-            for k in range(REACH):
-                store(row.before[k], each.before[k])
-                store(row.ahead[k], each.ahead[k])
-                row.reads_before[k] = each.before[k] != EVERYTHING
-                row.reads_ahead[k] = each.ahead[k] != EVERYTHING
+            row.width, row.repeats = each.width, each.repeats
+            row.n_before = number_sets(row.before, each.before, everything, numbers)
+            row.n_ahead = number_sets(row.ahead, each.ahead, everything, numbers)
+        self.sets = filled(1, len(numbers) * self.codes.n_codes, 0)
+        for mask, i in numbers.items():
+            for c in range(self.codes.n_codes):
+                self.sets.data.chars[i * self.codes.n_codes + c] = mask >> c & 1
+        self.listed, self.starts = Buffer(sizeof(int32_t)), Buffer(sizeof(int32_t))
         masks = [(each.before if looks_back else each.ahead)[0] for each in alternatives]
-        for c in range(CODES):
-            self.starts[c] = <int>self.listed.n
+        for c in range(self.codes.n_codes):
+            push(self.starts, <int32_t>self.listed.n)
             for i, mask in enumerate(masks):
                 if mask >> c & 1:
                     push(self.listed, i)
-        self.starts[CODES] = <int>self.listed.n
+        push(self.starts, <int32_t>self.listed.n)
+
+    cdef inline bint holds(self, uint16_t number, int c) noexcept nogil:
+        return self.sets.data.chars[number * self.codes.n_codes + c]
 
     cdef Answer meets(self, const Alternative* each, const String* string, Py_ssize_t point) noexcept nogil:
         cdef Answer answer = YES if each.width > 0 else PERHAPS
         cdef int k, c
-        for k in range(REACH):
-            if each.reads_ahead[k]:
-                c = code(string, point + k)
-                if not holds(each.ahead[k], c):
+        for k in range(each.n_ahead):
+            if each.ahead[k]:
+                c = self.codes.at(string, point + k)
+                if not self.holds(each.ahead[k], c):
                     return NO
                 if c == OTHER:
                     answer = PERHAPS
-            if each.reads_before[k]:
-                c = code(string, point - 1 - k)
-                if not holds(each.before[k], c):
+        for k in range(each.n_before):
+            if each.before[k]:
+                c = self.codes.at(string, point - 1 - k)
+                if not self.holds(each.before[k], c):
                     return NO
                 if c == OTHER:
                     answer = PERHAPS
@@ -315,34 +359,36 @@ cdef class AffixTable:
 
     cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
         """Find the first alternative that matches at the point, or may match there; where unread, one always may."""
-        cdef int c = code(string, point)
+        cdef int c = self.codes.at(string, point)
         cdef int j
         cdef Answer answer
         cdef const Alternative* each
         width[0] = 0
         if not self.readable:
             return PERHAPS
-        for j in range(self.starts[c], self.starts[c + 1]):
+        for j in range(self.starts.data.ints[c], self.starts.data.ints[c + 1]):
             each = self.table.data.alternatives + self.listed.data.ints[j]
             answer = self.meets(each, string, point)
             if answer != NO:
                 width[0] = each.width
+                while each.repeats and self.holds(each.ahead[0], self.codes.at(string, point + width[0])):
+                    width[0] += 1
                 return answer
         return NO
 
     cdef bint may_end(self, const String* string, Py_ssize_t point) noexcept nogil:
         """Return whether an alternative that looks back may match at the point."""
-        cdef int c = code(string, point - 1)
+        cdef int c = self.codes.at(string, point - 1)
         cdef int j
-        for j in range(self.starts[c], self.starts[c + 1]):
+        for j in range(self.starts.data.ints[c], self.starts.data.ints[c + 1]):
             if self.meets(self.table.data.alternatives + self.listed.data.ints[j], string, point) != NO:
                 return True
         return False
 
     cdef Answer widest(self, const String* string, int* width) noexcept nogil:
         """Find the widest alternative that ends the string: the leftmost match, as all matches end there."""
-        cdef int c = code(string, string.length - 1)
-        cdef int j
+        cdef int c = self.codes.at(string, string.length - 1)
+        cdef int j, wide
         cdef Answer answer, best = NO
         cdef const Alternative* each
         width[0] = 0
@@ -350,28 +396,45 @@ cdef class AffixTable:
             return PERHAPS
         if c == c"\n":  # `$` also matches before a line's end
             return PERHAPS if self.may_end(string, string.length) or self.may_end(string, string.length - 1) else NO
-        for j in range(self.starts[c], self.starts[c + 1]):
+        for j in range(self.starts.data.ints[c], self.starts.data.ints[c + 1]):
             each = self.table.data.alternatives + self.listed.data.ints[j]
             answer = self.meets(each, string, string.length)
             if answer == PERHAPS:
                 return PERHAPS
             if answer == YES:
-                best = YES
-                width[0] = max(width[0], each.width)
+                best, wide = YES, each.width
+                while each.repeats and self.holds(each.before[0], self.codes.at(string, string.length - 1 - wide)):
+                    wide += 1
+                width[0] = max(width[0], wide)
         return best
 
+    cdef Py_ssize_t prefix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
+        """Return the width of the prefix of a part of a span, 0 if it has none."""
+        cdef int width
+        cdef String string = part(string_of(span), start, stop)
+        if self.first(&string, 0, &width) != PERHAPS:
+            return width
+        self.asked += stop - start + 1
+        return width_of(self.ask(span[start:stop]))
 
-    cpdef Py_ssize_t prefix(self, str string) except -1:
+    cdef Py_ssize_t suffix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
+        """Return the width of the suffix of a part of a span, 0 if it has none."""
+        cdef int width
+        cdef String string = part(string_of(span), start, stop)
+        if self.widest(&string, &width) != PERHAPS:
+            return width
+        self.asked += stop - start + 1
+        return width_of(self.ask(span[start:stop]))
+
+    def prefix(self, str string):
         """Return the width of a string's prefix, 0 if it has none."""
-        cdef int width
-        cdef String seen = string_of(string)
-        return width_of(self.ask(string)) if self.first(&seen, 0, &width) == PERHAPS else width
+        self.codes.learn(string_of(string))
+        return self.prefix_width(string, 0, len(string))
 
-    cpdef Py_ssize_t suffix(self, str string) except -1:
+    def suffix(self, str string):
         """Return the width of a string's suffix, 0 if it has none."""
-        cdef int width
-        cdef String seen = string_of(string)
-        return width_of(self.ask(string)) if self.widest(&seen, &width) == PERHAPS else width
+        self.codes.learn(string_of(string))
+        return self.suffix_width(string, 0, len(string))
 
     cpdef list infixes(self, str string):
         """Return where the infixes of a string start and end."""
@@ -380,9 +443,11 @@ cdef class AffixTable:
         cdef String seen = string_of(string)
         cdef Answer answer
         cdef list spans = []
+        self.codes.learn(seen)
         while point <= seen.length:
             answer = self.first(&seen, point, &width)
             if answer == PERHAPS:
+                self.asked += seen.length + 1
                 return [match.span() for match in self.ask(string)]
             if answer == YES:
                 spans.append((point, point + width))
@@ -398,6 +463,17 @@ cdef class AffixTable:
         return True
 
 
+cdef int number_sets(uint16_t* sets, masks, everything, dict numbers) except -1:
+    """Write the numbers of sets, new ones for new sets, and return how many are needed up to the last that excludes any."""
+    cdef int k, n = 0
+    for k, mask in enumerate(masks):
+        mask = mask & everything
+        sets[k] = numbers.setdefault(mask, len(numbers))
+        if mask != everything:
+            n = k + 1
+    return n
+
+
 cdef Py_ssize_t width_of(match) except -1:
     return 0 if match is None else match.end() - match.start()
 
@@ -408,6 +484,8 @@ cdef class SpanCutter:
     `asked` are the regexes' functions: of prefixes, suffixes and infixes, then `url_match` and `token_match`; None if
     there are none. `alternatives` are those of the first three. A URL of ASCII characters has one of each of the sets
     `url`. `tokens` has those of every special case; `specials` may be no run of tokens of a span that the tables split.
+    Once the regexes have been asked about `patience` characters, `read_exact` gives alternatives that tell in nearly all
+    cases, and the codes of characters that they are made for, or None.
     """
 
     cdef AffixTable prefixes, suffixes, infixes
@@ -416,21 +494,44 @@ cdef class SpanCutter:
     cdef dict tokens
     cdef bint whole       # whether something may keep a span whole that has affixes
     cdef Buffer specials  # a table of their hashes
+    cdef Py_ssize_t longest_special
+    cdef CodeTable codes
+    cdef object read_exact
+    cdef int patience
 
-    def __cinit__(self, asked, alternatives, url, tokens, specials):
+    def __cinit__(self, asked, alternatives, url, tokens, specials, read_exact=None, int patience=0):
         cdef Entry* slot
         cdef uint64_t key
         prefixes, suffixes, infixes, self.url_match, self.token_match = asked
-        self.prefixes = AffixTable(prefixes, alternatives[0])
-        self.suffixes = AffixTable(suffixes, alternatives[1], looks_back=True)
-        self.infixes = AffixTable(infixes, alternatives[2])
+        self.read_exact, self.patience = read_exact, patience
+        self.set_tables(asked, alternatives, Codes())
         self.url = [{chr(c) for c in range(128) if mask >> c & 1} for mask in url]
         self.tokens, self.whole = dict(tokens), self.token_match is not None
+        self.longest_special = max(map(len, specials), default=0)
         self.specials = filled(sizeof(Entry), 1 << (2 * len(specials) + 1).bit_length(), 0)
         for each in specials:
             key = special_hash(string_of(each))
             slot = slot_of(self.specials, key)
             slot.key, slot.number = key, 1
+
+    cdef int set_tables(self, asked, alternatives, codes) except -1:
+        self.codes = CodeTable(codes)
+        self.prefixes = AffixTable(asked[0], alternatives[0], False, self.codes)
+        self.suffixes = AffixTable(asked[1], alternatives[1], True, self.codes)
+        self.infixes = AffixTable(asked[2], alternatives[2], False, self.codes)
+        return 0
+
+    cdef int learn(self, String string) except -1:
+        """Look up the codes of characters; get better tables if the regexes were asked too often."""
+        cdef AffixTable table
+        if self.read_exact is not None and (
+            self.prefixes.asked + self.suffixes.asked + self.infixes.asked >= self.patience
+        ):
+            read_exact, self.read_exact = self.read_exact, None
+            exact = read_exact()
+            if exact is not None:
+                self.set_tables((self.prefixes.ask, self.suffixes.ask, self.infixes.ask), exact[0], exact[1])
+        return self.codes.learn(string)
 
     def cut(self, list spans):
         """Return the tokens of spans, one span after the other, and how many each has: 0 where tables cannot tell."""
@@ -442,6 +543,7 @@ cdef class SpanCutter:
         cdef int32_t[::1] length = lengths
         for i in range(len(spans)):
             span = spans[i]
+            self.codes.learn(string_of(span))
             if self.cuts(string_of(span), &before, &behind):
                 n = len(span)
                 pieces = [piece for piece in (span[:before], span[before : n - behind], span[n - behind :]) if piece]
@@ -480,7 +582,7 @@ cdef class SpanCutter:
         )
 
     cdef bint is_special(self, String string) noexcept nogil:
-        return slot_of(self.specials, special_hash(string)).number != 0
+        return string.length <= self.longest_special and slot_of(self.specials, special_hash(string)).number != 0
 
     def split(self, str span):
         """Return the tokens that a span has before special cases are looked for among them.
@@ -489,12 +591,15 @@ cdef class SpanCutter:
         """
         cdef Py_ssize_t start = 0, stop = len(span), before, behind
         cdef list tokens = [], suffixes = []
-        while start < stop and not self.is_whole(span[start:stop]) and not self.has_tokens(span, start, stop):
-            before = self.prefixes.prefix(span[start:stop])
+        self.learn(string_of(span))
+        while start < stop and not self.has_tokens(span, start, stop):
+            if self.token_match is not None and self.is_whole(span[start:stop]):
+                break
+            before = self.prefixes.prefix_width(span, start, stop)
             if before and self.has_tokens(span, start + before, stop):
                 behind = 0
             else:
-                behind = self.suffixes.suffix(span[start + before : stop])
+                behind = self.suffixes.suffix_width(span, start + before, stop)
                 if behind and self.has_tokens(span, start, stop - behind):
                     before = 0
             if before:
@@ -534,6 +639,25 @@ cdef class SpanCutter:
         return [piece for piece in (*pieces, string[begun:]) if piece]
 
 
+    def special_runs(self, list tokens, dict runs):
+        """Return the runs of tokens that `runs` has, as (-n, position of the first).
+
+        It has a dict by a run's first token, in this one by the second, and so on; the last one has the key "".
+        """
+        cdef Py_ssize_t i, k, n = len(tokens)
+        cdef dict node
+        cdef list found = []
+        for i in range(n):
+            node = <dict>runs.get(tokens[i])
+            k = i + 1
+            while node is not None:
+                if "" in node:
+                    found.append((i - k, i))
+                node = <dict>node.get(tokens[k]) if k < n else None
+                k += 1
+        return found
+
+
 cdef uint64_t special_hash(String string) noexcept nogil:
     """Return a hash of 64 bits, the same for any width of the characters."""
     cdef uint64_t h = string.length
@@ -542,13 +666,6 @@ cdef uint64_t special_hash(String string) noexcept nogil:
         h = (h ^ <uint64_t>PyUnicode_READ(string.kind, string.data, i)) * 0xFF51AFD7ED558CCDULL
         h ^= h >> 29
     return h
-
-
-cdef int store(uint64_t* mask, object bits) except -1:
-    mask[0] = bits & 0xFFFFFFFFFFFFFFFF
-    mask[1] = bits >> 64 & 0xFFFFFFFFFFFFFFFF
-    mask[2] = bits >> 128
-    return 0
 
 
 LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING

@@ -7,18 +7,23 @@ infixes. An alternative whose sets the string does not meet cannot match. One th
 if and only if they are met, and its width is known, so no regex is needed at all. Whatever cannot be decided that way
 is left to the regex itself.
 
-Sets are bit masks: one bit per ASCII character, one for all other characters together, one for "no character here".
+Sets are bit masks: one bit per ASCII character, one for all other characters together, one for "no character here". An
+alphabet, which takes longer to read, has a bit for each class of other characters that the regexes tell apart.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
+from itertools import chain
 from operator import or_
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
-from textcat.features._token_cache import DEPTH
+import numpy as np
+
+from textcat.features._token_cache import REACHED, Codes
 
 if TYPE_CHECKING:
     from spacy.tokenizer import Tokenizer
@@ -26,11 +31,14 @@ if TYPE_CHECKING:
 OTHER = 1 << 128
 ABSENT = 1 << 129
 ASCII = OTHER - 1
-ANY_CHARACTER = ABSENT | OTHER | ASCII
+FIRST, _FIRST_CLASS = 128, 130  # the first character that is not ASCII, and the code of the first class of such
+ANY_CHARACTER = -1  # all bits, however many there are
+DEPTH = 4  # characters looked at on either side of a point, without an alphabet
 MAX_ALTERNATIVES = 4096
 
 _Node = tuple[Any, Any]
 _Masks = tuple[int, ...]
+_Members = tuple[tuple[str, Any], ...]
 Alternatives: TypeAlias = "Sequence[Alternative] | None"  # None: of a regex that must always be run
 Affixes: TypeAlias = "tuple[Alternatives, Alternatives, Alternatives]"  # of prefixes, suffixes and infixes
 _Role = Literal["prefix", "suffix", "infix"]
@@ -43,7 +51,10 @@ TOKENIZER_METHODS = {
     "token_match": "match",
 }
 _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
-_ZERO_WIDTH = ("ASSERT", "ASSERT_NOT", "AT")
+_LOOKS = ("ASSERT", "ASSERT_NOT")
+_ZERO_WIDTH = (*_LOOKS, "AT")
+_CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
+_SET = "SET"  # a node of ours: a set in the bits of an alphabet
 
 
 class Alternative(NamedTuple):
@@ -52,10 +63,11 @@ class Alternative(NamedTuple):
     before: _Masks
     ahead: _Masks
     width: int
+    repeats: bool = False  # whether further characters of the one set belong to the match, too
 
 
 class UnmodelledRegexError(Exception):
-    """The regex holds something that the tables do not model, so it must always be run."""
+    """A regex has a part that the tables do not model, so it must always be run."""
 
 
 def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
@@ -63,12 +75,16 @@ def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
 
     As spaCy writes them, every alternative of a prefix starts with `^`, and every one of a suffix ends with `$`.
     """
-    paths = _paths(parse_regex(pattern))
+    return [_in_ascii(alternative) for alternative in _alternatives(parse_regex(pattern), role, DEPTH)]
+
+
+def _alternatives(nodes: Sequence[_Node], role: _Role, depth: int) -> list[Alternative]:
+    paths = _paths(nodes)
     if role == "prefix" and not all(path and _is_at(path[0], "BEGINNING") for path in paths):
         raise UnmodelledRegexError("an alternative without ^")
     if role == "suffix" and not all(path and _is_at(path[-1], "END") for path in paths):
         raise UnmodelledRegexError("an alternative without $")
-    return [_alternative(path, role) for path in paths]
+    return [_alternative(path, role, depth) for path in paths]
 
 
 def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
@@ -96,18 +112,101 @@ def read_affixes(regexes: Regexes) -> Affixes:
     return read("prefix_search", "prefix"), read("suffix_search", "suffix"), read("infix_finditer", "infix")
 
 
-def read_url(regexes: Regexes) -> tuple[int, ...]:
-    """Return sets of characters: a match of `url_match` has at least one of each set. Without such sets, return ()."""
+def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
+    """Return alternatives for nearly all characters, and the characters' codes; None if a regex cannot be modelled."""
+    names = list(TOKENIZER_METHODS)[:3]
+    roles: tuple[_Role, ...] = get_args(_Role)
     try:
-        return (
-            tuple(required_characters(parse_regex(re.compile(*regexes["url_match"])))) if "url_match" in regexes else ()
+        trees = [parse_regex(re.compile(*regexes[name])) if name in regexes else [] for name in names]
+        alphabet = _Alphabet([node for tree in trees for node in tree])
+        prefixes, suffixes, infixes = (
+            _alternatives(alphabet.translated(tree), role, REACHED) if tree else []
+            for tree, role in zip(trees, roles, strict=True)
         )
     except UnmodelledRegexError:
-        return ()
+        return None
+    return (prefixes, suffixes, infixes), alphabet.codes
+
+
+class _Alphabet:
+    """The classes of characters, other than ASCII, that no set of some regexes tells apart: each has a code."""
+
+    def __init__(self, nodes: Sequence[_Node]):
+        self._sets = dict.fromkeys(_sets_within(nodes), 0)
+        ranges = {members: [_range(op, value) for op, value in members if op != "NEGATE"] for members in self._sets}
+        edges = {edge for listed in ranges.values() for edge in chain(*listed) if edge > FIRST}
+        self._edges = np.array([FIRST, *sorted(edges)])  # where a stretch of characters begins that nothing tells apart
+        has = np.zeros((len(self._sets), len(self._edges)), bool)
+        for row, (members, listed) in zip(has, ranges.items(), strict=True):
+            for first, behind in np.searchsorted(self._edges, listed).tolist():
+                row[first:behind] = True
+            row ^= members[0][0] == "NEGATE"
+        columns = [column.tobytes() for column in np.packbits(has, axis=0).T]
+        class_of = {column: code for code, column in enumerate(dict.fromkeys(columns), _FIRST_CLASS)}
+        self._codes = np.array([class_of[column] for column in columns], np.uint16)  # of each stretch
+        self.codes = Codes(_FIRST_CLASS + len(class_of), self._page)
+        for row, members in zip(has, self._sets, strict=True):
+            mask = ASCII & (_mask(("IN", members)) or 0)
+            self._sets[members] = reduce(or_, [1 << code for code in set(self._codes[row].tolist())], mask)
+
+    def _page(self, number: int) -> np.ndarray:
+        """Return the codes of 256 characters that follow each other."""
+        characters = np.arange(256 * number, 256 * number + 256)
+        stretches = np.searchsorted(self._edges, characters, side="right") - 1
+        return np.where(characters < FIRST, characters, self._codes[stretches]).astype(np.uint16)
+
+    def translated(self, nodes: Sequence[_Node]) -> list[_Node]:
+        """Return a parse tree whose sets of characters are masks over the codes."""
+        return [self._translated(*node) for node in nodes]
+
+    def _translated(self, op: Any, argument: Any) -> _Node:
+        name = str(op)
+        if name in _CHARACTERS:
+            return _SET, self._sets[_members_of(name, argument)]
+        if name == "BRANCH":
+            return op, (argument[0], [self.translated(branch) for branch in argument[1]])
+        if name == "ATOMIC_GROUP":
+            return op, self.translated(argument)
+        if name in (*_GROUPS, *_LOOKS):
+            return op, (*argument[:-1], self.translated(argument[-1]))
+        return op, argument
+
+
+def _sets_within(nodes: Iterable[_Node]) -> Iterator[_Members]:
+    """Yield the sets of characters of a parse tree, by their members."""
+    for op, argument in nodes:
+        name = str(op)
+        if name in _CHARACTERS:
+            yield _members_of(name, argument)
+        elif name in (*_GROUPS, *_LOOKS):
+            for part in argument[1] if name == "BRANCH" else [argument if name == "ATOMIC_GROUP" else argument[-1]]:
+                yield from _sets_within(part)
+
+
+def _members_of(name: str, argument: Any) -> _Members:
+    if name == "IN":
+        return tuple((str(op), value) for op, value in argument)
+    code = ("LITERAL", ord("\n") if name == "ANY" else argument)
+    return (code,) if name == "LITERAL" else (("NEGATE", None), code)
+
+
+def _range(op: str, value: Any) -> tuple[int, int]:
+    """Return the first character of a member of a set, and the one behind the last."""
+    if op not in ("LITERAL", "RANGE"):
+        raise UnmodelledRegexError(op)
+    low, high = (value, value) if op == "LITERAL" else value
+    return low, high + 1
+
+
+def read_url(regexes: Regexes) -> tuple[int, ...]:
+    """Return sets of characters such that each match of `url_match` has a character of every set; () if unknown."""
+    with suppress(KeyError, UnmodelledRegexError):
+        return tuple(required_characters(parse_regex(re.compile(*regexes["url_match"]))))
+    return ()
 
 
 def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
-    """Return the method of the compiled regex that replaces a tokenizer's callable; ValueError if it is no regex."""
+    """Return the regex method that replaces a tokenizer's callable, or raise ValueError if it is no regex."""
     if name not in regexes:
         return None
     try:
@@ -153,17 +252,38 @@ def _inside(subpattern: tuple[Any, int, int, Any]) -> list[_Node]:
     return list(nodes)
 
 
-def _alternative(path: list[_Node], role: _Role) -> Alternative:
-    if role == "suffix":
-        return Alternative(_masks(path, -1), _masks([], 1), _exact_width(path[:-1], behind=True, ahead=False))
-    if role == "prefix":
-        return Alternative(_masks([], -1), _masks(path, 1), _exact_width(path[1:], behind=False, ahead=True))
+def _alternative(path: list[_Node], role: _Role, depth: int) -> Alternative:
     n_leading = next((i for i, (op, _) in enumerate(path) if str(op) not in _ZERO_WIDTH), len(path))
     lookbehinds = [node for node in path[:n_leading] if _is_look(node, -1)]
-    return Alternative(_masks(lookbehinds, -1), _masks(path, 1), _exact_width(path, behind=True, ahead=True))
+    before = _masks(path if role == "suffix" else lookbehinds if role == "infix" else [], -1, depth)
+    ahead = _masks([] if role == "suffix" else path, 1, depth)
+    inner = path[:-1] if role == "suffix" else path[1:] if role == "prefix" else path
+    if depth == REACHED and (n_copies := _copies_of_one_set(inner)):
+        return Alternative(before, ahead, n_copies, repeats=True)
+    return Alternative(before, ahead, _exact_width(inner, depth, behind=role != "prefix", ahead=role != "suffix"))
 
 
-def _exact_width(path: list[_Node], *, behind: bool, ahead: bool) -> int:
+def _in_ascii(alternative: Alternative) -> Alternative:
+    """Return an alternative with the bits of ASCII, OTHER and ABSENT only, or all bits."""
+    bits = ASCII | OTHER | ABSENT
+    before, ahead = (
+        tuple(ANY_CHARACTER if mask & bits == bits else mask & bits for mask in masks) for masks in alternative[:2]
+    )
+    return alternative._replace(before=before, ahead=ahead)
+
+
+def _copies_of_one_set(path: list[_Node]) -> int:
+    r"""Return the least number of characters of a path such as `\.\.+`: one set, the last time repeated; else 0."""
+    if not path or str(path[-1][0]) != "MAX_REPEAT":
+        return 0
+    fewest, most, nodes = path[-1][1]
+    one_set = {_mask(node) for node in (*path[:-1], *nodes)}
+    n_copies = len(path) - 1 + int(fewest)
+    endless = str(most) == "MAXREPEAT" and len(nodes) == 1
+    return n_copies if endless and len(one_set) == 1 and None not in one_set and 0 < n_copies <= REACHED else 0
+
+
+def _exact_width(path: list[_Node], depth: int, *, behind: bool, ahead: bool) -> int:
     """Return the width of a path of lookbehinds, characters and lookaheads, in that order and in reach; else -1."""
     start = next((i for i, node in enumerate(path) if not _is_look(node, -1)), len(path))
     stop = next((i for i in range(start, len(path)) if _mask(path[i]) is None), len(path))
@@ -175,18 +295,21 @@ def _exact_width(path: list[_Node], *, behind: bool, ahead: bool) -> int:
     if any(_mask(node) is None for _, (_, inside) in looks for node in inside):
         return -1
     width = stop - start
-    return width if width and width + max((len(inside) for _, (_, inside) in looks), default=0) <= DEPTH else -1
+    return width if width and width + max((len(inside) for _, (_, inside) in looks), default=0) <= depth else -1
 
 
 def _is_look(node: _Node, direction: int) -> bool:
-    return str(node[0]) == "ASSERT" and node[1][0] == direction
+    """Return whether a node looks ahead (1) or behind (-1), for characters or for anything but one character."""
+    if str(node[0]) not in _LOOKS or node[1][0] != direction:
+        return False
+    return str(node[0]) == "ASSERT" or (len(node[1][1]) == 1 and _mask(node[1][1][0]) is not None)
 
 
 def _is_at(node: _Node, edge: str) -> bool:
     return str(node[0]) == "AT" and str(node[1]) in (f"AT_{edge}", f"AT_{edge}_STRING")
 
 
-def _masks(path: list[_Node], direction: int, depth: int = DEPTH) -> _Masks:
+def _masks(path: list[_Node], direction: int, depth: int) -> _Masks:
     """Return the sets that the characters next to the start (1) or end (-1) of a match must be in, nearest first."""
     return _walk(path[::direction], depth, direction)
 
@@ -206,6 +329,8 @@ def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
     further = _walk(rest, depth, direction)
     if _is_look((op, argument), direction):
         looked = _masks(list(argument[1]), direction, depth)
+        if name == "ASSERT_NOT":  # some other character is always outside of a set, or may be
+            looked = (~looked[0] | OTHER, *looked[1:])
         return tuple(a & b for a, b in zip(further, looked, strict=True))
     if name in _ZERO_WIDTH:
         return further
@@ -230,7 +355,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def required_characters(nodes: Iterable[_Node]) -> list[int]:
-    """Return sets of characters: any string that the nodes match has at least one character of each set."""
+    """Return sets of characters such that every string that the nodes match has a character of each set."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))
@@ -251,6 +376,8 @@ def required_characters(nodes: Iterable[_Node]) -> list[int]:
 def _mask(node: _Node) -> int | None:
     """Return the set of characters of a node that matches exactly one character; None for every other node."""
     name, argument = str(node[0]), node[1]
+    if name == _SET:
+        return int(argument)
     if name in ("LITERAL", "NOT_LITERAL", "ANY"):
         code = ord("\n") if name == "ANY" else argument
         mask = _members("RANGE", (code, code))

@@ -16,9 +16,9 @@ from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 class TermColumns:
     """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
 
-    With a vocabulary, columns are those of names, "word", "word word", and in a space of its own "title:word". Without,
-    they are the lowest `hash_bits` bits of hashes. What is kept, by space, are the keys of terms and of n-grams: a
-    column, -1 for none, or a whole hash.
+    With a vocabulary, a name has a column: "word", "word word", and in a zone's own space "title:word". Without a
+    vocabulary, the column is the lowest `hash_bits` bits of the name's hash. `keys` has, by space, an array for the
+    terms and one for the n-grams: their columns (-1: none), or their whole hashes.
     """
 
     def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
@@ -98,13 +98,13 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
 
 
 def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> KnownTerms:
-    """Return the terms and n-grams that names may be names of: all others have no column.
+    """Return all terms and n-grams that may have one of the names: any other term has no column.
 
-    A name can be read in several ways: the term "a b" or an n-gram, "title:word" of a space (if `zone_terms`) or as a
-    shared term. Each counts, since one too many does no harm. None can be read as OTHER.
+    A name can be read in several ways: "a b" as a term or an n-gram, "title:word" as a term of a zone (if `zone_terms`)
+    or a shared term. All readings are returned, except those with the term OTHER.
     """
     names = list(names)
-    if ngrams > 1 and not zone_terms:  # all are words and pairs, mostly: sooner
+    if ngrams > 1 and not zone_terms:  # most vocabularies have words and pairs only, which are read faster
         with suppress(UnicodeEncodeError):  # of a lone surrogate
             if (arrays := read_pairs(names)) is not None:
                 return KnownTerms(*arrays)

@@ -1,4 +1,4 @@
-"""Counted documents ↔ what is kept of them: the counts of their terms, in an order that does not tell how they came."""
+"""Store the term counts of documents, whatever was counted before or with them; count by stored ones again."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
     from textcat.features.zones import TextParts
 
-#: The arrays that a file has, besides the lists of zones and terms.
+#: The arrays of stored counts; the lists of zones and terms are stored apart from them.
 ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
 class StoredCounts(NamedTuple):
-    """The term counts of documents as models store them, with n-grams however rare, and unfinished pools, without.
+    """The term counts of documents, as models and unfinished pools store them.
 
-    In a model zones, terms and n-grams are those that occur, in alphabetical order: so the counts of the same documents
-    are the same, whatever was counted before or beside them. The terms of a text stand in the order that they were
-    counted in, which decides on the last bits of its row where terms share a column.
+    Those of a model have all n-grams, and only zones, terms and n-grams that occur, in alphabetical order: the counts
+    of the same documents are always the same. The terms of a text are in the order in which they were counted: where
+    terms share a column, the last bits of the text's row depend on this order.
     """
 
     zones: list[str]
@@ -74,7 +74,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
     def extended(self, added: StoredCounts) -> StoredCounts:
-        """Return the counts of these documents followed by a few more, whose new zones and terms are numbered last."""
+        """Return the counts of these documents and of the added ones; new zones and terms get the highest numbers."""
         zones = [*self.zones, *(zone for zone in added.zones if zone not in self.zones)]
         zone_of = np.array([zones.index(zone) for zone in added.zones], np.int64)[added.zone_of]
         ours, theirs = self.counts, added.counts
@@ -82,10 +82,7 @@ class StoredCounts(NamedTuple):
         new_term, terms = _merged_terms(ours, theirs)
         new_ngram, ngram_parts = np.empty(len(left), np.int64), [ours.ngrams]
         for longer in (False, True):  # which may begin with a new pair
-            ours_of_size, theirs_of_size = (
-                np.flatnonzero((ours.ngrams[:, 0] < 0) == longer),
-                np.flatnonzero((left < 0) == longer),
-            )
+            ours_of_size, theirs_of_size = (np.flatnonzero((x < 0) == longer) for x in (ours.ngrams[:, 0], left))
             lefts = ~new_ngram[~left[theirs_of_size]] if longer else new_term[left[theirs_of_size]]
             ngrams = np.column_stack([lefts, new_term[right[theirs_of_size]]])
             keys, our_keys = _keys_of(ngrams), _keys_of(ours.ngrams[ours_of_size])  # the latter ascend
@@ -115,7 +112,7 @@ class StoredCounts(NamedTuple):
         return features.drop_rare_ngrams(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a file, each in the smallest type that holds it."""
+        """Return the arrays by name, each in the smallest integer type that holds its values."""
         counts = self.counts
         arrays = dict(zip(ARRAYS, (self.n_texts, self.zone_of, np.diff(counts.ends, prepend=0)), strict=False))
         arrays |= {"ids": counts.ids, "counts": counts.counts, "ngrams": counts.ngrams, "chars": counts.chars}
@@ -123,7 +120,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> StoredCounts:
-        """Return the counts of a file; ValueError if its arrays do not fit together."""
+        """Return the counts of stored arrays, or raise ValueError if the arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])
         shapes_fit = all(array.ndim == 1 for array in (n_texts, zone_of, sizes, ids, counts, chars))
@@ -149,17 +146,14 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the entries in the chosen stretches, and these stretches' sizes.
-
-    The stretches follow each other without a gap.
-    """
+    """Return the positions of all entries in the chosen stretches, and the sizes of these, given the sizes of all."""
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken
     return np.arange(taken.sum()) + np.repeat(starts - first, taken), taken
 
 
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
-    """Return the positions of their terms in the merged list, and this list: our terms, then their new ones."""
+    """Return the position of each of their terms in the merged list, and this list: our terms, then their new ones."""
     has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
     our_keys, their_keys = (
         [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)
@@ -170,7 +164,7 @@ def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, lis
 
 
 def _is_char(counts: TermCounts) -> np.ndarray:
-    """Return a bool for each term: whether it is an n-gram of characters."""
+    """Return a bool array over the terms: whether each is an n-gram of characters."""
     is_char = np.zeros(len(counts.terms), bool)
     is_char[counts.chars] = True
     return is_char
@@ -183,7 +177,7 @@ def _keys_of(ngrams: np.ndarray) -> np.ndarray:
 
 
 def _tidied(counts: TermCounts) -> TermCounts:
-    """Return counts without terms and n-grams that do not occur; each is there once, in alphabetical order."""
+    """Return counts with only the terms and n-grams that occur, each once, in alphabetical order."""
     terms, (left, right) = counts.terms, counts.ngrams.T
     positions = counts.ids + np.int32(len(left))  # n-grams from the last to the first, and behind them terms
     occurs = np.zeros(len(left) + len(terms), bool)
@@ -212,14 +206,14 @@ def _tidied(counts: TermCounts) -> TermCounts:
 
 
 def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct keys, ascending, and the place of each key among them, as np.unique does, but faster."""
+    """Return the distinct keys, ascending, and each key's place among them: a faster `np.unique`."""
     ascending = np.sort(keys)
     distinct = ascending[np.diff(ascending, prepend=-1) != 0]
     return distinct, np.searchsorted(distinct, keys)
 
 
 def smallest_type(array: np.ndarray) -> np.ndarray:
-    """Return whole numbers in the smallest type that holds them, for a file."""
+    """Return an array of integers in the smallest type that holds them."""
     lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
     return array.astype(np.promote_types(np.min_scalar_type(lowest), np.min_scalar_type(highest)))
 

@@ -1,4 +1,4 @@
-"""Counted documents → which terms have columns, and the weights that tf-idf and BM25 give them."""
+"""Choose the terms of counted documents that get columns, and compute the weights of tf-idf and BM25."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textcat.features.zones import TextParts
 
 
 class CountedDocuments(NamedTuple):
-    """The term counts of documents, of which rows are made, whichever of the documents features are fitted to."""
+    """The term counts of documents, from which rows are made; features may be fitted to some of the documents."""
 
     parts: TextParts
     counts: TermCounts  # without n-grams that too few documents have
@@ -63,7 +63,7 @@ def named_columns(
 
 
 def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int) -> TermCounts:
-    """Return counts without n-grams that too few documents have; the given arrays are overwritten."""
+    """Return counts without n-grams that occur in too few documents; the given arrays are overwritten."""
     n_terms, (left, right) = len(counts.terms), counts.ngrams.T
     kept = np.array(_common(parts, counts, 1, ngram_min_df)[:, n_terms:].any(axis=0))
     kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name

@@ -1,4 +1,4 @@
-"""Sparse rows as bare arrays, which compiled code takes, and as matrices."""
+"""Hold sparse rows as bare arrays, for compiled code, and convert them to matrices."""
 
 from __future__ import annotations
 

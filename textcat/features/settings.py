@@ -1,4 +1,4 @@
-"""The settings of `Tokens` and `TfIdf`: read and set as scikit-learn does it, without importing it, and checked."""
+"""Get, set and check the settings of `Tokens` and `TfIdf`, as scikit-learn does, but without importing it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Self = TypeVar("_Self", bound="Parameters")
 
 
 class FeatureError(TextcatError, ValueError):
-    """Documents or settings from which no rows can be made."""
+    """Documents or settings are wrong, so that no rows can be made."""
 
 
 class Parameters:
@@ -99,7 +99,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def check_settings(features: FeatureSteps) -> None:
-    """Raise FeatureError for a setting that is out of range, or does not go with another one."""
+    """Raise FeatureError if a setting is out of range or contradicts another one."""
     for zone, weight in (features.zones or {}).items():
         if not _is_positive(weight):
             raise FeatureError(f"The weight of zone {zone!r} is {weight!r}: give a positive number.")

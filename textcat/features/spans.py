@@ -20,7 +20,7 @@ class Span(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a column of a row comes from."""
+    """The spans of text that give a column of a row its value."""
 
     name: str  # the term or n-gram; with columns by hash those that the document has of it
     spans: tuple[Span, ...]  # in the order of the texts
@@ -35,11 +35,10 @@ class _Occurrence(NamedTuple):
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
-    """Return the place in the text of each wanted column that the document's row has, by column.
+    """Return the places in the texts of wanted columns that the document's row has, by column.
 
-    The text of every span, counted by itself, gives the column, too. So a span covers the tokens or, for an n-gram of
-    characters, these characters. Where such a piece alone would be cut into other tokens than in the text, the span is
-    widened up to white space, or to the whole text.
+    A span covers tokens or, for an n-gram of characters, these characters. Its text alone also gives the column: if it
+    would be tokenized differently alone, the span is widened up to white space, or to the whole text.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, l
 
 
 class _ColumnOf:
-    """Find the column of a term or n-gram, by name or by hash: -1 if it has no column or the column is not wanted."""
+    """Find the column of a term or n-gram, by name or by hash; -1 if it has none or its column is not wanted."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
         self._mask = 2 ** (features.hash_bits or 0) - 1
@@ -152,7 +151,7 @@ def _standing(
     texts: Mapping[str, str],
     occurrences: list[tuple[str, str, _Occurrence]],
 ) -> list[Span]:
-    """Return for each occurrence the narrowest span tried whose text, counted alone, gives the occurrence's column."""
+    """Return a span for each occurrence, widened until its text alone gives the occurrence's column."""
     spans = [Span(zone, occurrence.start, occurrence.end) for zone, _, occurrence in occurrences]
     unsure = list(range(len(occurrences)))
     for widen in (_to_white_space, lambda text, start, end: (0, len(text))):

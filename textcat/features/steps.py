@@ -1,4 +1,4 @@
-"""The steps of `TfIdf` between documents and rows: count, fit, weigh; for use within the package."""
+"""The steps of `TfIdf` between documents and rows: count, fit, weigh."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class FeatureSteps(Parameters):
         check_settings(self)
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
-        counts, parts = self.count_texts(texts), texts.parts()
+        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars)
         release_memory()
-        return parts, counts
+        return texts.parts(), counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
         """Return the counts of `count_all` without rare n-grams, as `count` does; the arrays may be overwritten."""
@@ -99,8 +99,11 @@ class FeatureSteps(Parameters):
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
         """Return the parts of documents that were counted, given the names of the zones that each has."""
         check_settings(self)
+        texts = ZoneTexts((), self.zones, self.zone_terms)
+        for names in documents:
+            texts.plan_document(names)
         self.take_tokens()
-        return ZoneTexts((), self.zones, self.zone_terms).parts_of_names(documents)
+        return texts.parts()
 
     def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
@@ -150,7 +153,7 @@ class FeatureSteps(Parameters):
         self._name_list: list[str] | None = None
 
     def listed_names(self) -> list[str]:
-        """Return the names of the columns: those of a vocabulary, in a list that is kept."""
+        """Return the names of the columns, as a list that must not be changed."""
         if self._name_list is None:
             self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
         return self._name_list
@@ -160,23 +163,20 @@ class FeatureSteps(Parameters):
         return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
 
     def known_terms(self) -> KnownTerms | None:
-        """Return the terms that can have a column, so that others are passed over; None if any term can."""
+        """Return the terms that can have a column, so that all others are skipped; None if any term can have one."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
             self._terms = known_terms(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms
 
     def take_tokens(self) -> None:
-        """Set `tokens_`: the tokenizer given, or the default one."""
+        """Set `tokens_` to the tokenizer given, or to the default one."""
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
-
-    def count_texts(self, texts: ZoneTexts, terms: KnownTerms | None = None) -> TermCounts:
-        """Count the terms of texts: those in `terms`, or by default all."""
-        return self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=terms)
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
         """Return the parts, counts and lengths of documents, as `rows_of_counts` takes them."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
-        counts = self.count_texts(texts, self.known_terms())
+        known = self.known_terms()
+        counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known)
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
     def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
@@ -191,7 +191,7 @@ class FeatureSteps(Parameters):
     def occurrence_weights(
         self, parts: TextParts, counts: TermCounts, lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        """Return the weights of parts, their counts at half saturation, the weight of n-grams, and those of terms."""
+        """Return the arguments `weights`, `halves`, `ngram_weight` and `term_weights` of the compiled `rows`."""
         half = np.zeros(0)
         if self.weighting == "bm25":
             half = half_saturation(parts, lengths, self.average_lengths_, self.k1, self.b)

@@ -1,8 +1,9 @@
-"""Rows ↔ a folder of arrays on disk, from which rankers are trained without the rows being in memory."""
+"""Write rows to a folder of arrays on disk, and train rankers from there without reading all rows into memory."""
 
 from __future__ import annotations
 
 import hashlib
+import operator
 import os
 import platform
 from collections.abc import Iterable, Iterator
@@ -15,17 +16,18 @@ import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
 from textcat.errors import TextcatError
-from textcat.folders import FolderFormat, sha256_of_file
+from textcat.folders import FolderFormat, map_array, sha256_of_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-PARTS = ("data", "indices", "indptr")
+_TYPES = {"data": (np.float32, np.float64), "indices": (np.int32,), "indptr": (np.int64,)}
+PARTS = tuple(_TYPES)
 ROWS_PER_BLOCK = 4096
 
 
 class StoreError(TextcatError, ValueError):
-    """A folder that is no store of rows, or is damaged; or what cannot be written to one."""
+    """A folder is no store of rows or is damaged, or rows cannot be written to one."""
 
 
 ROWS = FolderFormat(
@@ -43,14 +45,17 @@ check_target = ROWS.check_target
 
 
 class StoredRows:
-    """Rows on disk: the arrays of a sparse CSR matrix, mapped into memory. `write_rows` and `open_rows` give them.
+    """Rows on disk: the arrays of a sparse CSR matrix, mapped into memory. `write_rows` and `open_rows` return them.
 
-    `solve` and the `fit` of learners without a kernel take them in place of a matrix. They are pickled as their folder,
-    which the process that unpickles them must see, too.
+    `solve` and the `fit` of learners without a kernel accept them in place of a matrix. They are pickled as the path of
+    their folder, which the process that unpickles them must be able to read.
 
     Parameters
     ----------
-    folder, manifest : Path, dict
+    folder : Path
+    manifest : dict
+    arrays : dict of str to ndarray
+        Those of the attributes.
 
     Attributes
     ----------
@@ -58,11 +63,11 @@ class StoredRows:
         As those of a CSR matrix; indices ascend in each row.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any]):
+    def __init__(self, folder: Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]):
         self.folder = folder
         self.shape: tuple[int, int] = tuple(manifest["shape"])
         self.checksum = manifest["sum"]
-        self.data, self.indices, self.indptr = (_mapped(folder, part, manifest["parts"][part]) for part in PARTS)
+        self.data, self.indices, self.indptr = (arrays[part] for part in PARTS)
         self.dtype = self.data.dtype
 
     @property
@@ -77,7 +82,7 @@ class StoredRows:
         return f"<{self.shape[0]} rows of {self.shape[1]} features and {self.nnz} entries in {self.folder}>"
 
     def __getitem__(self, rows: slice) -> csr_matrix:
-        """Return some rows that follow each other as a matrix, its entries still on disk."""
+        """Return consecutive rows as a matrix, whose entries stay on disk."""
         start, stop, step = rows.indices(len(self))
         if step != 1:
             raise IndexError(f"rows on disk are taken one after the other, not every {step}th")
@@ -126,7 +131,8 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     ----------
     folder : path
     verify : bool, default=True
-        Read everything once and compare it with its checksums.
+        Read everything once, to compare it with its checksums and to check the columns of all rows. False: check only
+        where rows begin and end.
 
     Returns
     -------
@@ -139,18 +145,46 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     """
     folder = Path(folder).expanduser()
     with ROWS.open(folder) as (manifest, files):
-        rows = StoredRows(folder, manifest)
-        for part in PARTS if verify else ():
-            file = files[f"{part}.npy"]
-            npy.read_magic(file)
-            npy.read_array_header_1_0(file)
-            if sha256_of_file(file) != manifest["parts"][part]["sha256"]:
-                raise _damaged(folder, f"{part}.npy is not as it was written")
+        names = {part: f"{part}.npy" for part in PARTS}
+        ROWS.check_files(folder, files, dict.fromkeys(names.values(), ""), unread=ROWS.files)
+        try:
+            arrays = {part: map_array(folder / name, files[name], _TYPES[part]) for part, name in names.items()}
+            rows = StoredRows(folder, manifest, arrays)
+            _check_offsets(rows)
+            sums = {part: manifest["parts"][part]["sha256"] for part in PARTS}
+        except (KeyError, OSError, TypeError, ValueError) as error:
+            raise ROWS.damaged(folder, f"its arrays cannot be mapped ({error})") from error
+        for part, expected in sums.items() if verify else ():
+            files[names[part]].seek(arrays[part].offset)
+            if sha256_of_file(files[names[part]]) != expected:
+                raise ROWS.damaged(folder, f"{names[part]} is not as it was written")
+    if verify:
+        _check_columns(rows)
     return rows
 
 
+def _check_offsets(rows: StoredRows) -> None:
+    """Raise ValueError if the rows do not begin and end within the arrays, in their order."""
+    n_rows, n_features = map(operator.index, rows.shape)
+    ends, n_entries = rows.indptr, rows.nnz
+    fits = ends.shape == (n_rows + 1,) and rows.indices.shape == rows.data.shape == (n_entries,) and n_features >= 0
+    if not fits or (ends[0], ends[-1]) != (0, n_entries) or (np.diff(ends) < 0).any():
+        raise ValueError(f"they are no {n_rows} rows of {n_features} features")
+
+
+def _check_columns(rows: StoredRows) -> None:
+    """Raise StoreError if the columns of a row do not ascend, or are no features."""
+    try:
+        for block in rows.blocks():
+            block.check_format(full_check=True)
+            if not block.has_canonical_format:
+                raise ValueError("the columns of a row do not ascend")
+    except ValueError as error:
+        raise ROWS.damaged(rows.folder, str(error)) from error
+
+
 def _reopened(folder: str, expected: str) -> StoredRows:
-    """Open the rows that another process has pickled as their folder."""
+    """Open rows that another process has pickled."""
     try:
         rows = open_rows(folder, verify=False)
     except StoreError as error:
@@ -228,20 +262,3 @@ def _checked(number: int, block: Any) -> csr_matrix:
     if not np.isfinite(block.data).all():
         raise StoreError(f"Block {number} of rows has a value that is not finite: give finite numbers only.")
     return block
-
-
-def _mapped(folder: Path, part: str, facts: dict[str, Any]) -> np.ndarray:
-    path = folder / f"{part}.npy"
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except FileNotFoundError:
-        raise _damaged(folder, f"{path.name} is missing") from None
-    except (OSError, ValueError, EOFError) as error:
-        raise _damaged(folder, f"{path.name} cannot be mapped ({error})") from error
-    if (array.shape, array.dtype.str) != ((facts["length"],), facts["dtype"]):
-        raise _damaged(folder, f"{path.name} is not as it was written")
-    return array
-
-
-def _damaged(folder: Path, what: str) -> StoreError:
-    return StoreError(f"The rows in {folder} are damaged, {what}: write them again.")

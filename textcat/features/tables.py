@@ -1,4 +1,4 @@
-"""The tables of a language's spaCy tokenizer as one plain value, read from spaCy, a model's file or a cache."""
+"""Read the tables of a language's spaCy tokenizer from spaCy, a model's file or the user's cache."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.features._token_cache import DEPTH
 from textcat.features.affixes import (
     ABSENT,
     ANY_CHARACTER,
+    ASCII,
+    DEPTH,
+    OTHER,
     TOKENIZER_METHODS,
     Affixes,
     Alternative,
@@ -29,6 +31,7 @@ from textcat.features.affixes import (
 from textcat.folders import installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
+_ALL_BITS = ASCII | OTHER | ABSENT
 _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
@@ -38,11 +41,11 @@ class LanguageTables(NamedTuple):
     lang: str
     spacy: str  # the version of which the tokenizer is
     alternatives: Affixes
-    url: tuple[int, ...]  # sets of characters of each of which a URL that stays whole has one
-    regexes: Regexes  # those of the affixes and the like, which are asked where the alternatives cannot tell
-    tokens: Mapping[str, tuple[str, ...]]  # the special cases
-    cuts: Mapping[str, tuple[str, ...]]  # those of them that are looked for among tokens: as affixes cut them
-    stop_words: Collection[str] | None  # in lower case; None if the language has its own ways, and no file of tables
+    url: tuple[int, ...]  # sets of characters: a URL that stays whole has a character of each set
+    regexes: Regexes  # of the tokenizer's callables; they are run where the alternatives cannot tell
+    tokens: Mapping[str, tuple[str, ...]]  # of the special cases
+    cuts: Mapping[str, tuple[str, ...]]  # special cases that are searched for among tokens: as affixes cut them
+    stop_words: Collection[str] | None  # in lower case; None if the language finds them in another way
 
     def as_json(self) -> str:
         """Return the tables as `from_json` reads them."""
@@ -56,7 +59,7 @@ class LanguageTables(NamedTuple):
         ]
         changed = {"alternatives": alternatives, "url": numbered(self.url), "stop_words": sorted(self.stop_words or ())}
         entries = {**self._asdict(), **changed}
-        return json.dumps({**entries, "sets": [f"{mask:x}" for mask in sets]})
+        return json.dumps({**entries, "sets": [f"{mask & _ALL_BITS:x}" for mask in sets]})
 
     @classmethod
     def from_json(cls, content: str | bytes) -> LanguageTables | None:
@@ -68,8 +71,9 @@ class LanguageTables(NamedTuple):
         if entries.get("regexes") is None:
             return None
         sets = dict(enumerate(int(mask, 16) for mask in entries.pop("sets")))
-        if not all(0 <= mask <= ANY_CHARACTER for mask in sets.values()):
+        if not all(0 <= mask <= _ALL_BITS for mask in sets.values()):
             raise ValueError("no sets of characters")
+        sets = {number: ANY_CHARACTER if mask == _ALL_BITS else mask for number, mask in sets.items()}
         prefixes, suffixes, infixes = entries.pop("alternatives")
         tables = cls(
             alternatives=(
@@ -147,7 +151,7 @@ def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -
 
 
 def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> Alternatives:
-    """Return the alternatives of one affix, which look back from their point or ahead."""
+    """Return the alternatives of an affix from JSON; those of suffixes look `back` from their point."""
     if entries is None:
         return None
     alternatives = []

@@ -30,7 +30,7 @@ NO_NGRAMS = np.zeros((0, 2), np.int32)
 class TermCounts(NamedTuple):
     """How often each term occurs in each text, as the rows of a sparse matrix.
 
-    `terms`, and `ngrams` of the same `terms`, may only grow, so that the ids of earlier counts stay true.
+    `terms` and `ngrams` only grow while texts are counted, so that ids in earlier counts stay valid.
     """
 
     ends: np.ndarray  # where each text ends in the next two: shape (n_texts,), int64
@@ -42,7 +42,7 @@ class TermCounts(NamedTuple):
 
 
 class KnownTerms(NamedTuple):
-    """The terms and n-grams that count, by their ids; the last of each stands for any other."""
+    """The terms and n-grams to count, by id. The last term and the last n-gram stand for all others."""
 
     terms: list[str]  # the last one is OTHER
     ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
@@ -50,7 +50,7 @@ class KnownTerms(NamedTuple):
 
 
 class Located(NamedTuple):
-    """A token of a text that is a term."""
+    """A token that is a term, and its place in a text."""
 
     term: str
     start: int  # in the text, in characters
@@ -104,11 +104,11 @@ class Tokens(Parameters):
         return self
 
     def tables(self) -> LanguageTables | None:
-        """Return the tables that cut most spans without spaCy; None if the language, such as Chinese, has no tables."""
+        """Return the tables that tokenize texts without spaCy; None for a language without tables, such as Chinese."""
         return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
-        """Import spaCy only for spans that these tables, which must be of the installed spaCy, cannot cut."""
+        """Tokenize by these tables, which must be of the installed spaCy, without importing spaCy."""
         self._tables = tables
 
     def tokenize(self, text: str) -> list[str]:
@@ -225,7 +225,7 @@ class _TermCounter:
         self.clear()
 
     def clear(self) -> None:
-        """Start with an empty token cache and new ids."""
+        """Empty the token cache and number terms from 0 again."""
         self.cache = TokenCache(self._edges)
         self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
@@ -236,7 +236,7 @@ class _TermCounter:
             self._restrict(self._known_terms)
 
     def use(self, known_terms: KnownTerms | None) -> None:
-        """Count by the ids of known terms or, with None, number new terms as they come; keep the cache if possible."""
+        """Count only known terms, by their ids; with None, count all terms and number new ones."""
         if known_terms is self._known_terms:
             return
         was_open, self._known_terms, self.words = self._known_terms is None, known_terms, None
@@ -422,8 +422,8 @@ def char_ngrams(term: str, n: int) -> list[str]:
 def padded_places(located: Located) -> list[tuple[int, int]]:
     """Return the place in the token of each character of a term, padded with a space at either end.
 
-    The spaces around the term have empty places at either end. An ending that plural folding changed has the place of
-    the token's own ending.
+    The two spaces have empty places at the token's ends. If the term is a singular, its changed ending has the place of
+    the token's ending.
     """
     token, term = located.token, located.term.lower()
     of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]
@@ -435,7 +435,7 @@ def padded_places(located: Located) -> list[tuple[int, int]]:
 
 
 def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Divide a stream of texts into lists of a bounded number of characters, or of one longer text."""
+    """Divide texts into lists of at most `BATCH_CHARACTERS` characters; a longer text is a list of its own."""
     batch: list[str] = []
     size = 0
     for text in texts:

@@ -54,43 +54,34 @@ class TextParts(NamedTuple):
 
 
 class ZoneTexts:
-    """A stream of the texts of documents' zones, which knows the parts of those that were read."""
+    """Yield the texts of documents' zones, and record the parts of the texts that were read."""
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
         self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
         self._plans: list[_Plan] = []
+        self._plan_of: dict[tuple[str, ...], _Plan] = {}
         self._space_ids = {} if zone_terms is True else {SHARED_SPACE: 0}
 
     def __iter__(self) -> Iterator[str]:
-        plan_of: dict[tuple[str, ...], _Plan] = {}
         for i, document in enumerate(self._documents):
             zones = zones_of_document(document, i)
-            names = tuple(zones)
-            plan = plan_of.get(names)
-            if plan is None:
-                plan = plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
-            self._plans.append(plan)
-            for zone in plan.zones:
+            for zone in self.plan_document(tuple(zones)).zones:
                 text = zones[zone]
                 if not isinstance(text, str):
                     raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
                 yield text
 
+    def plan_document(self, names: tuple[str, ...]) -> _Plan:
+        """Record a document whose zones have these names, and return its parts."""
+        plan = self._plan_of.get(names)
+        if plan is None:
+            plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
+        self._plans.append(plan)
+        return plan
+
     def parts(self) -> TextParts:
-        """Return the parts of the texts that were read so far."""
-        return self._parts_of(self._plans)
-
-    def parts_of_names(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts of documents without their texts, given the names of each one's zones."""
-        plan_of: dict[tuple[str, ...], _Plan] = {}
-        plans = []
-        for names in documents:
-            if names not in plan_of:
-                plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
-            plans.append(plan_of[names])
-        return self._parts_of(plans)
-
-    def _parts_of(self, plans: Sequence[_Plan]) -> TextParts:
+        """Return the parts of the documents that were recorded so far."""
+        plans = self._plans
         n_texts = np.fromiter((len(plan.zones) for plan in plans), np.int64, len(plans))
         n_parts = np.fromiter((len(plan.offsets) for plan in plans), np.int64, len(plans))
         offsets = np.fromiter(chain.from_iterable(plan.offsets for plan in plans), np.int64)
@@ -119,7 +110,7 @@ def plan_texts(
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
 ) -> _Plan:
-    """Return the parts of documents that have these zones; new spaces are numbered."""
+    """Return the parts of documents with these zones; number new spaces in `spaces`."""
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
     for k, zone in enumerate(used):

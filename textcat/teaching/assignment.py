@@ -1,4 +1,4 @@
-"""Persons → the documents that each of them is asked about: all, or those that nobody else has judged."""
+"""Choose the documents that each person is asked about: all, or only those that nobody else has judged."""
 
 import zlib
 from collections.abc import Iterable
@@ -13,13 +13,7 @@ from textcat.teaching.pool.duplicates import Groups
 class Assignment:
     """The documents that each person can be asked about; of each group of near-duplicates, only the first.
 
-    Parameters
-    ----------
-    groups : Groups
-        The groups of near-duplicates.
-    seed : int
-    overlap : float
-        The share of documents that every person is asked about; for the rest one answer is enough.
+    `overlap` is the share of documents that every person is asked about; for the rest one answer is enough.
     """
 
     def __init__(self, groups: Groups, seed: int, overlap: float):

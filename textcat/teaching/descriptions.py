@@ -1,4 +1,4 @@
-"""A person's words → a row of a pool: words that it has, longer words that begin with them, parts of compounds."""
+"""Turn a person's words into a row of a pool, which also has related terms: longer words and parts of compounds."""
 
 from __future__ import annotations
 
@@ -24,12 +24,8 @@ class Descriptions:
 
     A description has few words, and people write some of them differently from the documents: "alum" for aluminium,
     "sunseed" for sun seed. So a word that few documents or none have also stands for the five most frequent terms
-    that begin with it; and a word that no document has also stands for the two words of which it is composed.
-
-    Parameters
-    ----------
-    features : TfIdf
-        Fitted; without a vocabulary, as with `hash_bits`, words are not expanded.
+    that begin with it; and a word that no document has also stands for the two words of which it is composed. If the
+    features have no vocabulary, as with `hash_bits`, words are not expanded.
     """
 
     def __init__(self, features: Any) -> None:
@@ -60,7 +56,7 @@ class Descriptions:
         return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
     def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the columns of whole words; n-grams of characters, which unknown words contain, too, are left out."""
+        """Return those columns that stand for words; columns of character n-grams are left out."""
         names = self._features.listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 

@@ -29,20 +29,11 @@ class SessionJournal:
 
     Each line is a JSON object with its number and a checksum. `append` returns when the line would survive a power
     failure; a line that a killed process has left unfinished was never acknowledged, and is cut off when the session
-    is opened again.
-
-    Parameters
-    ----------
-    folder : path or None
-        None keeps the lines in memory only.
-    header : dict
-        The first line, without the format's mark.
-    lines : list of dict
-        The lines after it.
+    is opened again. Without a folder, the lines are kept in memory only.
     """
 
     def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
-        self.folder, self.header, self.lines = folder, header, lines
+        self.folder, self.header, self.lines = folder, header, lines  # the header without the format's mark
         self._file: Any = None
         self.lock: Any = None
         self._length = 0

@@ -1,4 +1,4 @@
-"""What people have judged: per topic, group of near-duplicates and person, from the lines of a journal."""
+"""Keep the current answers of each person on each topic and group of near-duplicates, read from a journal."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ class Judgements:
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
-        """Return a person's last line that can be undone."""
+        """Return the line of a person's last answer or keyword; None if there is nothing left to undo."""
         done = self._done.get(person)
         return self._lines[done[-1]] if done else None
 

@@ -56,12 +56,7 @@ class Choice(NamedTuple):
 class Loop:
     """Active learning of one topic: call `rank` and `ask`, and repeat this when there are new answers.
 
-    Parameters
-    ----------
-    ranker : Ranker
-        A ranker of the pool's rows, or any object with the same methods `train` and `scores`.
-    key : tuple of int or str
-        Random choices are a function of this and of the number of answers.
+    Random choices are a function of the key and of the number of answers.
     """
 
     def __init__(self, ranker: RanksDocuments, key: tuple[Any, ...]):

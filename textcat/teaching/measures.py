@@ -1,4 +1,4 @@
-"""When each relevant document was found → how much work the order saved: loss, WSS, RRF, recall, answers needed.
+"""Measure how much work an order of questions saves: loss, WSS, RRF, recall, answers needed.
 
 All measures are functions of N, the number of documents, and `found`, an ascending array of shape (R,): its i-th value
 is the number of answers given when the i-th of R relevant documents was found, including that answer. The starting
@@ -84,19 +84,6 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
 
 def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
-    """Return the recall after given numbers of answers, averaged over several runs.
-
-    Parameters
-    ----------
-    founds : sequence of array-like
-        `found` of each run.
-    n_documents : int
-    at : array-like of shape (n_at,)
-        Numbers of answers; a number above `n_documents` counts as `n_documents`.
-
-    Returns
-    -------
-    ndarray of shape (n_at,)
-    """
+    """Return the recall after each number of answers in `at`, averaged over runs with these `founds`: shape (n_at,)."""
     counts = np.minimum(np.asarray(at, np.float64), n_documents)
     return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)

@@ -1,4 +1,4 @@
-"""A model's weights for a topic → weights of a pool's terms, from which a new topic can start."""
+"""Match a model's weights for a topic to a pool's terms, so that a new topic can start from them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from textcat import folders
 from textcat.errors import TextcatError
+from textcat.model.topic_names import find_topic
 from textcat.model.weights import weights_of_topic
 from textcat.teaching.ranker import Weights
 
@@ -27,7 +28,8 @@ def keep(
 
     A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
     the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the entry
-    contains the weights. TextcatError is raised if model and pool share no named term.
+    contains the weights. The topic is given by its id or its name. TextcatError is raised if the model has no such topic
+    or shares no named term with the pool.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage
@@ -35,6 +37,7 @@ def keep(
         name, tagger = str(model), storage.load(Path(os.fspath(model)), prepare=False)
     else:
         name, tagger = "a model in memory", model  # type: ignore[assignment]
+    topic = find_topic(tagger.topics, tagger.topic_names, topic)
     weights = weights_of_topic(tagger, topic)
     if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
         raise TextcatError(
@@ -75,5 +78,5 @@ def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
     path = folder / entry["file"]
     if not path.is_file() or folders.sha256_of_file(path) != entry["sha256"]:
         raise TextcatError(f"{path} is missing or not as it was written: restore it from a backup.")
-    with np.load(path, allow_pickle=False) as kept:
-        return Weights(kept["columns"], kept["values"], 0.0)
+    kept = folders.read_arrays(path)
+    return Weights(kept["columns"], kept["values"], 0.0)

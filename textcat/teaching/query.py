@@ -30,20 +30,11 @@ class Reason(str, Enum):
 
 @dataclass(frozen=True)
 class QueryStrategy:
-    """A way of choosing the document to ask about next.
+    """A way of choosing the document to ask about next; raise TextcatError if there is no such way.
 
-    Parameters
-    ----------
-    name : str
-        "highest": the document with the highest score, the first of several equal ones. "uncertain": the one with the
-        score closest to 0. "mixture": a random fifth of the questions are "uncertain", the others "highest".
-    random : float
-        The share of questions about any open document, all equally likely; some estimates of recall need them.
-
-    Raises
-    ------
-    TextcatError
-        If there is no such strategy, or the share is not within 0 and 1.
+    "highest" chooses the document with the highest score, the first of several equal ones; "uncertain" the one with the
+    score closest to 0; "mixture" asks a random fifth of the questions as "uncertain", the others as "highest". The
+    share `random` of the questions is about any open document, all equally likely: some estimates of recall need them.
     """
 
     name: str = "highest"

@@ -1,4 +1,4 @@
-"""Train a linear ranker on the judged rows of a pool, and score all of its rows: from scratch after every answer."""
+"""Train a linear ranker on the judged rows of a pool, from scratch after every answer, and score all rows."""
 
 from __future__ import annotations
 
@@ -70,23 +70,9 @@ class Ranker:
     is 1/ratio of the sum over positives, and the total is unchanged. w₀ is given by the prior and the anchor, otherwise
     0. With examples, x is a row minus the mean row of the pool.
 
-    Parameters
-    ----------
-    rows : csr_matrix of shape (n_documents, n_columns), float32
-        Not copied; they may be memory-mapped.
-    embeddings : ndarray of shape (n_documents, n_numbers), float32, optional
-        From `embeddings_of`, for the rows' documents; appended to the rows as columns. Only needed with
-        `RankerSettings.embeddings`.
-    settings : RankerSettings
-    seed : int
-        Seed of the order in which rows are presented, and of the draw of presumed negatives.
-    n_threads : int, optional
-        Number of threads that compute scores, by default one per core; the scores are the same to the bit.
-
-    Attributes
-    ----------
-    factors : ndarray of shape (n_documents,), float32
-        The factor of ``x·w`` in each document's score, by `RankerSettings.length`.
+    Rows are not copied, and may be memory-mapped; embeddings, which `RankerSettings.embeddings` asks for, are appended
+    to them as columns. The seed is that of the order in which rows are presented, and of the draw of presumed
+    negatives. Scores are the same to the bit for any number of threads.
     """
 
     def __init__(
@@ -114,6 +100,7 @@ class Ranker:
         self._w = np.zeros(self.shape[1], np.float32)
         mean = max(1, entries.mean() if len(entries) else 1)
         short = settings.length * mean
+        # The factor of x·w in the score of each document.
         self.factors = np.sqrt((mean + short) / mean * entries / np.maximum(entries + short, 1)).astype(np.float32)
 
     def train(
@@ -123,26 +110,10 @@ class Ranker:
         examples: Examples | None = None,
         prior: Weights | None = None,
     ) -> Weights:
-        """Train on the judgements; the weights are the same to the bit for any order of the judgements.
+        """Train on judged rows, given once each in any order, with labels above 0 (true) for relevant ones.
 
-        Parameters
-        ----------
-        positions : array-like of shape (n_judged,), int
-            Positions of the judged rows, each given once.
-        labels : array-like of shape (n_judged,)
-            Positive or negative numbers, or bools.
-        examples : Examples, optional
-        prior : Weights, optional
-            Weights towards which w and the bias are regularised, instead of 0, such as those of a model's topic.
-
-        Returns
-        -------
-        Weights
-
-        Raises
-        ------
-        TextcatError
-            If a row is given twice.
+        w and the bias are regularised towards a prior, such as the weights of a model's topic, or else towards 0. The
+        weights are the same to the bit for any order of the rows. TextcatError is raised if a row is given twice.
         """
         positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0
         order = np.argsort(positions)
@@ -178,9 +149,9 @@ class Ranker:
         return scores
 
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
-        """Return w for the terms and a bias, so that ``x·w + bias`` is the score of a row as it is, without background.
+        """Return the weights w of the terms and a bias such that ``x·w + bias`` is the score of a row x of the pool.
 
-        The contribution of embeddings is left out. The row's factor, from `factors`, multiplies w.
+        No background is subtracted from x, and embeddings are left out. The row's factor, from `factors`, multiplies w.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -197,7 +168,7 @@ class Ranker:
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
 
     def _along(self, weights: Weights) -> float:
-        """Return the product of the background and all of w."""
+        """Return the dot product of the background's row and w."""
         product = _dot(self._background.row[weights.columns], weights.values)
         return product - weights.background * self._background.square
 
@@ -224,7 +195,7 @@ class Ranker:
         return scores
 
     def presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw rows that are not judged; `positions` are those of the judged rows, ascending."""
+        """Draw unjudged rows, to be presumed negative; `positions` are those of the judged rows, ascending."""
         n = min(self.settings.presumed, self.shape[0] - len(positions))
         if n <= 0:
             return np.empty(0, np.int64)
@@ -301,7 +272,7 @@ class Ranker:
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-    """Return weights of the same sum, of which the negative ones sum to 1/ratio of the positive ones."""
+    """Rescale weights so that those of negatives sum to 1/ratio of those of positives; their total stays the same."""
     of_positives, of_negatives = float(c[y > 0].sum()), float(c[y < 0].sum())
     if not of_positives or not of_negatives:
         return c

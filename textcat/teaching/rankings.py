@@ -1,4 +1,4 @@
-"""The answers on a topic → its ranking of a pool, kept until the answers change, and what the ranking rests on."""
+"""Rank a pool by the answers on a topic, keep the ranking until the answers change, and explain it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Rankings:
         self._descriptions = Descriptions(pool.features)
         self._loops: dict[str, Loop] = {}
         self._priors: dict[str, Weights] = {}
-        self._texts = threading.Lock()  # of what turns texts into terms; who holds it waits for nothing else
+        self._texts = threading.Lock()  # of the features, which turn texts into terms
 
     def latest(self, topic: str) -> Ranking | None:
         """Return the last ranking of a topic, which may not include the last answers; None if there is none yet."""
@@ -59,7 +59,7 @@ class Rankings:
             return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
-        """Return a ranking as a tagger, its weights multiplied by the length factor of the document at `position`."""
+        """Return a tagger of one topic with a ranking's weights, times the length factor of a document."""
         from textcat.model.tagger import Tagger
 
         w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])

@@ -1,4 +1,4 @@
-"""A query in words → the documents of a pool that are most similar to it."""
+"""Find the documents of a pool that are most similar to a query in words."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ class Session:
 
     @property
     def tag(self) -> str:
-        """Identifies the session: a checksum of its folder and of the journal's header."""
+        """A checksum of the session's folder and of the journal's header, which identifies the session."""
         facts = self.folder and str(self.folder.resolve()), sorted(self.journal.header.items())
         return f"{zlib.crc32(repr(facts).encode('utf-8', 'surrogateescape')):08x}"
 

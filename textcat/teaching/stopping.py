@@ -73,7 +73,7 @@ class Estimate(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The finds of a history: all rules are functions of this."""
+    """The finds of a history, in the form that all rules take."""
 
     t: NDArray[np.floating[Any]]  # the numbers of answers, from 1, at which something was found
     n: int  # answers
@@ -252,7 +252,7 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
 
 def sure_missing(course: Course) -> _Sure:
-    """Return the confidence of the rule "learned"."""
+    """Return the confidence by the rule "learned", a function of m."""
     a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 
@@ -394,7 +394,7 @@ def steepness(course: Course) -> float:
 def _budget(course: Course) -> bool:
     """Return whether to stop: after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
 
-    The curve has a knee if it is at least 6 times as steep before this find as after it.
+    A curve has a knee if it is at least 6 times as steep before some find as after it.
     Cormack & Grossman, 2016, section 6.
     """
     return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
@@ -414,8 +414,8 @@ _MEAN: dict[str, Callable[[Course], float]] = {
     "poisson": expected_missing,
 }
 _STOPS: dict[str, Callable[[Course], bool]] = {"budget": _budget, "knee": _knee}
-SEVERAL_RANKERS = {"chao"}  # what they count is told by several rankers: `History.captures`
-DRAWN = {"chao", "quantile", "sample"}  # their data do not change with answers "no"
+SEVERAL_RANKERS = {"chao"}  # rules that need the finds of several rankers: `History.captures`
+DRAWN = {"chao", "quantile", "sample"}  # rules whose data an answer "no" does not change
 
 #: The names of the rules.
 RULES = tuple(sorted([*SURE, *_STOPS]))

@@ -168,7 +168,7 @@ def test_embeddings_are_kept_beside_a_pool_and_used_by_sessions(model, tmp_path,
     )
     made = build_pool(archive, tmp_path / "pool", jobs=1)
     first = made.embeddings()
-    (kept,) = (tmp_path / "pool").rglob("embeddings.npy")
+    (kept,) = (tmp_path / "pool").rglob("embeddings.npz")
     kept.write_bytes(kept.read_bytes()[:-9])  # as a full disk leaves it
     assert np.array_equal(open_pool(tmp_path / "pool").embeddings(), first)
     monkeypatch.setattr(pool, "embeddings_of", None)  # it is not made again

@@ -1,7 +1,9 @@
 """Rows, ids and groups of a pool, and what is told where they are damaged."""
 
 import json
+import os
 
+import numpy as np
 import pytest
 from pools import same
 
@@ -37,20 +39,37 @@ def test_the_position_of_an_id_is_that_of_the_first_document_with_it():
     assert [pool.position_of("a"), pool.position_of("b")] == [0, 1]
 
 
-@pytest.mark.parametrize("name", ["terms.json", "part-00000.jsonl", "data.npy", "groups.npy", "manifest.json"])
+FILES = ["terms.json", "part-00000.jsonl", "data.npy", "indices.npy", "indptr.npy", "groups.npy", "ends.npy"]
+
+
+@pytest.mark.parametrize("name", [*FILES, "id_ends.npy", "idf.npy", "ids.txt", "manifest.json"])
 def test_a_damaged_pool_is_told_of(tmp_path, archive, name):
     build_pool(archive, tmp_path / "pool")
     (path, *_) = (tmp_path / "pool").rglob(name)
     data = path.read_bytes()
-    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(PoolError, match=r"is damaged"):
-        open_pool(tmp_path / "pool", verify=True)
-    path.write_bytes(data[:-2])
-    with pytest.raises(PoolError, match=r"is damaged"):
-        open_pool(tmp_path / "pool")
+    for damaged in (data[:-1] + bytes([data[-1] ^ 1]), data[:-2], data + b"0", b"", data[:7]):
+        path.write_bytes(damaged)
+        with pytest.raises(PoolError, match=r"is damaged"):
+            open_pool(tmp_path / "pool")
     path.unlink()
     with pytest.raises(PoolError, match=r"is damaged|is not a pool"):
         open_pool(tmp_path / "pool")
+    os.mkfifo(path)
+    with pytest.raises(PoolError, match=r"is damaged|is not a pool|no regular file"):
+        open_pool(tmp_path / "pool")
+
+
+@pytest.mark.parametrize("name", ["ends", "id_ends", "groups"])
+def test_offsets_are_checked_even_if_sums_are_not(tmp_path, archive, name):
+    build_pool(archive, tmp_path / "pool")
+    path = tmp_path / "pool" / "index" / f"{name}.npy"
+    array = np.load(path)
+    for position, value in ((0, -1), (1, 10**6), (-1, 10**6)):
+        wrong = array.copy()
+        wrong[position] = value
+        np.save(path, wrong)
+        with pytest.raises(PoolError, match=rf"is damaged.*{name}.npy"):
+            open_pool(tmp_path / "pool", verify=False)
 
 
 def test_many_documents_have_rows_of_words_alone(tmp_path, corpus, documents, monkeypatch, caplog):

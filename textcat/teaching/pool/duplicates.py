@@ -1,4 +1,4 @@
-"""Rows → groups of near-duplicates: documents that share nine tenths of their terms with an earlier one."""
+"""Group the rows of near-duplicates: documents that share nine tenths of their terms with an earlier one."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +11,16 @@ from textcat.teaching.pool._duplicates import leaders
 def near_duplicates(
     rows: csr_matrix, sizes: NDArray[np.int32], counted: NDArray[np.bool_], everywhere: int = 0
 ) -> NDArray[np.int32]:
-    """Find for each document the first document that it nearly duplicates.
+    """Return for each document the position of the first document that it nearly duplicates: shape (n_documents,).
 
     Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient
     |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; if there is none, it becomes a leader.
     A document without any term is a leader that none joins. Work grows with the entries, not with the pairs: of more
     than 8 leaders that share a part of their terms, but not nine tenths of all, only the first 8 are compared.
 
-    Parameters
-    ----------
-    rows : csr_matrix of shape (n_documents, n_columns)
-        With ascending columns in each row; the values are ignored.
-    sizes : ndarray of shape (n_documents,), int32
-        The number of distinct terms of each document, including terms of this document alone, which need no column.
-    counted : ndarray of shape (n_columns,), bool
-        The columns that are terms; others, such as pairs of words, are ignored.
-    everywhere : int
-        The number of terms that all documents have, if these terms have no entries.
-
-    Returns
-    -------
-    ndarray of shape (n_documents,), int32
-        The position of each document's leader; a leader's own position.
+    `sizes` are the numbers of distinct terms of the documents, including terms without a column, which only one
+    document has; `counted` masks the columns that are terms, as pairs of words are not; `everywhere` is the number of
+    terms that all documents have, if these terms have no entries. The columns of each row must ascend.
 
     Source: A. Arasu, V. Ganti, R. Kaushik, Efficient exact set-similarity joins, VLDB 2006 (PartEnum).
     """
@@ -57,13 +45,7 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
 
 
 class Groups:
-    """The groups of near-duplicates of a pool; each is identified by the position of its first document.
-
-    Parameters
-    ----------
-    firsts : ndarray of shape (n_documents,), int32
-        The array that `near_duplicates` returns.
-    """
+    """The groups that `near_duplicates` finds; each is identified by the position of its first document."""
 
     def __init__(self, firsts: NDArray[np.int32]):
         self._firsts = np.asarray(firsts)

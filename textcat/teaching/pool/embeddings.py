@@ -31,10 +31,8 @@ _PIECES_OF_A_TITLE = 48  # tokens; longer titles are truncated
 _AT_ONCE = 32  # titles, in the order of the documents
 _ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
 N_TITLE = N_TEXT = 64  # dimensions that are left of 384 for each: those in which the documents differ most
-TITLE_PIECES, TEXT_PIECES = (
-    0.04,
-    0.05,
-)  # weights of the similarity of two titles, and of two texts; that of two rows has 1
+# Weights of the similarity of two titles, and of two texts; that of two rows has 1.
+TITLE_PIECES, TEXT_PIECES = 0.04, 0.05
 
 Array = NDArray[np.float32]
 
@@ -82,14 +80,7 @@ def gelu(x: Array) -> Array:
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019): six layers of a transformer.
-
-    Parameters
-    ----------
-    weights : dict of str to ndarray
-        The model's arrays, by their names in its file.
-    tokenizer : tokenizers.Tokenizer
-    """
+    """all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019): six layers of a transformer."""
 
     def __init__(self, weights: dict[str, Array], tokenizer: Any) -> None:
         self._weights, self._tokenizer = weights, tokenizer

@@ -1,13 +1,13 @@
-"""Texts → the index of a pool: rows, vocabulary, ids, positions of the texts, groups of near-duplicates."""
+"""Build and read the index of a pool: rows, vocabulary, ids, positions of the texts, groups of near-duplicates."""
 
 import json
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 import orjson
@@ -20,7 +20,7 @@ from textcat.features.rows import Rows
 from textcat.features.store import StoreError, open_rows, write_rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents
-from textcat.folders import FolderFormat, sha256_of_file
+from textcat.folders import FolderFormat, map_array, sha256_of_file
 from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
@@ -33,6 +33,7 @@ from textcat.teaching.pool.texts import PIECES, Archive, Shard
 ALL_UP_TO = 30_000
 ROWS, INDEX = "rows", "index"
 _ARRAYS = ("idf", "ends", "id_ends", "groups")
+_TYPES = [np.dtype(name) for name in ("float32", "float64", "int32", "int64")]
 _TERMS, _IDS = "terms.json", "ids.txt"
 _ROWS_PER_BLOCK = 16384
 _THREADS = 2  # that compute rows while earlier ones are written
@@ -72,7 +73,7 @@ class Index(NamedTuple):
 
 
 class _PoolFeatures(TfIdf):
-    """Features that transform few short texts: they skip a preparation of a second, which only many texts repay."""
+    """Features that skip a preparation of about a second, which pays only if many texts are transformed."""
 
     def known_terms(self) -> None:
         return None
@@ -159,7 +160,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
     if recipe == for_many(recipe) and (folder / PIECES).is_dir():
         try:
             made = _from_pieces(archive, recipe, stages)
-        except (OSError, ValueError, BadZipFile) as error:
+        except (OSError, ValueError) as error:
             if isinstance(error, TextcatError):
                 raise
             log.warning("Terms are counted again, because their saved counts are damaged (%s)", error)
@@ -246,44 +247,58 @@ def read_index(folder: Path, *, verify: bool) -> Index:
         try:
             return _read_index(folder, manifest, opened, verify=verify)
         except StoreError as error:
-            raise _damaged(folder, str(error).rstrip(".")) from error
+            raise FORMAT.damaged(folder, str(error).rstrip(".")) from error
         except OSError as error:
-            raise PoolError(f"Cannot read the pool {folder} ({error.strerror or error}): check the disk.") from error
+            what = f"{error.filename or folder} ({error.strerror or error})"
+            raise PoolError(f"Cannot read the pool {folder}, {what}: check the disk.") from error
         except PoolError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, TextcatError) as error:
-            raise _damaged(folder, f"it cannot be read ({error})") from error
+        except Exception as error:  # what numpy, JSON and settings make of damaged files is of many kinds
+            raise FORMAT.damaged(folder, f"it cannot be read ({error})") from error
 
 
-def _damaged(folder: Path, what: str) -> PoolError:
-    return PoolError(f"The pool {folder} is damaged, {what}: {FORMAT.remedy}.")
-
-
-def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any], *, verify: bool) -> Index:
-    for name, expected in manifest["files"].items():
-        if name not in opened:
-            raise _damaged(folder, f"{name} is missing")
-        # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
-        if (verify or name == _TERMS) and sha256_of_file(opened[name]) != expected:
-            raise _damaged(folder, f"{name} is not as it was written")
-        opened[name].seek(0)
-    # As plain arrays, because access to single entries of numpy's memory maps is slow.
-    arrays = {name: np.asarray(np.load(folder / INDEX / f"{name}.npy", "r", allow_pickle=False)) for name in _ARRAYS}
-    data = np.zeros(0, np.uint8)
-    if arrays["id_ends"][-1]:
-        data = np.asarray(np.memmap(folder / INDEX / _IDS, np.uint8, "r"))
-    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
-    shards = [Shard(*shard) for shard in manifest["shards"]]
+def _check_shards(folder: Path, shards: Sequence[Shard], *, verify: bool) -> None:
+    """Raise PoolError if the texts are not as they were written; read them only to verify them, several at a time."""
     for shard in shards:
         path = folder / shard.name
         if not path.is_file() or path.stat().st_size != shard.n_bytes:
-            raise _damaged(folder, f"{shard.name} is missing or not as it was written")
-        if verify and sha256_of_file(path) != shard.sha256:
-            raise _damaged(folder, f"{shard.name} is not as it was written")
+            raise FORMAT.damaged(folder, f"{shard.name} is missing or not as it was written")
+    if verify:
+        with ThreadPoolExecutor(_THREADS) as threads:
+            sums = threads.map(sha256_of_file, [folder / shard.name for shard in shards])
+            for shard, checksum in zip(shards, sums, strict=True):
+                if checksum != shard.sha256:
+                    raise FORMAT.damaged(folder, f"{shard.name} is not as it was written")
+
+
+def _check_arrays(arrays: Mapping[str, NDArray[Any]], n: int, n_id_bytes: int, n_text_bytes: int) -> None:
+    """Raise ValueError if arrays do not have an entry per document, or point outside the ids, texts or documents."""
+    for name, end in (("ends", n_text_bytes), ("id_ends", n_id_bytes)):
+        ends = arrays[name]
+        if ends.shape != (n,) or ends[-1] != end or (np.diff(ends, prepend=0) < 0).any():
+            raise ValueError(f"{name}.npy does not end at {end:,}")
+    groups, positions = arrays["groups"], np.arange(n)
+    if groups.shape != (n,) or (groups < 0).any() or (groups > positions).any() or (groups[groups] != groups).any():
+        raise ValueError("groups.npy has other documents")
+
+
+def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any], *, verify: bool) -> Index:
+    # Parsed files are always verified; memory-mapped ones, like texts and rows, only if asked for.
+    unread = () if verify else frozenset(manifest["files"]) - {_TERMS}
+    FORMAT.check_files(folder, opened, manifest["files"], unread=unread)
+    # As plain arrays, because access to single entries of numpy's memory maps is slow.
+    arrays = {name: np.asarray(map_array(folder, opened[f"{name}.npy"], _TYPES)) for name in _ARRAYS}
+    data = np.zeros(0, np.uint8)
+    if os.fstat(opened[_IDS].fileno()).st_size:
+        data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
+    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
+    shards = [Shard(*shard) for shard in manifest["shards"]]
+    _check_shards(folder, shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)
-    n, lengths = manifest["documents"], {len(arrays[name]) for name in _ARRAYS[1:]}
-    if stored.checksum != manifest["rows"] or lengths != {n} or len(stored) != n:
-        raise _damaged(folder, "its files do not fit together")
+    n = manifest["documents"]
+    _check_arrays(arrays, n, len(data), sum(shard.n_bytes for shard in shards))
+    if stored.checksum != manifest["rows"] or stored.shape != (n, len(arrays["idf"])):
+        raise FORMAT.damaged(folder, "its files do not fit together")
     features = _PoolFeatures.restore(terms, arrays["idf"], n, manifest["average_lengths"], **recipe.feature_settings())
     facts = (arrays["groups"], arrays["ends"], shards, manifest["rejected"], manifest["sum"])
     return Index(recipe, features, stored[:], Strings(data, arrays["id_ends"]), *facts)

@@ -1,4 +1,4 @@
-"""Documents → pieces with counted terms; pieces → rows, with only one piece in memory at a time.
+"""Count the terms of documents in pieces, and make rows of them with only one piece in memory at a time.
 
 A piece is a worker's result for a batch, and the checkpoint of a pool of many documents. It numbers its terms itself,
 so that it depends only on the batch.
@@ -23,6 +23,7 @@ from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import NO_IDS
 from textcat.features.zones import SHARED_SPACE, TextParts, ZoneTexts
+from textcat.folders import open_regular
 from textcat.former_names import todays_piece
 from textcat.progress import Advance
 from textcat.recipe import Recipe
@@ -90,22 +91,22 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
     """Read a piece, with its terms or with empty strings in their place; raise ValueError if it is damaged."""
-    with np.load(path, allow_pickle=False) as file:
-        arrays = todays_piece({name: file[name] for name in file.files if with_terms or name != _TERMS})
     try:
+        with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
+            arrays = todays_piece({name: stored[name] for name in stored.files if with_terms or name != _TERMS})
         facts = {name: arrays[name] for name in Piece._fields[1:]}
         terms = json.loads(arrays[_TERMS].tobytes()) if with_terms else [""] * len(facts["df"])
         zones = json.loads(arrays[_ZONES].tobytes())
         counted = StoredCounts.from_arrays(zones, terms, arrays)
-    except KeyError as error:
-        raise ValueError(f"{path} lacks {error}") from error
+    except Exception as error:  # zipfile, zlib and numpy raise a dozen kinds
+        raise ValueError(f"{path}: {error!r}") from error
     return Piece(counted, **facts)
 
 
 class Pieces:
     """The pieces of an archive in a folder, by the positions of their first documents.
 
-    A missing piece raises OSError, a damaged one zipfile.BadZipFile or ValueError.
+    A missing piece raises OSError, a damaged one ValueError.
     """
 
     def __init__(self, folder: Path, n_documents: int):

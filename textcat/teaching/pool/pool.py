@@ -1,4 +1,4 @@
-"""An archive ↔ a pool: its documents as rows, with ids, texts and near-duplicates, in memory or in a folder.
+"""Build, open and read a pool: an archive's documents as rows, with ids, texts and groups of near-duplicates.
 
 The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read;
 ``_rejected.jsonl`` with the records that could not be read; a journal, by which building it resumes; and two folders
@@ -22,6 +22,7 @@ from scipy.sparse import csr_matrix
 from textcat.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
+from textcat.folders import open_regular, read_arrays
 from textcat.progress import Stages
 from textcat.reading import InputSettings
 from textcat.recipe import Recipe, read_recipe
@@ -42,7 +43,7 @@ from textcat.training.train import SCRIPT_SAMPLE, warn_if_unsegmented
 log = logging.getLogger(__name__)
 
 _INPUT = InputSettings()
-_EMBEDDINGS = "embeddings.npy"
+_EMBEDDINGS = "embeddings.npz"  # a zip, because it has a checksum
 
 
 class Pool:
@@ -116,7 +117,7 @@ class Pool:
         TextcatError
             If there is no document, the numbers of ids and documents differ, or there is no such recipe.
         """
-        recipe = _recipe(recipe)
+        recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
         records = [*documents.train, *documents.test] if isinstance(documents, Corpus) else list(documents)
         if not records:
             raise PoolError("There is no document for the pool: give at least one.")
@@ -164,7 +165,7 @@ class Pool:
             if self.folder:
                 kept = self.folder / INDEX / _EMBEDDINGS
                 with suppress(OSError):  # a folder that nobody writes to
-                    np.save(sibling := kept.with_name(f"new-{_EMBEDDINGS}"), self._embeddings)
+                    np.savez(sibling := kept.with_name(f"new-{_EMBEDDINGS}"), self._embeddings)
                     sibling.replace(kept)
         return self._embeddings
 
@@ -172,8 +173,8 @@ class Pool:
         """Return the embeddings kept in the pool's folder; None if there are none, or they are incomplete."""
         if not self.folder:
             return None
-        with suppress(OSError, ValueError, EOFError):
-            kept: NDArray[np.float32] = np.load(self.folder / INDEX / _EMBEDDINGS, allow_pickle=False)
+        with suppress(OSError, ValueError), open_regular(self.folder / INDEX / _EMBEDDINGS) as file:
+            kept = read_arrays(file).get("arr_0", np.empty(0))
             return kept if kept.shape == (len(self), N_TITLE + N_TEXT) and kept.dtype == np.float32 else None
         return None
 
@@ -238,8 +239,8 @@ def build_pool(
         If there is no such input or recipe, no document can be read, or the folder has another pool or other files, is
         inside an input, or cannot be written to.
     """
-    recipe, folder = _recipe(recipe), Path(folder).expanduser()
-    stages = progress or Stages()
+    recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
+    folder, stages = Path(folder).expanduser(), progress or Stages()
     with read_archive(inputs, folder, recipe, settings, jobs=jobs, restart=restart, stages=stages) as archive:
         rejected = f"{archive.n_rejected:,} records could not be read: {folder / REJECTED} lists them"
         if not archive.n_documents:
@@ -250,7 +251,7 @@ def build_pool(
         shutil.rmtree(folder / PIECES, ignore_errors=True)  # also those that a run which was killed here has left
     if archive.n_rejected:
         log.warning("%s", rejected)
-    pool = open_pool(folder)
+    pool = open_pool(folder, verify=not new)
     if new:
         sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // SCRIPT_SAMPLE))]
         remedy = "Start with a recipe that sets their language: lang = {code!r} in [tokens], given by --recipe"
@@ -258,10 +259,10 @@ def build_pool(
     return pool
 
 
-def open_pool(folder: str | os.PathLike[str], *, verify: bool = False) -> Pool:
+def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
     """Open a pool made by `build_pool`; raise PoolError if the folder is no pool, or a file is missing or damaged.
 
-    If `verify`, all files are read and compared with their checksums; otherwise only their sizes are compared.
+    If `verify`, all files are read once and compared with their checksums; else only sizes and offsets are checked.
     """
     folder = Path(folder).expanduser()
     index = read_index(folder, verify=verify)
@@ -286,14 +287,11 @@ class _StoredTexts(Sequence[dict[str, Any]]):
         number = int(np.searchsorted(self._shard_ends, start, side="right"))
         shard = self._shards[number]
         try:
-            with open(self._folder / shard.name, "rb", buffering=0) as file:
+            with open_regular(self._folder / shard.name) as file:
                 file.seek(start - int(self._shard_ends[number]) + shard.n_bytes)
-                return orjson.loads(file.read(end - start))
-        except (OSError, ValueError) as error:
+                fields = orjson.loads(file.read(end - start))
+                return {**fields, "zones": dict(fields["zones"])}
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise PoolError(
                 f"{self._folder / shard.name} is missing or damaged ({error}): restore it from a backup."
             ) from error
-
-
-def _recipe(recipe: str | Path | Recipe) -> Recipe:
-    return recipe if isinstance(recipe, Recipe) else read_recipe(recipe)

@@ -1,4 +1,4 @@
-"""An archive or a corpus → shards of its texts in a folder, resumably, with a journal: the first half of a pool."""
+"""Write the texts of an archive or a corpus to shards in a folder, resumably: the first half of building a pool."""
 
 import hashlib
 import logging
@@ -19,10 +19,10 @@ from textcat.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version
 from textcat.journal import read_journal
-from textcat.progress import Stages
+from textcat.progress import Bar, Stages
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.recipe import Recipe
-from textcat.runs.folder import JOURNAL, ShardWriter, open_folder
+from textcat.runs.folder import JOURNAL, open_folder, write_shards
 from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
@@ -120,31 +120,26 @@ def read_archive(
                 shutil.rmtree(stray, ignore_errors=True)
             _remove_pieces(folder / PIECES, state.counts.tagged)
             if not state.finished:
-                with closing(ShardWriter(folder, state, PlainFile(".jsonl"), **limits)) as shards:
-                    _write_shards(folder, reading, state, workers, shards, stages, start_over)
+                with stages.stage("read") as bar:
+                    results = _read_with_pieces(folder / PIECES, reading, state, workers, bar, start_over)
+                    write_shards(folder, state, PlainFile(".jsonl"), results, **limits)
         yield _archive_in(folder)
 
 
-def _write_shards(
-    folder: Path,
-    reading: _Reading,
-    state: RunState,
-    workers: WorkerPool,
-    shards: ShardWriter,
-    stages: Stages,
-    start_over: str,
-) -> None:
+def _read_with_pieces(
+    pieces: Path, reading: _Reading, state: RunState, workers: WorkerPool, bar: Bar, start_over: str
+) -> Generator[tuple[Batch, _ReadBatch]]:
+    """Yield the batches that are not yet read, after writing the piece of each."""
     position = state.counts.tagged
-    with stages.stage("read") as bar, closing(_read(reading, state, workers, start_over)) as results:
-        bar.show(completed=state.counts.records)
+    bar.show(completed=state.counts.records)
+    with closing(_read(reading, state, workers, start_over)) as results:
         for batch, read in results:
             if read.piece:  # before the journal says that it is read
-                _keep_piece(folder / PIECES, position, read.piece)
-            shards.add(batch, read)
+                _keep_piece(pieces, position, read.piece)
+            yield batch, read
             position += read.counts.tagged
             bar(read.counts.records)
-        warn_of_changes(reading.sources, reading.settings)
-        shards.finish()
+    warn_of_changes(reading.sources, reading.settings)
 
 
 def _archive_in(folder: Path) -> Archive:
@@ -217,20 +212,13 @@ def _read(
 
 
 def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -> _ReadBatch:
-    return _lines_of(_kept_features(features), list(batch_records(batch, settings)))
-
-
-def _kept_features(features: TfIdf | None) -> TfIdf | None:
-    """Return the features that this process has used before, because their token cache is filled."""
-    if features is None:
-        return None
-    return _features_by(pickle.dumps(features))
+    return _lines_of(_unpickled(pickle.dumps(features)), list(batch_records(batch, settings)))
 
 
 @lru_cache(maxsize=1)
-def _features_by(pickled: bytes) -> TfIdf:
-    features: TfIdf = pickle.loads(pickled)
-    return features
+def _unpickled(features: bytes) -> TfIdf | None:
+    """Return the features that this process has used before, because their token cache is filled."""
+    return pickle.loads(features)  # type: ignore[no-any-return]
 
 
 def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
