@@ -51,3 +51,27 @@ def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
     for models, words in ((["a b"], "NAME="), (["a/x", "b/x"], "another name"), (["/"], "NAME=")):
         with pytest.raises(TextcatError, match=words):
             named_folders(models)
+
+
+def test_a_process_that_replaces_another_loads_models_anew_and_leaves_damaged_ones_out(tmp_path, newswire_model):
+    import shutil
+
+    folder = tmp_path / "model"
+    shutil.copytree(newswire_model, folder)
+    store = Store({"news": folder})
+    store.load()
+    service, events = Service(store, log=Log(None)), []
+    store.on_load = lambda *event: events.append(event[:2])
+    weights = next(folder.glob("weights*.npy"))
+    whole = weights.read_bytes()
+    (tmp_path / "other").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "other").replace(weights)
+    store.load_again()
+    assert post(service, TAG, json={"text": STORY}).status_code == 503
+    asyncio.run(store.check())
+    assert events == [("news", "failed")]
+    (tmp_path / "other").write_bytes(whole)
+    (tmp_path / "other").replace(weights)
+    asyncio.run(store.check(now=True))
+    assert events[-1] == ("news", "loaded")
+    assert post(service, TAG, json={"text": STORY}).status_code == 200

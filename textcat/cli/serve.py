@@ -28,6 +28,13 @@ def serve(
     cors: Annotated[
         list[str] | None, Option(metavar="ORIGIN", help="Allow requests from pages of this origin. May be repeated.")
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Allow requests to this host name, besides addresses. May be repeated; '*': any."),
+    ] = None,
+    trust_proxy: Annotated[
+        bool, Option("--trust-proxy", help="Take clients' addresses from the proxy's X-Forwarded-For or Forwarded.")
+    ] = False,
     vocabulary: Annotated[
         Path | None, Option(help="File with names of topics, which Annif's clients get as labels.")
     ] = None,
@@ -45,7 +52,7 @@ def serve(
     """Serve models over HTTP: an API, a page, health and metrics.
 
     When a model's folder is replaced, the new model is loaded without losing a request. SIGTERM and Ctrl-C let running
-    requests end.
+    requests end; SIGHUP reads the keys and models again.
     """
     if new_key:
         _print_new_key(new_key)
@@ -59,32 +66,37 @@ def serve(
     try:
         import fastapi  # noqa: F401
 
-        from textcat.serving.server import Server
+        from textcat.serving.server import serve_models
     except ImportError as error:
         raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
+    from textcat.serving.http.addresses import Hosts
     from textcat.serving.http.limits import Limits
+    from textcat.serving.http.log import Log
     from textcat.serving.http.processes import cores
     from textcat.serving.store import named_folders
 
-    server = Server(
-        named_folders(models),
+    folders, n = named_folders(models), cores() if workers == -1 else workers
+    stopped_by = serve_models(
+        folders,
         host,
         port,
-        cores() if workers == -1 else workers,
+        n,
+        lambda url: _say(f"serving {', '.join(folders)} at {url} by {n} processes; Ctrl-C stops."),
         Limits(max_bytes, max_documents, seconds, concurrent, rate),
-        read_keys(keys, host, "use the server without a key"),
-        tuple(cors or ()),
-        _labels_of(vocabulary),
-        log == "requests",
+        keys=read_keys(keys, host, "use the server without a key"),
+        origins=tuple(cors or ()),
+        hosts=Hosts((host, *(allow_host or ()))),
+        trust_proxy=trust_proxy,
+        labels=_labels_of(vocabulary),
+        log=Log(requests=log == "requests"),
     )
-
-    def announce(url: str) -> None:
-        names, n = ", ".join(server.folders), server.workers
-        typer.echo(f"textcat: serving {names} at {url} by {n} processes; Ctrl-C stops.", err=True)
-
-    if server.run(announce) == signal.SIGINT:
+    if stopped_by == signal.SIGINT:
         raise Interrupted("running requests were answered")
-    typer.echo("textcat: stopped; running requests were answered.", err=True)
+    _say("stopped; running requests were answered.")
+
+
+def _say(sentence: str) -> None:
+    typer.echo(f"textcat: {sentence}", err=True)
 
 
 def _print_new_key(name: str) -> None:
@@ -101,8 +113,7 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
 
     keys = Keys(path)
     if not keys and not is_loopback(host):
-        remedy = "give --keys FILE, or --host 127.0.0.1"
-        typer.echo(f"textcat: warning: anyone who can reach {host} can {action}: {remedy}", err=True)
+        _say(f"warning: anyone who can reach {host} can {action}: give --keys FILE, or --host 127.0.0.1")
     return keys
 
 

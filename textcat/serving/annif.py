@@ -1,4 +1,4 @@
-"""The routes of Annif's API, below /v1: clients of Annif see each model as a project."""
+"""Routes of Annif's API, below /v1, in which each model is a project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ routes = router("annif")
 
 
 class SuggestQuery(BaseModel):
-    """Which subjects Annif's clients ask for."""
+    """The options of a request for subjects."""
 
     limit: int = Field(10, ge=1, le=100_000)
     threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
@@ -29,13 +29,13 @@ class SuggestQuery(BaseModel):
 
 
 class SuggestForm(SuggestQuery):
-    """The form that Annif's clients send."""
+    """A form with a text and options."""
 
     text: str
 
 
 class AnnifDocument(BaseModel):
-    """A text that Annif's clients send."""
+    """A text of a batch."""
 
     model_config = ConfigDict(strict=True)
     text: str
@@ -44,7 +44,7 @@ class AnnifDocument(BaseModel):
 
 
 class AnnifBatch(BaseModel):
-    """The texts that Annif's clients send."""
+    """A batch of texts."""
 
     model_config = ConfigDict(strict=True)
     documents: list[AnnifDocument] = Field(min_length=1)
@@ -93,7 +93,7 @@ class AnnifSuggestions(VersionedAnswer):
 
 
 class AnnifBatchRow(BaseModel):
-    """The suggested subjects of one of several texts."""
+    """The suggested subjects of one text of a batch."""
 
     document_id: str | None
     results: list[AnnifSubject]
@@ -107,7 +107,7 @@ async def projects(call: Call) -> dict[str, Any]:
 
 @routes.get("/v1/projects/{project}", response_model=AnnifProject, responses=problems())
 async def project(project: Project, call: Call) -> dict[str, Any]:
-    """Return a model as a project of Annif's."""
+    """Describe a model as one of Annif's projects."""
     return _project(served_model(call, project))
 
 
@@ -149,7 +149,7 @@ def _subjects(tags: Tags, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "uri": tag["topic"],
-            "label": labels.get(tag["topic"], tag["topic"]),
+            "label": labels.get(tag["topic"]) or tag.get("name", tag["topic"]),
             "notation": None,
             "score": tag["score"] if tag["probability"] is None else tag["probability"],
         }

@@ -1,4 +1,4 @@
-"""The texts of an uploaded file, read in a separate process with limits on its memory and time.
+"""Read the texts of an uploaded file in a separate process, with limits on its memory and time.
 
 ``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones as JSON.
 """
@@ -29,7 +29,7 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the texts of a file by zone; raise a Problem if it cannot be read."""
+    """Return the text of each zone of a file; raise a Problem if it cannot be read in the time given."""
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     async with turn:
@@ -56,7 +56,7 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read a file from standard input, and write its zones as JSON."""
+    """Read a file from standard input, and write its zones to standard output as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

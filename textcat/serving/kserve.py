@@ -1,4 +1,4 @@
-"""Routes of the open inference protocol (KServe's): metadata and health, below /v2; documents are tagged elsewhere."""
+"""Routes of KServe's Open Inference Protocol, below /v2: only metadata and health, no inference."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def ready(call: Call) -> dict[str, Any]:
 
 @routes.get("/v2/models/{name}", response_model=KServeModel, responses=problems())
 async def model(name: Name, call: Call) -> dict[str, Any]:
-    """Return the name and version of a model; it has no tensors, as there is no inference by this protocol."""
+    """Return the name and version of a model; inputs and outputs are empty, as this protocol does not tag here."""
     served = served_model(call, name)
     about = {"name": served.name, "versions": [served.version], "platform": "textcat", "inputs": [], "outputs": []}
     return {**served.named, **about}

@@ -1,4 +1,4 @@
-"""The routes that describe served models and their topics."""
+"""Routes that describe the served models and their topics."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from fastapi import Path, Query
 
+from textcat.model.topic_names import topic_label
 from textcat.serving import schemas as s
 from textcat.serving.http.front import Call
 from textcat.serving.http.routes import problems, router
@@ -36,7 +37,8 @@ async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: C
     """List a model's topics, or those whose name contains the query."""
     served = served_model(call, model)
     wanted = query.query.casefold()
-    names = [name for name in served.tagger.topics if wanted in name.casefold()]
+    of_topics = served.tagger.topic_names
+    names = [name for name in served.tagger.topics if wanted in topic_label(name, of_topics).casefold()]
     shown = names[query.offset : query.offset + query.limit]
     return {**served.named, "total": len(names), "topics": [_topic_row(served, name) for name in shown]}
 
@@ -62,5 +64,6 @@ def _topic_row(served: Served, topic: str) -> dict[str, Any]:
     return {
         "topic": topic,
         "train_size": int(tagger.train_sizes[j]),
+        "name": tagger.topic_names.get(topic),
         "threshold": threshold if np.isfinite(threshold) else float(np.finfo(np.float32).max) * np.sign(threshold),
     }

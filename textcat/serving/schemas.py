@@ -1,4 +1,4 @@
-"""Requests and responses: read by pydantic, and described in OpenAPI."""
+"""pydantic models of requests and responses, which check requests and describe both in OpenAPI."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -12,8 +12,8 @@ Texts: TypeAlias = Annotated[dict[str, str], Field(min_length=1, max_length=100)
 
 
 def whole_number(value: Any) -> Any:
-    """Return a float that is a whole number as an int, and anything else as it is."""
-    return int(value) if type(value) is float and value.is_integer() else value  # 2.0 is a whole number in JSON Schema
+    """Return a float such as 2.0 as an int, and every other value unchanged."""
+    return int(value) if type(value) is float and value.is_integer() else value  # JSON Schema counts 2.0 as an integer
 
 
 _Top: TypeAlias = Annotated[int, Field(ge=1, le=100_000), BeforeValidator(whole_number)]
@@ -21,7 +21,7 @@ _Terms: TypeAlias = Annotated[int, Field(ge=1, le=1000), BeforeValidator(whole_n
 
 
 class RequestModel(BaseModel):
-    """A request: it has no unknown fields, and values are not converted."""
+    """A request; unknown fields and values of another type are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True)
 
@@ -40,25 +40,31 @@ class _Choice(RequestModel):
 
     @property
     def choice(self) -> Choice:
-        """The options `top`, `min_probability` and `everything`; documents with equal ones can be tagged together."""
+        """The options `top`, `min_probability` and `everything` as a tuple, by which documents are grouped."""
         return Choice(self.top, self.min_probability, self.everything)
 
 
-class _Text(RequestModel):
+class TextDocument(RequestModel):
+    """A document that is one text."""
+
     text: str = Field(description="A text; it is never taken for a path or a URL.", examples=[_STORY])
 
     @property
     def document(self) -> str:
+        """The text."""
         return self.text
 
 
-class _Zones(RequestModel):
+class ZonesDocument(RequestModel):
+    """A document in zones, such as its title and its body."""
+
     zones: Texts = Field(
         description="The text of each zone by its name.", examples=[{"title": "Wheat up", "body": _STORY}]
     )
 
     @property
     def document(self) -> Document:
+        """The zones as a document."""
         return Document("", self.zones)
 
 
@@ -74,24 +80,16 @@ _either = Discriminator(
 )
 
 
-class TextDocument(_Text):
-    """A document that is one text."""
-
-
-class ZonesDocument(_Zones):
-    """A document in zones, such as its title and its body."""
-
-
 AnyDocument: TypeAlias = Annotated[
     Annotated[TextDocument, Tag("text")] | Annotated[ZonesDocument, Tag("zones")], _either
 ]
 
 
-class TagText(_Choice, _Text):
+class TagText(_Choice, TextDocument):
     """A text to tag."""
 
 
-class TagZones(_Choice, _Zones):
+class TagZones(_Choice, ZonesDocument):
     """A document in zones to tag."""
 
 
@@ -111,11 +109,11 @@ class _Explained(RequestModel):
     n: _Terms = Field(10, description="Number of terms for each topic.")
 
 
-class ExplainText(_Explained, _Text):
+class ExplainText(_Explained, TextDocument):
     """A text whose topics to explain."""
 
 
-class ExplainZones(_Explained, _Zones):
+class ExplainZones(_Explained, ZonesDocument):
     """A document in zones whose topics to explain."""
 
 
@@ -167,6 +165,7 @@ class ModelAnswer(VersionedAnswer):
     corpus: str
     recipe: str
     train_documents: int
+    names_language: str | None = Field(None, description="The language of the topics' names, if it is known.")
 
 
 class LimitsAnswer(BaseModel):
@@ -183,12 +182,16 @@ class ModelsAnswer(BaseModel):
     limits: LimitsAnswer
 
 
+_NAME = Field(None, description="The topic's name in a vocabulary, if the model was trained with one.")
+
+
 class TopicRow(BaseModel):
     """A topic."""
 
     topic: str = Field(examples=["wheat"])
     train_size: int = Field(description="Number of its positive training documents.")
     threshold: float = Field(description="A document gets the topic if its score is above this.")
+    name: str | None = _NAME
 
 
 class TopicsAnswer(VersionedAnswer):
@@ -226,6 +229,7 @@ class TagRow(BaseModel):
     topic: str = Field(examples=["wheat"])
     score: float = Field(description="Signed, unscaled; larger = more relevant. Not a probability.", examples=[1.53])
     probability: float | None = Field(description="null where the model has none.", examples=[0.97])
+    name: str | None = _NAME
 
 
 class Tagged(VersionedAnswer):

@@ -1,4 +1,4 @@
-"""The served models. If a folder is replaced, its new model takes over between two requests."""
+"""The served models, which are loaded from folders, and loaded again if their folders are replaced."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Identity: TypeAlias = tuple[int, ...] | None
 
 @dataclass(eq=False)
 class Served:
-    """A model as it was when it was loaded; a request uses the same one from beginning to end."""
+    """A version of a model; a request uses the same version from beginning to end."""
 
     name: str
     version: str  # the first digits of the sha256 of its manifest
@@ -44,7 +44,7 @@ class Served:
         self.quality = {row.topic: row for row in rows}
 
     def answer(self, key: str, value: Any) -> bytes:
-        """Return the JSON of an answer that has one entry besides the model's name and version."""
+        """Return an answer as JSON: the name and version of the model, and one other entry."""
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:
@@ -64,6 +64,7 @@ class Served:
             "corpus": self.tagger.corpus,
             "recipe": title,
             "train_documents": int(self.tagger.train_documents),
+            "names_language": self.tagger.names_language or None,
         }
 
 
@@ -91,6 +92,9 @@ class Store:
         try:
             return self.models[name]
         except KeyError:
+            if name in self.folders:
+                sentence = f"The model {name!r} cannot be loaded, as its folder is damaged: try again later."
+                raise Problem(503, sentence, {"Retry-After": "10"}) from None
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
     def versions(self) -> list[tuple[str, str]]:
@@ -103,12 +107,25 @@ class Store:
             folder.seen = _identity(folder.path)
             self.models[name] = self._loaded(name, folder.path)
 
-    async def check(self) -> None:
-        """Load the models of replaced folders; if a model cannot be loaded, the old one stays."""
+    def load_again(self) -> None:
+        """Load all models anew, as files of those that were loaded may be damaged; leave out what cannot be loaded."""
+        self.models = {}
+        for name, folder in self._folders.items():
+            folder.seen, folder.checks, folder.error = _identity(folder.path), 0, ""
+            try:
+                self.models[name] = self._loaded(name, folder.path)
+            except Exception:  # the first check tries again, and logs the reason
+                folder.seen = ()
+
+    async def check(self, *, now: bool = False) -> None:
+        """Load the models of replaced folders; if one cannot be loaded, keep the old one.
+
+        A folder that could not be loaded is tried again at every tenth check, or now.
+        """
         for name, folder in self._folders.items():
             identity = _identity(folder.path)
             folder.checks += 1
-            if identity == folder.seen and not (folder.error and folder.checks >= _AGAIN):
+            if identity == folder.seen and not (folder.error and (now or folder.checks >= _AGAIN)):
                 continue
             folder.seen, folder.checks = identity, 0
             try:
@@ -119,7 +136,7 @@ class Store:
                 folder.error = str(error) or repr(error)
                 continue
             folder.error = ""
-            if served.version != self.models[name].version:
+            if name not in self.models or served.version != self.models[name].version:
                 self.models[name] = served  # in one step: a request sees one or the other
                 self.on_load(name, "loaded", served.version)
 
@@ -135,7 +152,7 @@ class Store:
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
-    """Return the model that answers a request, and note it for the log."""
+    """Return the model of a name, and record it in the request for the log; raise a Problem if there is none."""
     served: Served = call.app.store[name]
     call.model, call.version, call.documents = served.name, served.version, n_documents
     return served
@@ -147,7 +164,7 @@ def _identity(folder: Path) -> Identity:
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:
-    """Return the folder of each model by name: NAME of `NAME=FOLDER`, or the folder's own name."""
+    """Parse arguments `NAME=FOLDER` or `FOLDER`, which is named after its last part; return the folders by name."""
     folders: dict[str, Path] = {}
     for model in models:
         name, equals, folder = model.partition("=")

@@ -1,9 +1,10 @@
-"""The server of models, and the routes that tag and explain."""
+"""The application of `textcat serve`, and its routes that tag and explain documents."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any
 
@@ -46,18 +47,18 @@ routes = router("tag")
 
 
 class Service(Application):
-    """The server of models.
+    """The application of `textcat serve`: an API and a page for trained models.
 
     Parameters
     ----------
     store : Store
-        The models, loaded.
+        The loaded models.
     labels : mapping of str to str, optional
         Labels of topics, for Annif's clients.
     check_seconds : float
         Seconds between checks of the folders for replaced models.
     **options
-        Options of `Front`: limits, keys, origins, log, rates.
+        Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Service(Application):
         groups = (routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
         self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
+        self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
         store.on_load = self._on_load
 
@@ -73,14 +75,22 @@ class Service(Application):
         self.front.metrics.loaded(name, outcome)
         self.front.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
 
+    def reload(self) -> None:
+        """Read the keys and the models of replaced folders now, and try folders again that could not be loaded."""
+        super().reload()
+        self._reloading.set()
+
     async def background(self) -> None:
-        """Take over replaced models, until the server stops."""
+        """Load the models of replaced folders, until the server stops."""
         while True:
+            now = self._reloading.is_set()
+            self._reloading.clear()
             try:
-                await self.store.check()
+                await self.store.check(now=now)
             except Exception as error:
                 self.front.log.write("error", error=repr(error))
-            await asyncio.sleep(self._seconds)
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._reloading.wait(), self._seconds)
 
 
 # --- routes ----------------------------------------------------------------------------------------------------------
@@ -141,13 +151,13 @@ _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
 
 
 class _Stream:
-    """A stream of lines that are tagged as they arrive."""
+    """Tags the lines of a request as they arrive, and answers each with a line."""
 
     def __init__(self, served: Served, call: Call) -> None:
         self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
 
     async def run(self) -> None:
-        """Answer each line as it arrives."""
+        """Read the request and send the answers, until either ends."""
         call, rest = self._call, b""
         kind = call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
@@ -176,7 +186,7 @@ class _Stream:
         await call.write(b"")
 
     async def _tagged(self, lines: list[bytes]) -> bytes:
-        """Return the answers to lines; lines with the same options are tagged together."""
+        """Return a line of answer for each line; documents with the same options are tagged together."""
         answers: list[dict[str, Any]] = [{} for _ in lines]
         groups: dict[Any, list[tuple[int, Any]]] = {}
         for i, line in enumerate(lines):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import math
 import tempfile
 import threading
@@ -23,6 +22,7 @@ from pydantic import BaseModel
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.serving import teaching_schemas as s
+from textcat.serving.http.addresses import Hosts
 from textcat.serving.http.application import Application
 from textcat.serving.http.front import JSON, Call
 from textcat.serving.http.keys import Keys
@@ -71,22 +71,15 @@ class Teaching(Application):
     One thread takes answers and asks questions, in the order of the requests; requests that only read have another
     thread. So an answer never waits for a slow estimate, and two people's answers never mix.
 
-    Parameters
-    ----------
-    session : Session
-    queues : sequence of Queue
-        Lists of documents to review.
-    hosts : tuple of str
-        Host names that requests may use, besides addresses and `localhost`.
-    **options
-        Options of `Front`: limits, keys, log. With keys, the name of a person's key counts as the person.
+    `hosts` are the host names that requests may use, besides addresses and `localhost`. The options are those of
+    `Front`; with keys, the name of a person's key counts as the person.
     """
 
     def __init__(
         self, session: Session, *, queues: Sequence[Queue] = (), hosts: tuple[str, ...] = (), **options: Any
     ) -> None:
-        groups, check = (changing, reading, downloads), _Guard(hosts, session.tag).check
-        super().__init__("textcat teach", _ABOUT, Metrics(), groups, "teach.html", check=check, **options)
+        options |= {"check": _Guard(session.tag).check, "hosts": Hosts(hosts, "--host")}
+        super().__init__("textcat teach", _ABOUT, Metrics(), (changing, reading, downloads), "teach.html", **options)
         self.session, self.queues = session, queues
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="textcat-answer")
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
@@ -113,20 +106,17 @@ async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 
 
 class _Guard:
-    """Refuses requests from pages of other sites: cross-site requests, and DNS rebinding.
+    """Refuses requests from pages of other sites.
 
     It also refuses requests from a page that is still open, but shows an earlier session at the same address.
     """
 
-    def __init__(self, hosts: tuple[str, ...], tag: str) -> None:
-        self._hosts, self._tag = frozenset(host.casefold() for host in hosts), tag.encode()
+    def __init__(self, tag: str) -> None:
+        self._tag = tag.encode()
 
     def check(self, call: Call) -> None:
         """Raise a Problem if a request must be refused."""
         host = call.head.get(b"host", b"").decode("latin-1")
-        name = _without_port(host)
-        if not (name in self._hosts or _is_address(name) or name == "localhost" or name.endswith(".localhost")):
-            raise Problem(421, f"This server is not {host!r:.80}: use its address, or start it with --host NAME.")
         crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
         origin = call.head.get(b"origin")
         if call.scope["method"] not in ("GET", "HEAD"):
@@ -137,19 +127,6 @@ class _Guard:
             )
         if call.head.get(b"if-match", self._tag) != self._tag:
             raise Problem(412, "The server now has another session than this page: reload the page.")
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].casefold().rstrip(".")
-
-
-def _is_address(name: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(name))
-    except ValueError:
-        return False
 
 
 # --- routes that change the session, or ask for a question -----------------------------------------------------------

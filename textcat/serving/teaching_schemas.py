@@ -47,7 +47,7 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """Whose last answer or keyword to take back, and the topic to continue with."""
+    """A request to take back a person's last answer or keyword, and to continue with a topic."""
 
     topic: Name
     person: Person = ""
@@ -67,33 +67,33 @@ class _Query(BaseModel):
 
 
 class OfTopic(_Query):
-    """Which topic."""
+    """A topic to report on."""
 
     topic: Name
 
 
 class QuestionQuery(OfTopic):
-    """Who asks for a question."""
+    """A request for the next question to a person."""
 
     person: Person = ""
 
 
 class DocumentQuery(_Query):
-    """Which document, and the topic whose judgements to return."""
+    """A document to return, and the topic whose judgements are returned with it."""
 
     position: int = Field(ge=0, le=_MOST)
     topic: str = Field("", max_length=LONGEST_NAME)
 
 
 class EvidenceQuery(OfTopic):
-    """Which document, and the number of terms."""
+    """A document to explain, and the number of terms that explain it."""
 
     position: int = Field(ge=0, le=_MOST)
     n: int = Field(60, ge=1, le=1000)
 
 
 class SearchQuery(_Query):
-    """What to search for."""
+    """Words to search for."""
 
     query: str = Field(max_length=1000)
     topic: str = Field("", max_length=LONGEST_NAME, description="Return the answers for this topic.")
@@ -103,7 +103,7 @@ class SearchQuery(_Query):
 
 
 class JudgementsQuery(OfTopic):
-    """Which judgements to list, the latest first."""
+    """Judgements to list, the latest first."""
 
     answer: Literal["", "yes", "no", "skip"] = ""
     person: str | None = Field(None, max_length=100)
@@ -119,14 +119,14 @@ class ProgressQuery(OfTopic):
 
 
 class QueueQuery(_Query):
-    """Which list of documents."""
+    """A list of documents to return."""
 
     name: str = Field(max_length=1000)
     person: Person = ""
 
 
 class ExportQuery(_Query):
-    """What to export."""
+    """The kind of file to export."""
 
     what: Literal["labels", "corpus", "model", "audit"]
     topic: str = Field("", max_length=LONGEST_NAME, description="Export only this topic; by default all.")
@@ -144,7 +144,7 @@ class Counts(BaseModel):
 
 
 class TaughtTopic(BaseModel):
-    """A topic."""
+    """A topic that is taught."""
 
     topic: str
     description: str
@@ -173,13 +173,18 @@ class SessionAnswer(BaseModel):
     queues: list[QueueRow]
 
 
-class JudgementRow(BaseModel):
-    """A person's judgement of a document."""
+class DocumentRow(BaseModel):
+    """A document in a list."""
 
-    topic: str
     position: int
     id: str
     title: str
+
+
+class JudgementRow(DocumentRow):
+    """A person's judgement of a document."""
+
+    topic: str
     answer: Answer
     person: str
     source: str
@@ -187,21 +192,21 @@ class JudgementRow(BaseModel):
     at: str | None = Field(description="When, in UTC.")
 
 
-class DocumentAnswer(BaseModel):
-    """A document and its judgements."""
-
+class _Document(BaseModel):
     position: int
     id: str
     zones: dict[str, str]
+
+
+class DocumentAnswer(_Document):
+    """A document and its judgements."""
+
     judgements: list[JudgementRow]
 
 
-class QuestionAnswer(BaseModel):
+class QuestionAnswer(_Document):
     """A document to judge, and why it was chosen."""
 
-    position: int
-    id: str
-    zones: dict[str, str]
     rank: int | None = Field(description="Its rank by score among the documents without an answer, from 1.")
     score: float | None
     why: str = Field(examples=["highest score", "uncertain", "at random", "taken back"])
@@ -224,7 +229,7 @@ class UndoAnswer(NextAnswer):
 
 
 class KeywordsAnswer(BaseModel):
-    """All keywords."""
+    """The keywords of a topic."""
 
     keywords: dict[str, bool]
 
@@ -239,12 +244,9 @@ class EvidenceAnswer(BaseModel):
     reasons: list[dict[str, Any]]
 
 
-class FoundRow(BaseModel):
+class FoundRow(DocumentRow):
     """A document found by a search."""
 
-    position: int
-    id: str
-    title: str
     text: str
     answer: Answer | None = Field(description="The person's own answer.")
     label: bool | None = Field(description="The label that all answers give together.")
@@ -301,12 +303,9 @@ class PairRow(BaseModel):
     kappa: float | None
 
 
-class DisagreementRow(BaseModel):
+class DisagreementRow(DocumentRow):
     """A document on which people disagree."""
 
-    position: int
-    id: str
-    title: str
     answers: dict[str, str]
 
 
@@ -320,12 +319,9 @@ class AgreementAnswer(BaseModel):
     disagreements: list[DisagreementRow]
 
 
-class QueueEntry(BaseModel):
+class QueueEntry(DocumentRow):
     """A document to review."""
 
-    position: int
-    id: str
-    title: str
     labelled: bool | None = Field(description="Whether it had the topic when the list was made.")
     answer: Answer | None = Field(description="The person's own answer.")
 

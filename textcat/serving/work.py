@@ -1,4 +1,4 @@
-"""Tag the documents of several requests at once: a document alone takes ten times as long as one among many."""
+"""Tag the documents of several requests together, which takes a tenth of the time of tagging each alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from textcat.model.topic_names import name_entry
 from textcat.serving.http.problems import Problem
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _MOST_TAGS = 1 << 18  # of the documents that are tagged together
 
 
 class Choice(NamedTuple):
-    """The options of a request that choose which topics of a document to return."""
+    """The options of a request for which topics of a document to return."""
 
     top: int | None = None
     min_probability: float | None = None
@@ -26,14 +27,14 @@ class Choice(NamedTuple):
 
 
 class Work:
-    """Tags documents by one model, for all requests that began with this model."""
+    """Tags documents by one version of a model, for all requests that use it."""
 
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object]) -> None:
         self._tagger, self._on_batch = tagger, on_batch
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
-        """Tag a document together with those of other requests that arrive at the same moment."""
+        """Return a future for the tags of a document, which is tagged together with others of this moment."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Tags] = loop.create_future()
         if not self._waiting:
@@ -42,7 +43,7 @@ class Work:
         return future
 
     async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag the documents of one request in parts, so that other requests need not wait for all of them."""
+        """Tag the documents of one request in parts, between which other requests are answered."""
         tags: list[Tags] = []
         for part in self._parts(documents, choice):
             tags += self.tags(part, choice)
@@ -50,15 +51,15 @@ class Work:
         return tags
 
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents at once."""
+        """Tag documents now, and return the tags of each."""
         top, least, everything = choice
         tagger = self._tagger
         if least is not None and tagger.calibration is None:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
         self._on_batch(len(documents))
-        everything = everything and top is None
+        everything, names = everything and top is None, tagger.topic_names
         return [
-            [tag._asdict() for tag in tags]
+            [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
             for tags in tagger.tag(documents, top=top, everything=everything, min_probability=least)
         ]
 

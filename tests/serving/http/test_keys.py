@@ -33,3 +33,20 @@ def test_a_key_opens_what_is_closed_and_is_kept_as_a_sum(store, tmp_path):
         Keys(file)
     with pytest.raises(TextcatError, match="--new-key"):
         Keys(tmp_path / "absent")
+
+
+def test_a_revoked_key_stops_working_when_its_file_changes(tmp_path):
+    (first, first_line), (second, second_line) = new_key("first"), new_key("second")
+    file = tmp_path / "keys"
+    file.write_text(f"{first_line}\n{second_line}\n")
+    keys = Keys(file)
+    assert not keys.refresh()
+    file.write_text(f"{second_line}\n")
+    assert keys.refresh()
+    assert [keys.name_of(key.encode()) for key in (first, second)] == [None, "second"]
+    for spoil in (lambda: file.write_text("damaged"), file.unlink):
+        spoil()
+        with pytest.raises(TextcatError):
+            keys.refresh()
+        assert not keys.refresh()  # told once
+        assert keys.name_of(second.encode()) == "second"

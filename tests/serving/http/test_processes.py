@@ -2,11 +2,10 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from running_server import BODY, HEAD, answer_of
+from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -48,20 +47,6 @@ def test_a_process_that_dies_is_replaced_and_none_outlives_the_first(serve):
     server.process.kill()
     server.process.communicate()
     wait_until(lambda: not any(is_alive(process) for process in workers))
-
-
-def is_alive(process):
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def wait_until(holds):
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_an_address_that_others_reach_needs_keys_or_a_warning(monkeypatch):

@@ -1,10 +1,11 @@
-"""An application: routes behind `Front`, with a page and an OpenAPI description."""
+"""The ASGI application of a server process: its routes behind `Front`, its page, and its OpenAPI description."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cached_property
 from importlib.resources import files as package_files
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +44,9 @@ class Application(FastAPI):
     groups : sequence of APIRouter
         The routes.
     first_page : str
-        The file of the page that is served at ``/``.
+        Name of the HTML file that is served at ``/``.
     **options
-        Options of `Front`: limits, keys, origins, log, rates, check.
+        Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates, check.
     """
 
     def __init__(
@@ -65,10 +66,9 @@ class Application(FastAPI):
             self.router.routes.extend(group.routes)  # include_router would look each route up twice
         self.front = Front(self.router, metrics, **options)
         self.first_page, self._page = first_page, _read_page()
-        self._description = b""
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the middleware of all requests, in place of FastAPI's."""
+        """Return `Front` as the only middleware, in place of FastAPI's."""
         return self.front
 
     @asynccontextmanager
@@ -77,11 +77,15 @@ class Application(FastAPI):
         yield
         task.cancel()
 
+    def reload(self) -> None:
+        """Read the file of keys again; a subclass may read other files again."""
+        self.front.refresh_keys(now=True)
+
     async def background(self) -> None:
-        """Run the background tasks of the server."""
+        """Do nothing next to answering requests; a subclass may do work here until the server stops."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the description of all routes."""
+        """Return the OpenAPI description of all routes."""
         schema = super().openapi()
         schemas: dict[str, Any] = schema["components"]["schemas"]
         schemas["ProblemAnswer"] = ProblemAnswer.model_json_schema()
@@ -98,15 +102,13 @@ class Application(FastAPI):
             schema["security"] = [{"bearer": []}, {"header": []}]
         return schema
 
-    @property
+    @cached_property
     def description_json(self) -> bytes:
-        """The description of all routes as JSON."""
-        if not self._description:
-            self._description = orjson.dumps(self.openapi())
-        return self._description
+        """The OpenAPI description of all routes as JSON."""
+        return orjson.dumps(self.openapi())
 
     def page(self, name: str) -> tuple[bytes, bytes]:
-        """Return a file of the page, and its content type."""
+        """Return the content and the content type of a file of the page; raise a Problem if there is no such file."""
         try:
             return self._page[name]
         except KeyError:
@@ -129,24 +131,24 @@ site = router("site")
 
 @site.get("/metrics", include_in_schema=False)
 async def metrics(call: Call) -> None:
-    """Answer with all counts, for Prometheus."""
+    """Send all counts and times in Prometheus' text format."""
     await call.answer(call.front.metrics.text(), kind=b"text/plain; version=0.0.4; charset=utf-8")
 
 
 @site.get("/openapi.json", include_in_schema=False)
 async def description(call: Call) -> bytes:
-    """Return the description of all routes."""
+    """Return the OpenAPI description of all routes."""
     return bytes(call.app.description_json)
 
 
 @site.get("/", include_in_schema=False)
 async def page(call: Call) -> None:
-    """Answer with the page."""
+    """Send the HTML file of the page."""
     await page_file(call.app.first_page, call)
 
 
 @site.get("/page/{file}", include_in_schema=False)
 async def page_file(file: str, call: Call) -> None:
-    """Answer with a file of the page."""
+    """Send a file of the page."""
     content, kind = call.app.page(file)
     await call.answer(content, kind=kind, headers=_PAGE_HEADERS)

@@ -1,4 +1,4 @@
-"""The middleware of every request: its id, key, limits and time, answers for errors, logs and counts."""
+"""The middleware: checks the key and limits of each request, ends it in time, answers errors, logs and counts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from textcat.errors import TextcatError
+from textcat.serving.http.addresses import Hosts, forwarded_address
 from textcat.serving.http.keys import Keys
 from textcat.serving.http.limits import Limits, Rates, inflated
 from textcat.serving.http.log import Log
@@ -30,13 +32,14 @@ JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PREFIX = secrets.token_hex(4)
 _DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client reads the answer
-_BUFFERED = 8  # times the limit of a body: bytes of all bodies that are being read
+_HELD = 8  # times the limit of a body: bytes of the bodies of all requests that are being answered
+_KEYS_SECONDS = 1.0  # between looks at the file of keys
 _OPEN = ("/v2/health/", "/page/")  # paths that begin so need no key, nor do:
 _OPEN_PATHS = frozenset({"/", "/openapi.json"})
 
 
 class Call(Request):
-    """A request, and the facts about it that the log will have."""
+    """A request, with the figures about it that are logged and counted."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
         super().__init__(scope, receive, send)
@@ -49,6 +52,8 @@ class Call(Request):
             self.id = b"%b-%x-%x" % (_PREFIX.encode(), os.getpid(), next(_numbers))
         self.route, self.status, self.bytes_in, self.bytes_out, self.documents = "other", 0, 0, 0, 0
         self.model = self.version = self.key = ""
+        peer = scope.get("client")
+        self.client_address: str | None = peer[0] if peer else None
         self.expired = self.read = False
         self._held = 0
         self.timer: Any = None
@@ -59,7 +64,7 @@ class Call(Request):
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
-        """Return the body, decompressed if it is gzip; raise a Problem if it is too large, or of another kind."""
+        """Return the body, decompressed if it is gzip; raise a Problem if it is too large or of a wrong type."""
         kind = self.kind
         if kinds and kind and kind not in kinds:
             raise Problem(415, f"The body has the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
@@ -72,46 +77,40 @@ class Call(Request):
                 {"Accept-Encoding": "gzip"},
             )
         body = await self._whole(limit)
-        return inflated(body, limit) if encoding == b"gzip" else body
+        if encoding == b"gzip":
+            body = inflated(body, limit)
+            self.hold(len(body))
+        return body
 
     async def _whole(self, limit: int) -> bytes:
         message = await self.next_message()
-        body: bytes = message.get("body", b"")
-        if not message.get("more_body"):
-            if len(body) > limit:
-                raise self._too_large(limit)
-            return body
-        parts, size = [body], len(body)
-        try:
-            self._hold(size)
-            while message.get("more_body"):
-                message = await self.next_message()
-                part = message.get("body", b"")
-                size += len(part)
-                if size > limit:
-                    self._hold(-self._held)
-                    parts.clear()
-                    if size > limit + _DISCARDED:
-                        self.head[b"connection"] = b"close"
-                        break
-                else:
-                    self._hold(len(part))
-                    parts.append(part)
-        finally:
-            self._hold(-self._held)
+        body: bytes | bytearray = message.get("body", b"")
+        size = len(body)
+        self.hold(min(size, limit))
+        while message.get("more_body"):
+            message = await self.next_message()
+            part = message.get("body", b"")
+            size += len(part)
+            if size <= limit:
+                self.hold(size)
+                body = bytearray(body) if isinstance(body, bytes) else body
+                body += part
+                continue
+            body = b""
+            self.hold(0)
+            if size > limit + _DISCARDED:
+                self.head[b"connection"] = b"close"
+                break
         if size > limit:
-            raise self._too_large(limit)
-        return b"".join(parts)
+            raise Problem(413, f"The body has more than {limit:,} bytes: send fewer documents at a time.")
+        return bytes(body)
 
-    def _hold(self, size: int) -> None:
-        self._held += size
-        self.front.held += size
-        if size > 0 and self.front.held > _BUFFERED * self.front.limits.max_bytes:
+    def hold(self, size: int) -> None:
+        """Count a number of bytes that the request holds until it is answered; raise a Problem if all hold too many."""
+        self.front.held += size - self._held
+        self._held = size
+        if size and self.front.held > _HELD * self.front.limits.max_bytes:
             raise Problem(503, "Too many large bodies are being read: try again in a second.", {"Retry-After": "1"})
-
-    @staticmethod
-    def _too_large(limit: int) -> Problem:
-        return Problem(413, f"The body has more than {limit:,} bytes: send fewer documents at a time.")
 
     async def next_message(self) -> Message:
         """Return the next part of the body; raise ClientGoneError if the client has closed the connection."""
@@ -166,7 +165,7 @@ _numbers = itertools.count(1)
 
 
 class Front:
-    """The ASGI application around the routes.
+    """The ASGI application that handles every request, and calls the routes to answer it.
 
     Parameters
     ----------
@@ -178,12 +177,16 @@ class Front:
         The keys that clients may use; without any, no key is needed.
     origins : tuple of str
         Origins whose pages may send requests.
+    hosts : Hosts, optional
+        Host names that requests may use; the default allows addresses and `localhost`.
+    trust_proxy : bool
+        Whether a proxy names the clients' addresses, in X-Forwarded-For or Forwarded.
     log : Log, optional
-        By default lines of JSON on standard output.
+        The default writes lines of JSON to standard output.
     rates : Rates, optional
-        Number of requests of each client, shared by several processes.
+        Counts each client's requests, for several processes together.
     check : function of Call
-        Raises a Problem for a request that must not be answered.
+        Raises a Problem if a request must be refused.
     """
 
     def __init__(
@@ -194,6 +197,8 @@ class Front:
         limits: Limits | None = None,
         keys: Keys | None = None,
         origins: tuple[str, ...] = (),
+        hosts: Hosts | None = None,
+        trust_proxy: bool = False,
         log: Log | None = None,
         rates: Rates | None = None,
         check: Callable[[Call], object] = lambda call: None,
@@ -202,9 +207,10 @@ class Front:
         self.limits, self.keys, self.log = limits or Limits(), keys or Keys(), log or Log()
         self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
         self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
+        self._hosts, self._trust_proxy, self._next_look = hosts or Hosts(), trust_proxy, 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; start-up and shutdown go to the routes unchanged."""
+        """Answer a request; pass start-up and shutdown on to the routes."""
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
             return
@@ -235,12 +241,16 @@ class Front:
                 await self._refuse(call, Problem(500, "The server failed to answer this request; its log says why."))
         finally:
             call.timer.cancel()
+            call.hold(0)
             self.running -= 1
             self.metrics.running.dec()
             self._count(call)
 
     def _admit(self, call: Call) -> None:
         """Raise a Problem if the request lacks a key, or exceeds a limit."""
+        if self._trust_proxy:
+            call.client_address = forwarded_address(call.head) or call.client_address
+        self._check_host(call)
         self._check(call)
         path: str = call.scope["path"]
         if path.startswith(_OPEN) or path in _OPEN_PATHS:
@@ -251,7 +261,7 @@ class Front:
             sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
             raise Problem(503, sentence, {"Retry-After": "1"})
         if self._rates is not None:
-            wait = self._rates.take((call.key or (call.scope.get("client") or ("",))[0]).encode())
+            wait = self._rates.take((call.key or call.client_address or "").encode())
             if wait:
                 raise Problem(
                     429,
@@ -259,7 +269,26 @@ class Front:
                     {"Retry-After": str(math.ceil(wait))},
                 )
 
+    def _check_host(self, call: Call) -> None:
+        names = [value for name, value in call.scope["headers"] if name == b"host"]
+        if len(names) == 1:
+            self._hosts.check(names[0].decode("latin-1"))
+        elif names or call.scope["http_version"] != "1.0":  # which did not know the header yet
+            raise Problem(400, f"The request has {len(names)} Host headers: send one.")
+
+    def refresh_keys(self, *, now: bool = False) -> None:
+        """Read the file of keys again if it has changed: once a second, or at once."""
+        if not now and time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _KEYS_SECONDS
+        try:
+            if self.keys.refresh():
+                self.log.write("keys_loaded", keys=len(self.keys))
+        except TextcatError as error:
+            self.log.write("keys_failed", error=f"{error} The former keys stay.")
+
     def _check_key(self, call: Call) -> None:
+        self.refresh_keys()
         kind, _, key = call.head.get(b"authorization", b"").partition(b" ")
         if kind.lower() != b"bearer":
             key = call.head.get(b"x-api-key", b"")
@@ -291,11 +320,10 @@ class Front:
             fields: dict[str, Any] = {"key": call.key} if call.key else {}
             if call.model:
                 fields |= {"model": call.model, "version": call.version, "documents": call.documents}
-            client = call.scope.get("client")
             self.log.write(
                 "request",
                 request_id=call.id.decode(),
-                client=client[0] if client else None,
+                client=call.client_address,
                 method=call.scope["method"],
                 path=call.scope["path"][:200],  # no query: it may be a text
                 status=call.status,

@@ -4,53 +4,77 @@ import hashlib
 import hmac
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from textcat.errors import TextcatError, similar_files
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
-_PREFIX = "tc_"
 
 
 class Keys:
-    """The keys of a file: lines of a name, a space and `sha256:` with the hash of a key; `#` begins a comment."""
+    """The keys in a file, which has a line ``NAME sha256:HASH`` for each key; `#` begins a comment."""
 
     def __init__(self, path: Path | None = None) -> None:
-        self._sums: list[tuple[str, bytes]] = []
-        if path is None:
-            return
-        try:
-            lines = Path(path).expanduser().read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise TextcatError(
-                f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a key and its line."
-                f"{similar_files(Path(path))}"
-            ) from error
-        for number, line in enumerate(lines, start=1):
-            content = line.partition("#")[0].strip()
-            match = _LINE.fullmatch(content)
-            if content and not match:
-                # The line itself is not shown: it may be a key that was written there by mistake.
-                raise TextcatError(
-                    f"Line {number} of the keys {path} is not a name and sha256:…: "
-                    "make it with `textcat serve --new-key NAME`."
-                )
-            if match:
-                self._sums.append((match[1], bytes.fromhex(match[2])))
-        if not self._sums:
-            raise TextcatError(f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`.")
+        self._path = None if path is None else Path(path).expanduser().absolute()
+        self._seen = self._identity()
+        self._sums = [] if self._path is None else _sums_in(self._path)
 
-    def __bool__(self) -> bool:
-        return bool(self._sums)
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    def refresh(self) -> bool:
+        """Read the file again if it has changed, and return whether it has; if it is damaged, keep the former keys."""
+        identity = self._identity()
+        if identity in (None, self._seen) or self._path is None:
+            return False
+        self._seen = identity
+        self._sums = _sums_in(self._path)
+        return True
+
+    def _identity(self) -> tuple[int, ...] | None:
+        """Return numbers that change with the file; None if it cannot be read again, as it is a pipe."""
+        if self._path is None or (self._path.exists() and not self._path.is_file()):
+            return None
+        with suppress(OSError):
+            status = self._path.stat()
+            return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+        return ()
 
     def name_of(self, key: bytes) -> str | None:
-        """Return the name of a key, or None; the time taken does not depend on the key."""
+        """Return the name of a key, or None if it is unknown, in a time that does not depend on the key."""
         key_sum, owner = hashlib.sha256(key).digest(), None
         for name, named_sum in self._sums:
             if hmac.compare_digest(key_sum, named_sum):
                 owner = name
         return owner
+
+
+def _sums_in(path: Path) -> list[tuple[str, bytes]]:
+    """Return the name and the hash of each key in a file; raise a TextcatError if it has none, or a wrong line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise TextcatError(
+            f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a key and its line."
+            f"{similar_files(path)}"
+        ) from error
+    sums = []
+    for number, line in enumerate(lines, start=1):
+        content = line.partition("#")[0].strip()
+        match = _LINE.fullmatch(content)
+        if match:
+            sums.append((match[1], bytes.fromhex(match[2])))
+        elif content:
+            # The line itself is not shown: it may be a key that was written there by mistake.
+            raise TextcatError(
+                f"Line {number} of the keys {path} is not a name and sha256:…: "
+                "make it with `textcat serve --new-key NAME`."
+            )
+    if not sums:
+        raise TextcatError(f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`.")
+    return sums
 
 
 def new_key(name: str) -> tuple[str, str]:
@@ -59,5 +83,5 @@ def new_key(name: str) -> tuple[str, str]:
         raise TextcatError(
             f"A key cannot be named {name!r}: use up to 64 letters, digits, dots, dashes and underscores."
         )
-    key = _PREFIX + secrets.token_urlsafe(32)  # so random that a fast hash is safe
+    key = "tc_" + secrets.token_urlsafe(32)  # so random that a fast hash is safe
     return key, f"{name} sha256:{hashlib.sha256(key.encode()).hexdigest()}"

@@ -1,4 +1,4 @@
-"""The limits of a request: what it may hold, how long it may take, and how often a client may ask."""
+"""The limits of requests: on their size, on the time they take, and on their number per client."""
 
 import mmap
 import time
@@ -24,7 +24,7 @@ class Limits:
 
 
 def inflated(data: bytes, limit: int) -> bytes:
-    """Return the content of a gzip stream; raise a Problem if it is damaged, or larger than the limit."""
+    """Decompress a gzip stream; raise a Problem if it is damaged, or if its content has more bytes than the limit."""
     inflate = zlib.decompressobj(wbits=31)
     try:
         plain = inflate.decompress(data, limit + 1)
@@ -38,10 +38,10 @@ def inflated(data: bytes, limit: int) -> bytes:
 
 
 class Rates:
-    """How many requests each client may make: a token bucket per client, shared by all processes.
+    """Limit the number of requests of each client by a token bucket, which all processes share.
 
-    Two clients may share a bucket by chance (one in thousands), and two processes may take the same token; neither
-    does harm.
+    Each client's name is hashed to one of 4,096 buckets. That two clients may share one, and that two processes may
+    take the same token at the same moment, does no harm.
     """
 
     def __init__(self, rate: float) -> None:

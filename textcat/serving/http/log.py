@@ -1,4 +1,4 @@
-"""The server's log, in lines of JSON."""
+"""The log of the server, written as lines of JSON."""
 
 import os
 import time
@@ -9,13 +9,13 @@ from textcat.serving.http.problems import json_bytes
 
 
 class Log:
-    """Lines of JSON on a stream: one for each answered request, and one for each event of the server."""
+    """Write a line of JSON to a file descriptor for each answered request (optional) and each event of the server."""
 
     def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
         self._descriptor, self.requests = descriptor, requests
 
     def write(self, event: str, **fields: Any) -> None:
-        """Write an event and its fields as a line."""
+        """Write a line with the time, an event and its fields."""
         if self._descriptor is None:
             return
         now = time.time()

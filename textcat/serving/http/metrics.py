@@ -1,4 +1,4 @@
-"""Counts and times for Prometheus, over all processes of the server."""
+"""Counts and times of requests for Prometheus, summed over all processes of the server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 class Metrics(Collector):
-    """The counts of a server, or of one of its processes; `versions` returns the names and versions of its models."""
+    """The counts of a server process; `versions` is a function that returns the names and versions of its models."""
 
     def __init__(self, versions: Versions = list) -> None:
         self._registry, self._versions = CollectorRegistry(), versions
@@ -51,7 +51,7 @@ class Metrics(Collector):
         children[1].observe(seconds)
 
     def documents(self, model: str, n: int) -> None:
-        """Count documents."""
+        """Count documents that a model tagged or explained."""
         child = self._children.get(model)
         if child is None:
             child = self._children[model] = self._documents.labels(model)
@@ -72,7 +72,7 @@ class Metrics(Collector):
         return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the models of the process that answers; the other processes load a new model within seconds."""
+        """Yield the models and their versions in this process; others may still have the former version for seconds."""
         if versions := self._versions():
             labels = ("model", "version")
             family = GaugeMetricFamily("textcat_model_info", "The served models and their versions.", labels=labels)

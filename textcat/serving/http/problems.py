@@ -1,4 +1,4 @@
-"""Errors of requests, as `application/problem+json` (RFC 9457), and how answers become JSON."""
+"""Errors that are sent as `application/problem+json` (RFC 9457), and the conversion of answers to JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MOST_ERRORS = 10  # errors listed for a request
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
-    """An error that is sent as an answer: its status, a sentence, and headers."""
+    """An error that is sent to the client: an HTTP status, a sentence, headers, and further fields."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None, **fields: Any) -> None:
         super().__init__(detail)
         self.status, self.detail, self.headers, self.fields = status, detail, dict(headers or {}), fields
 
     def as_json(self, request_id: str) -> bytes:
-        """Return the body of the answer."""
+        """Return the JSON that is sent as the body."""
         title = HTTPStatus(self.status).phrase
         always = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
         return json_bytes({**always, **self.fields, "request_id": request_id})
@@ -34,7 +34,7 @@ class ClientGoneError(Exception):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON; named tuples are objects, lone surrogates, which JSON cannot hold, become "?"."""
+    """Return a value as JSON. Named tuples become objects, and lone surrogates, which UTF-8 cannot encode, "?"."""
     try:
         return orjson.dumps(value, default=_fields)
     except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates
@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 
 
 def problem_of_validation(error: ValidationError) -> Problem:
-    """Return the Problem that reports the errors pydantic found in a body or query."""
+    """Return a Problem that lists the errors that pydantic found in a body or query."""
     errors: list[Any] = error.errors(include_url=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")
@@ -71,7 +71,7 @@ def problem_of_validation(error: ValidationError) -> Problem:
 
 
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the place of an error, without pydantic's name for the kind of document that was sent."""
+    """Return the path to an error without the name of the union's member, "text" or "zones", that pydantic inserts."""
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):
             return loc[:i] + loc[i + 1 :]

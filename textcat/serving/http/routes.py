@@ -1,4 +1,4 @@
-"""Routes that FastAPI only describes: its own reading and answering take longer than tagging a document."""
+"""Routes that bypass FastAPI's parsing and serialisation, which take longer than tagging a document."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class ProblemAnswer(BaseModel):
 
 
 class LeanRoute(APIRoute):
-    """A route whose endpoint takes the parameters of its path, and any of three others.
+    """A route whose endpoint takes the parameters of its path, and any of `call`, `query` and `body`.
 
-    `call`: the request; `query`: a model of the query; `body`: the parsed JSON body. The endpoint returns an object
-    that orjson can write, JSON as bytes, or None if it has already answered. `call.app` is the application.
+    `call` is the request, `query` a pydantic model of the query, `body` one of the JSON body; `call.app` is the
+    application. The endpoint returns an object that orjson can write, JSON as bytes, or None if it has answered itself.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -87,12 +87,12 @@ class LeanRoute(APIRoute):
             await call.answer(answer if isinstance(answer, bytes) else json_bytes(answer))
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        """Call the endpoint, and return its result."""
+        """Await the endpoint, and return what it returns."""
         return await self.endpoint(**arguments)
 
 
 def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
-    """Return the fields of a query or a form; those named in `single` may occur only once."""
+    """Parse the fields of a query or a form; raise a Problem if one of the fields in `single` occurs twice."""
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except UnicodeDecodeError:
@@ -108,7 +108,7 @@ def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
 
 
 async def form_of(call: Call, kind: type[BaseModel]) -> Any:
-    """Return the model of a form that was sent."""
+    """Read the body as a form, and return it as a pydantic model; raise a Problem if it is invalid."""
     try:
         return kind.model_validate(fields_of(await call.data((FORM,)), kind.model_fields))
     except ValidationError as error:
@@ -116,20 +116,20 @@ async def form_of(call: Call, kind: type[BaseModel]) -> Any:
 
 
 def form_body(kind: type[BaseModel]) -> dict[str, Any]:
-    """Return OpenAPI's description of a form."""
+    """Return the OpenAPI description of a form with the fields of a model."""
     schema = {FORM.decode(): {"schema": kind.model_json_schema()}}
     return {"requestBody": {"required": True, "content": schema}}
 
 
 def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return OpenAPI's description of the errors of a route."""
+    """Return the OpenAPI description of the errors that a route may answer with."""
     wanted = sorted({*_ALWAYS, *statuses, *(_OF_BODIES if body else ())})
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
 def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
-    """Return an empty group of lean routes."""
+    """Return a router without routes, whose routes will be lean."""
     return APIRouter(route_class=route_class, tags=[tag], redirect_slashes=False)
 
 

@@ -1,0 +1,179 @@
+"""Connections: heads, trailers, bodies and answers beyond their limits, and clients that close one half."""
+
+import asyncio
+import contextlib
+import json
+import re
+
+import pytest
+from serving_requests import TAG
+
+uvicorn = pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+
+from textcat.serving.http import protocol  # noqa: E402
+from textcat.serving.http.limits import Limits  # noqa: E402
+from textcat.serving.http.log import Log  # noqa: E402
+from textcat.serving.http.protocol import Protocol  # noqa: E402
+from textcat.serving.tagging import Service  # noqa: E402
+
+HEAD_BYTES = 1 << 16
+BODY = b'{"text": "Wheat exports rose."}'
+POST = b"POST %b HTTP/1.1\r\nhost: localhost\r\n" % TAG.encode()
+WHOLE = POST + b"content-length: %d\r\n\r\n" % len(BODY) + BODY
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
+
+
+@pytest.fixture
+def short(store):
+    """A service with small limits."""
+    return Service(store, log=Log(None), limits=Limits(max_bytes=20_000, seconds=0.5))
+
+
+@contextlib.asynccontextmanager
+async def connected(app, limits):
+    """A connection to an application, as a reader and a writer, and the connections that the server has."""
+    config = uvicorn.Config(app, http=Protocol, lifespan="off", log_config=None)
+    config.load()
+    state, loop = uvicorn.server.ServerState(), asyncio.get_running_loop()
+    Protocol.limits = limits
+    server = await loop.create_server(lambda: Protocol(config, state, {}, loop), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2], limit=1)
+    try:
+        yield reader, writer, state.connections
+    finally:
+        writer.close()
+        server.close()
+        Protocol.limits = Limits()
+
+
+def converse(service, *pieces, eof=False):
+    """All that the server sends until it closes the connection, while pieces are sent one after the other."""
+
+    async def talk():
+        async with connected(service, service.front.limits) as (reader, writer, _):
+            for piece in pieces:
+                writer.write(piece)
+                await asyncio.sleep(0.01)
+            if eof:
+                writer.write_eof()
+            return await asyncio.wait_for(reader.read(), 5)
+
+    return asyncio.run(talk())
+
+
+def statuses(data):
+    return [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+)", data)]
+
+
+def head_of(length):
+    """A request whose line and fields have this many bytes."""
+    head = b"GET /v2 HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: %b\r\n\r\n"
+    return head % (b"a" * (length - len(head % b"")))
+
+
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_head_may_have_exactly_the_bytes_of_the_limit(service, pieces):
+    for length, status in ((HEAD_BYTES, 200), (HEAD_BYTES + 1, 431), (3 * HEAD_BYTES, 431)):
+        head = head_of(length)
+        step = -(-len(head) // pieces)
+        assert statuses(converse(service, *(head[i : i + step] for i in range(0, len(head), step)))) == [status]
+
+
+def test_a_second_head_in_the_same_piece_has_the_same_limit(service):
+    first = head_of(1000).replace(b"connection: close\r\n", b"")
+    assert statuses(converse(service, first + head_of(HEAD_BYTES))) == [200, 200]
+    assert statuses(converse(service, first, head_of(HEAD_BYTES + 1)))[0] == 200
+
+
+def test_trailers_are_counted_like_a_head(service):
+    end = b"connection: close\r\n"
+    few, many = b"x: y\r\n" * 10, b"x: y\r\n" * HEAD_BYTES
+    whole = CHUNKED.replace(b"host:", end + b"host:") + few + b"\r\n"
+    assert statuses(converse(service, whole)) == [200]
+    assert statuses(converse(service, CHUNKED, *([many[: HEAD_BYTES // 2]] * 3))) == [431]
+    assert statuses(converse(service, CHUNKED, b"x: ", *([b"y" * (HEAD_BYTES // 2)] * 3))) == [431]
+
+
+def test_trailers_after_an_early_answer_end_the_connection(short):
+    """Without a limit, a client without a key could send them for ever."""
+    refused = CHUNKED.replace(TAG.encode(), b"/absent")
+    assert statuses(converse(short, refused, *([b"x: y\r\n" * 5000] * 4))) == [404]
+    assert statuses(converse(short, refused, b"x: ")) == [404]  # after the seconds of the limit
+
+
+def test_a_client_that_closes_its_half_gets_its_answers(service):
+    assert statuses(converse(service, WHOLE, eof=True)) == [200]
+    assert statuses(converse(service, WHOLE + WHOLE + WHOLE, eof=True)) == [200, 200, 200]
+    assert statuses(converse(service, WHOLE[:-5], eof=True)) == []
+    assert statuses(converse(service, WHOLE[:20], eof=True)) == []
+
+
+def test_of_many_requests_at_once_the_first_are_answered(service):
+    answers = statuses(converse(service, b"GET /v2 HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000))
+    assert set(answers) == {200}
+    assert 100 <= len(answers) < 1000
+
+
+def test_a_request_names_one_host(service):
+    def ask(head):
+        data = converse(service, b"GET /v2 HTTP/1.%b\r\nconnection: close\r\n%b\r\n" % head)
+        return statuses(data), json.loads(data.partition(b"\r\n\r\n")[2])
+
+    assert ask((b"1", b"host: localhost\r\n"))[0] == [200]
+    assert ask((b"0", b""))[0] == [200]
+    for head, n in (((b"1", b""), 0), ((b"1", b"host: localhost\r\n" * 2), 2), ((b"0", b"host: localhost\r\n" * 2), 2)):
+        status, problem = ask(head)
+        assert status == [400]
+        assert f"{n} Host headers" in problem["detail"]
+
+
+def test_what_a_stopping_server_is_still_asked_is_answered(service):
+    Protocol.ending = True
+    try:
+        answers = converse(service, WHOLE + WHOLE)
+    finally:
+        Protocol.ending = False
+    assert statuses(answers) == [200, 200]
+    assert answers.count(b"connection: close") == 1
+    Protocol.ending = True
+    try:
+        assert converse(service) == b""  # an idle connection is closed
+    finally:
+        Protocol.ending = False
+
+
+def test_a_client_that_does_not_read_is_cut_off():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": bytes(50_000_000)})
+
+    async def talk(reads):
+        async with connected(app, Limits(seconds=0.2)) as (reader, writer, connections):
+            writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            for _ in range(60):
+                await asyncio.sleep(0.02)
+                for _ in range(8 * reads):
+                    await reader.read(1 << 16)
+            return len(connections)
+
+    assert asyncio.run(talk(reads=False)) == 0
+    assert asyncio.run(talk(reads=True)) == 1
+
+
+def test_of_all_that_is_not_read_the_largest_answer_is_cut_off(monkeypatch):
+    monkeypatch.setattr(protocol, "UNREAD_BYTES", 60_000_000)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": bytes(int(scope["path"][1:]) * 1_000_000)})
+
+    async def talk():
+        async with connected(app, Limits()) as (_, first, connections):
+            address = first.get_extra_info("peername")
+            _, second = await asyncio.open_connection(*address)
+            for writer, size in ((first, b"50"), (second, b"30")):
+                writer.write(b"GET /%b HTTP/1.1\r\nhost: localhost\r\n\r\n" % size)
+                await asyncio.sleep(0.2)
+            return [connection.cycle.scope["path"] for connection in connections]
+
+    assert asyncio.run(talk()) == ["/30"]

@@ -1,0 +1,74 @@
+"""The process above those that serve: what becomes of the others when it gets signals or is killed."""
+
+import os
+import signal
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+from running_server import BODY, HEAD, answer_of, is_alive, wait_until
+
+from textcat.serving.http.keys import new_key
+
+pytest.importorskip("fastapi", reason="fastapi is not installed")
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
+pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+if not Path("/proc/self/task").exists():
+    pytest.skip("system: there is no /proc", allow_module_level=True)
+pytestmark = pytest.mark.long
+
+
+def folders():
+    return set(Path(tempfile.gettempdir()).glob("textcat-serve-*"))
+
+
+def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve):
+    before = folders()
+    server = serve("--workers", "2")
+    assert server.ask(HEAD + BODY)[0] == 200
+    (folder,) = folders() - before
+    workers = server.workers()
+    server.process.kill()
+    server.process.communicate()
+    wait_until(lambda: not any(is_alive(process) for process in workers))
+    assert not folder.exists()
+
+
+def test_sighup_reads_the_keys_again_and_ends_nothing(serve, tmp_path):
+    (first, first_line), (second, second_line) = new_key("first"), new_key("second")
+    file = tmp_path / "keys"
+    file.write_text(first_line)
+    server = serve("--workers", "1", "--keys", str(file))
+
+    def status(key):
+        return server.ask(HEAD[:-2] + f"x-api-key: {key}\r\n\r\n".encode() + BODY)[0]
+
+    assert (status(first), status(second)) == (200, 401)
+    workers = server.workers()
+    file.write_text(second_line)
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: (status(first), status(second)) == (401, 200))
+    file.write_text("damaged")
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "keys_failed" in server.log.read_text())
+    assert (status(first), status(second)) == (401, 200)
+    assert server.workers() == workers
+    assert server.stop()[0] == 0
+
+
+def test_connections_that_wait_when_the_server_is_to_stop_are_answered(serve):
+    server = serve("--workers", "1")
+    assert server.ask(HEAD + BODY)[0] == 200
+    (worker,) = server.workers()
+    os.kill(worker, signal.SIGSTOP)  # so that connections wait to be accepted
+    connections = [server.connect() for _ in range(40)]
+    for connection in connections:
+        connection.sendall(HEAD + BODY)
+    server.process.send_signal(signal.SIGTERM)
+    threading.Timer(0.3, os.kill, (worker, signal.SIGCONT)).start()
+    answers = [answer_of(connection)[0] for connection in connections]
+    for connection in connections:
+        connection.close()
+    assert answers == [200] * 40
+    assert server.stop()[0] == 0

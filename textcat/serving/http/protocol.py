@@ -1,0 +1,233 @@
+"""HTTP/1.1 on a connection: limits on heads, trailers, discarded bodies, pipelined requests and unread answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+import numpy as np
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from textcat.serving.http.limits import Limits
+from textcat.serving.http.problems import TYPE, Problem
+
+_HEAD_BYTES = 1 << 16  # of a request's line and headers, and of the trailers after a chunked body
+_CONNECTIONS = 4096  # of a process
+_PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
+_DISCARDED = 1 << 26  # bytes of a body that are read after the answer
+UNREAD_BYTES = 1 << 26  # bytes of answers that all clients of a process have not read yet
+_GRACE = 0.5  # seconds until a refused client is cut off, and an idle one when the process stops
+
+
+class Protocol(HttpToolsProtocol):
+    """uvicorn's protocol, with limits on what a client may send, and on what it may leave unread."""
+
+    limits = Limits()
+    shares = np.zeros(1, np.int64)  # the number of connections of each process
+    slot = 0  # the place of this process in `shares`
+    ending = False  # whether the process stops: each connection gets one more answer
+    _unread: ClassVar[dict[Protocol, int]] = {}  # bytes of answers, by connection
+
+    _timer: asyncio.TimerHandle | None = None  # for a head, or for a body after its answer
+    _reader_timer: asyncio.TimerHandle | None = None  # for unread answers
+    _in_head = True
+    _head = 0  # bytes of the head until now
+    _silent = 0  # bytes since the last ones of the body: trailers, and the framing of chunks
+    _discarded = 0  # bytes of a body after its answer
+    _has_body = False  # whether the piece that was parsed last had bytes of the body
+    _deaf = False  # whether all that the client still sends is ignored
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for the head of a request, or refuse the connection if there are too many."""
+        super().connection_made(transport)
+        if len(self.connections) > _CONNECTIONS:
+            self._refuse(503, "There are too many connections: try again in a second.")
+        elif self.ending:
+            self.shutdown()
+        else:
+            self._start_timer(self._late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the timers, and end the request that is being answered."""
+        self.shares[self.slot] -= 1
+        self._stop_timer()
+        self._stop_reader_timer()
+        super().connection_lost(exc)
+
+    # --- what the client sends ---
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; no piece reaches beyond the limit of a head."""
+        while data and not self._deaf and not self.transport.is_closing():
+            length = _HEAD_BYTES - self._head if self._in_head else len(data)
+            piece, data = data[:length], data[length:]
+            if self._in_head:
+                if self._timer is None and not self._head:
+                    self._start_timer(self._late)
+                self._head += len(piece)
+            self._has_body = False
+            super().data_received(piece)
+            self._check_sizes(len(piece))
+
+    def _check_sizes(self, length: int) -> None:
+        if self._deaf or self.transport.is_closing():
+            return
+        if self._in_head:
+            if self._head >= _HEAD_BYTES:
+                self._refuse_head("header")
+            return
+        self._silent = 0 if self._has_body else self._silent + length
+        if self._silent > _HEAD_BYTES:
+            self._refuse_head("trailer")
+        elif self.cycle.response_complete:
+            self._discarded += length
+            if self._discarded > _DISCARDED:
+                self.transport.close()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Add a field to the head; fields of trailers are dropped."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Start to answer the request, or let it wait for the answers to earlier ones."""
+        if self._deaf or self.transport.is_closing():
+            return
+        waiting = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
+        if len(self.pipeline) >= _PIPELINED:
+            self._hear_no_more()
+            return
+        # Counted again, as a piece may hold the end of another request before this head.
+        names_and_values = sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if len(self.url) + names_and_values + len(self.parser.get_method()) + 14 > _HEAD_BYTES:
+            self._refuse_head("header")
+            return
+        self._in_head, self._head, self._silent, self._discarded = False, 0, 0, 0
+        self._stop_timer()
+        super().on_headers_complete()
+        if self.ending:
+            self.cycle.keep_alive = False
+            if waiting is not None:
+                waiting.keep_alive = True  # or the connection would end before the last answer
+
+    def on_body(self, body: bytes) -> None:
+        """Add a part to the body."""
+        if not self._deaf and not self.transport.is_closing():
+            self._has_body = True
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """End the body, and expect the head of another request."""
+        if self._deaf or self.transport.is_closing():
+            return
+        super().on_message_complete()
+        self._in_head = True
+        if self.cycle.response_complete:  # before the body was complete
+            self._stop_timer()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+
+    def on_response_complete(self) -> None:
+        """Answer the next request, or limit the time for the rest of a body that was answered early."""
+        super().on_response_complete()
+        if not self._in_head and self.cycle.response_complete and not self.transport.is_closing():
+            self._start_timer(self.transport.close)  # the rest of the body is read, so that the client sees the answer
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Return whether the connection stays open: a client that sends no more still gets its answers."""
+        if self.cycle is None or self.cycle.response_complete or not self._in_head:
+            return False
+        self._hear_no_more()
+        return True
+
+    def _hear_no_more(self) -> None:
+        """Ignore what the client sends from now on, and close the connection after the last answer."""
+        self._deaf, self.cycle.keep_alive = True, False
+        self._stop_timer()
+
+    # --- refusals ---
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser cannot read."""
+        self._refuse(400, "The request is not valid HTTP/1.1.")
+
+    def _refuse_head(self, part: str) -> None:
+        self._refuse(431, f"The {part} of the request has more than {_HEAD_BYTES:,} bytes: send a shorter one.")
+
+    def _late(self) -> None:
+        self._timer = None
+        if not self.transport.is_closing():
+            self._refuse(408, f"The header of the request did not arrive within {self.limits.seconds:g} seconds.")
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Send an error and close the connection, or only close it if no error can be sent now."""
+        if self.transport.is_closing() or self._deaf:
+            return
+        cycle = self.cycle
+        if self._in_head and cycle is not None and not cycle.response_complete:
+            self._hear_no_more()  # the answers to the requests before this one come first
+            return
+        if self._in_head or not cycle.response_started:
+            body = Problem(status, detail).as_json("")
+            head = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: {TYPE.decode()}\r\n"
+            self.transport.write(f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body)
+        self._deaf = True
+        self._stop_timer()
+        self.transport.write_eof()
+        self.loop.call_later(_GRACE, self.transport.close)  # at once, the client might never read the answer
+
+    def _start_timer(self, function: Callable[[], object]) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(self.limits.seconds, function)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- what the client does not read ---
+
+    def pause_writing(self) -> None:
+        """Watch a client that does not read its answer; if all leave too much unread, cut the worst off."""
+        super().pause_writing()
+        self._stop_reader_timer()
+        self._unread[self] = self._unread_bytes()
+        self._reader_timer = self.loop.call_later(self.limits.seconds, self._check_reader)
+        if sum(self._unread.values()) > UNREAD_BYTES:
+            max(self._unread, key=lambda protocol: self._unread[protocol]).transport.abort()
+
+    def resume_writing(self) -> None:
+        """Go on with the answer once the client has read enough of it."""
+        self._stop_reader_timer()
+        super().resume_writing()
+
+    def _check_reader(self) -> None:
+        """Break the connection off if the client has read nothing since the last check."""
+        unread = self._unread_bytes()
+        if unread >= self._unread[self]:
+            self.transport.abort()
+            return
+        self._unread[self] = unread
+        self._reader_timer = self.loop.call_later(self.limits.seconds, self._check_reader)
+
+    def _unread_bytes(self) -> int:
+        return int(self.transport.get_write_buffer_size())
+
+    def _stop_reader_timer(self) -> None:
+        self._unread.pop(self, None)
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+            self._reader_timer = None
+
+    # --- the end ---
+
+    def shutdown(self) -> None:
+        """Close the connection after its next answer, or if it is idle for a moment."""
+        if self.cycle is None or self.cycle.response_complete:
+            self._stop_timer()
+            self.loop.call_later(_GRACE, super().shutdown)
+        else:
+            self.cycle.keep_alive = False

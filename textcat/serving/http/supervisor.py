@@ -1,0 +1,175 @@
+"""The process above those that serve: it starts them, replaces those that die or hang, and ends them."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import NamedTuple
+
+from textcat.serving.http.log import Log
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
+_SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
+_MORE = 5.0  # seconds that processes have to end, beyond those of running requests
+
+
+class _Process(NamedTuple):
+    slot: int  # its number among the processes
+    begun: float
+
+
+class Supervisor:
+    """Forks the processes that serve, replaces those that die, and ends them at a signal.
+
+    Forked processes share the memory of the models, which uvicorn's own supervisor would make each process load again.
+    They end with this process, even if it is killed.
+
+    Parameters
+    ----------
+    work : function of int and bool
+        Serves in the process with this number; True if the process replaces another.
+    n : int
+        Number of processes.
+    on_stop : function
+        Is called at the signal that ends the processes, before they get it.
+    on_orphaned : function
+        Is called in a process that ends because this one was killed.
+    stop_seconds : float
+        Seconds that running requests have to end.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[int, bool], object],
+        n: int,
+        on_stop: Callable[[], object],
+        on_orphaned: Callable[[], object],
+        stop_seconds: float,
+    ) -> None:
+        self._work, self._n, self._on_stop, self._on_orphaned = work, n, on_stop, on_orphaned
+        self._seconds = stop_seconds + _MORE
+        self._started: dict[int, _Process] = {}
+        self._stop, self._process = 0, os.getpid()
+        self._log = Log()
+        self._has_terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def run(self) -> int:
+        """Serve until a signal ends the processes; return its number."""
+        handlers = (self._end, self._end, self._reload, self._kill)
+        before = {number: signal.signal(number, function) for number, function in zip(_SIGNALS, handlers, strict=True)}
+        alive, self._living = os.pipe()  # closed when this process ends, however it ends
+        self._alive = alive
+        gc.collect()
+        gc.freeze()
+        try:
+            for slot in range(self._n):
+                self._start(slot, replaces=False)
+            self._wait()
+        finally:
+            signal.alarm(0)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(alive)
+            os.close(self._living)
+        return self._stop
+
+    def _start(self, slot: int, *, replaces: bool) -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # A signal that arrives before the new process sets its handlers would be lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        process = 0 if self._stop else os.fork()
+        if process or self._stop:
+            if process:
+                self._started[process] = _Process(slot, time.monotonic())
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            return
+        code = 1
+        try:
+            self._become_worker()
+            self._work(slot, replaces)
+            code = 0
+        except BaseException:
+            self._log.write("error", error="A process of the server failed.", traceback=traceback.format_exc())
+        finally:
+            if os.getppid() != self._process:
+                self._on_orphaned()
+            os._exit(code)
+
+    def _become_worker(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGALRM):
+            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        os.close(self._living)
+        os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
+        _end_with(self._alive, self._seconds)
+
+    def _wait(self) -> None:
+        while self._started:
+            process, status = os.wait()
+            died = self._started.pop(process, None)
+            if died is None or self._stop:
+                continue
+            self._tell(process, os.waitstatus_to_exitcode(status))
+            with contextlib.suppress(ImportError, OSError):
+                from prometheus_client.multiprocess import mark_process_dead
+
+                mark_process_dead(process)
+            if time.monotonic() - died.begun < _SHORT:
+                time.sleep(1)
+            self._start(died.slot, replaces=True)
+
+    def _tell(self, process: int, code: int) -> None:
+        reasons = {
+            -int(signal.SIGBUS): "A file of a model was shortened in place while it was mapped: replace folders whole.",
+            -int(signal.SIGKILL): "It was killed from outside, perhaps as the machine has too little memory.",
+        }
+        reason = {"reason": reasons[code]} if code in reasons else {}
+        self._log.write("process_died", process=process, status=code, **reason)
+
+    # --- signals ---
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        if not self._stop:
+            self._stop = number
+            self._on_stop()
+            signal.alarm(max(1, round(self._seconds)))
+        self._send(signal.SIGTERM)
+
+    def _reload(self, number: int, frame: FrameType | None) -> None:
+        if self._has_terminal and not sys.stderr.isatty():  # the terminal was closed
+            self._end(signal.SIGTERM, frame)
+        else:
+            self._send(signal.SIGHUP)
+
+    def _kill(self, number: int, frame: FrameType | None) -> None:
+        """Kill the processes that have not ended by themselves."""
+        self._log.write("processes_killed", processes=[*self._started])
+        self._send(signal.SIGKILL)
+
+    def _send(self, number: int) -> None:
+        for process in list(self._started):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+
+
+def _end_with(alive: int, seconds: float) -> None:
+    """End this process once all processes have closed the writing end of a pipe: gracefully, or killed if it hangs."""
+
+    def wait() -> None:
+        os.read(alive, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(seconds)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
