@@ -306,8 +306,8 @@ def test_an_evaluation_is_a_line_a_table_and_a_frame():
     pytest.importorskip("pandas")
     evaluation = add_intervals(example(skill=0.3), n_resamples=100)
     assert repr(evaluation).startswith("<Evaluation of 40 topics on 300 test documents, P@1 0.")
-    assert "<th>nDCG@10</th>" in evaluation._repr_html_()
-    assert "<td>21-100</td>" in evaluation._repr_html_()
+    assert '<th scope="col">nDCG@10</th>' in evaluation._repr_html_()
+    assert '<th scope="row">21-100</th>' in evaluation._repr_html_()
     frame = evaluation.to_frame()
     assert frame.loc["6-20", "psp@5"] == evaluation.bands[-3]["psp@5"]
     assert frame.loc["ALL", "ndcg@10_low"] == evaluation.overall.intervals["ndcg@10"][0]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.evaluation.evaluation import evaluate
-from textcat.evaluation.significance import compare_evaluations, paired_bootstrap, sign_flip_test
+from textcat.evaluation.significance import compare_evaluations, holm, mcnemar, paired_bootstrap, sign_flip_test
 
 TOPICS = list("abcdefgh")
 SIZES = range(8)
@@ -50,9 +50,15 @@ def test_values_are_those_of_the_evaluations_and_differences_theirs():
         assert all((of.p_topics is None) == (row.measure == "micro_f1") for of in row.differences)
 
 
-def test_topics_that_differ_most_come_first():
-    largest = [max(map(abs, row.differences)) for row in compared(1, 1, 1, n_resamples=1).topics]
-    assert largest == sorted(largest, reverse=True)
+def test_topics_with_the_smallest_corrected_p_come_first_then_those_that_differ_most():
+    labels, scores = labels_and_scores(1, 1, 4)
+    topics = compare_evaluations([evaluated(of_model, labels) for of_model in scores], n_resamples=1).topics
+    assert [row.topic for row in topics] != TOPICS
+    order = [(min(row.p_values), -max(map(abs, row.differences))) for row in topics]
+    assert order == sorted(order)
+    right, right_of_other = ((of_model > 0) == labels for of_model in (scores[0], scores[2]))
+    p_values = mcnemar((right & ~right_of_other).sum(axis=0), (right_of_other & ~right).sum(axis=0))
+    assert {row.topic: row.p_values[1] for row in topics} == dict(zip(TOPICS, holm(p_values).tolist(), strict=True))
 
 
 def test_a_model_does_not_differ_from_itself():

@@ -140,4 +140,4 @@ def test_an_evaluation_is_a_line_a_table_and_frames():
     assert evaluation.to_frame("bands").loc["TOP1", "macro_average_precision"] == 1
     with pytest.raises(TextcatError, match="no rows of 'confusion': ask for 'topics' or 'bands'"):
         evaluation.to_frame("confusion")
-    assert "<td>TOP1</td><td>1</td>" in evaluation._repr_html_()
+    assert '<th scope="row">TOP1</th><td>1.000</td>' in evaluation._repr_html_()

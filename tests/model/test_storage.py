@@ -526,3 +526,26 @@ def test_while_a_model_is_replaced_others_read_the_old_or_the_new_one(small, mod
     finally:
         stop.set()
         writer.join()
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "bias.npy"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_pipes_devices_and_folders_among_the_files_are_refused_at_once(tagger, tmp_path, name, kind):
+    path = textcat.save(tagger, tmp_path / "model") / name
+    path.unlink()
+    make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": Path.mkdir}
+    make[kind](path)
+    with pytest.raises(ModelError, match=r"regular file|directory"):
+        textcat.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize("size", [10**9, 2**70])
+def test_a_shortlist_that_no_memory_holds_is_refused(corpus, tmp_path, size):
+    model = textcat.save(textcat.train(corpus, textcat.read_recipe("many-topics")), tmp_path / "model")
+    recipe = json.loads((model / "manifest.json").read_text())["recipe"]
+    tags = textcat.load(model).tag(["wheat exports"])
+    rewrite(model, recipe=recipe | {"topics": recipe["topics"] | {"shortlist": 5000}})
+    assert textcat.load(model).tag(["wheat exports"]) == tags
+    rewrite(model, recipe=recipe | {"topics": recipe["topics"] | {"shortlist": size}})
+    with pytest.raises(ModelError, match="is damaged"):
+        textcat.load(model)

@@ -241,7 +241,7 @@ def test_what_cannot_be_learnt_from_is_told_of(corpus):
     with pytest.raises(TextcatError, match=r"leaves no term of the 1 training documents"):
         textcat.Tagger.fit(textcat.Corpus.from_documents("silent", silent), recipe)
     with pytest.raises(TextcatError, match=r"has no test documents to evaluate on"):
-        textcat.Tagger.fit(corpus, recipe).evaluate(textcat.Corpus("untested", corpus.train, [], corpus.topics))
+        textcat.Tagger.fit(corpus, recipe).evaluate(textcat.Corpus("newswire", corpus.train, [], corpus.topics))
 
 
 def test_a_topic_that_every_document_has_can_be_trained():

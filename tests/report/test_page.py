@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30) | st.sampled_from(HOSTILE))
 def test_any_text_is_in_the_file_as_it_is_and_ends_no_element(text):
     html5lib = pytest.importorskip("html5lib")
-    table = page.html_table("t", text, [f"{text}x", "y"], [[page.html_text(text), text]])
+    table = page.scrolled_table("t", text, [f"{text}x", "y"], [[text, text]])
     written = page.report_page(text, [("s", text, table)], {text: [text], "text": text})
     written.encode()
     tree = html5lib.HTMLParser(namespaceHTMLElements=False).parse(written)
@@ -75,4 +75,3 @@ def test_the_policy_keeps_scripts_out_even_if_one_gets_into_the_page(opened):
 def test_the_narrow_page_does_not_scroll_sideways(opened):
     shown = opened(viewport={"width": 360, "height": 700})
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    assert page.content_hash("") == "sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="

@@ -180,6 +180,11 @@ def test_topics_that_no_test_document_has_are_named():
     assert unevaluated_topics(corpus) == (
         "1 topic of the training part has no test document, and is neither trained nor evaluated: sun."
     )
+    corpus = Corpus.from_documents("c", weather("sun", "rain", test=["rain", "hail"]), "train")
+    assert unevaluated_topics(corpus) == (
+        "1 topic of the training part has no test document, and is trained but not evaluated: sun.\n"
+        "1 topic of the test part has no training document, and counts in no average: hail."
+    )
     assert unevaluated_topics(Corpus.from_documents("c", weather("sun", test=["sun"]), "train")) == ""
     assert unevaluated_topics(Corpus.from_documents("c", weather("sun"), "train")) == ""
 

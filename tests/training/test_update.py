@@ -234,6 +234,22 @@ def test_what_a_killed_process_left_is_gone_after_removing(model):
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
+def test_the_next_run_removes_what_killed_runs_left_even_if_it_fails_but_nothing_of_running_ones(model):
+    import fcntl
+
+    left, running = (model.with_name(f".model.{number}.part") for number in ("0123abcd", "89abcdef"))
+    left.mkdir()
+    running.mkdir()
+    descriptor = os.open(running, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with pytest.raises(TextcatError, match="no document 'unknown'"):
+        textcat.learn(model, remove="unknown")
+    assert sorted(path.name for path in model.parent.iterdir()) == [running.name, "model"]
+    os.close(descriptor)
+    textcat.learn(model, [document("new", "ash")])
+    assert not running.exists()
+
+
 def test_whoever_has_the_model_open_goes_on_with_it(model):
     tagger = textcat.load(model)
     before = tagger.scores(["ashwood birchgrove"])

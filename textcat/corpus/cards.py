@@ -1,4 +1,4 @@
-"""Cards of named corpora: each says what a corpus is, where it comes from, how to read and how to verify it."""
+"""Read the cards of named corpora: each says what a corpus is, where it comes from, and how to read and verify it."""
 
 import hashlib
 import posixpath
@@ -52,23 +52,23 @@ class Card:
     """Describe a corpus; the fields are those of a card's TOML file, besides `name`, `folder` and `depth`."""
 
     name: str  # of the card's file, without .toml
-    folder: Path  # that the card lies in; the corpus may lie there too
+    folder: Path  # the folder of the card, where the corpus may be, too
     reader: str  # a name in `READERS`
-    files: list[str]  # names of the archive, folder or file on disk; a download is called as the first
+    files: list[str]  # names of the archive, folder or file on disk; a download gets the first one
     title: str = ""
     licence: str = ""
     citation: str = ""
-    urls: list[str] = field(default_factory=list)  # of the first of `files`, tried in this order
-    obtain: str = ""  # how to get it where no URL gives it to everybody: one or two sentences
+    urls: list[str] = field(default_factory=list)  # where the first of `files` can be downloaded, in this order
+    obtain: str = ""  # if it cannot be downloaded, how to get it: one or two sentences
     topics: str = "train"  # which topics count, see `Corpus.from_documents`
-    descriptions: str = ""  # the file, in the source or beside the card, that says what topics are about
-    vocabulary: str = ""  # the file, in the source, beside it or beside the card, that names the topics
-    vocabulary_language: str = "en"  # of the names
-    options: dict[str, str] = field(default_factory=dict)  # of the reader; commas separate the names of several fields
+    descriptions: str = ""  # the file, in the source or next to the card, that says what topics are about
+    vocabulary: str = ""  # the file, in the source, next to it or next to the card, that names the topics
+    vocabulary_language: str = ""  # the language of the names; "": not known, or English if the file has several
+    options: dict[str, str] = field(default_factory=dict)  # the reader's options; commas separate names of fields
     counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
-    sha256: dict[str, str] = field(default_factory=dict)  # of each file of the corpus, by name; no other file is read
+    sha256: dict[str, str] = field(default_factory=dict)  # sums of the corpus's files by name; no other file is read
     tree: str = ""  # instead of `sha256`, one sum over all files read, see `tree_digest`
-    depth: int = 0  # of data without a card, how many folders around everything are no topics
+    depth: int = 0  # for data without a card: the number of outer folders whose names are no topics
 
     def wanted(self, name: str) -> bool:
         """Return whether a file of the source belongs to the corpus."""
@@ -81,7 +81,7 @@ class Card:
         return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
-        """Return the settings with which the corpus is read: the given settings with the card's format and options."""
+        """Return the given settings with the card's format and options in place of theirs."""
         settings, options = settings or InputSettings(), self.options
         labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
         read = options.keys() - labels
@@ -96,7 +96,7 @@ class Card:
         return settings._replace(format=form, labels=LabelSettings(**labels), **changes)
 
     def check_settings(self, settings: InputSettings) -> None:
-        """Raise a TextcatError if a setting would change nothing, as the card has its own or its reader takes none."""
+        """Raise TextcatError if a setting would have no effect, because the card fixes it or the reader ignores it."""
         taken = {*READERS[self.reader]} - {*self.options} - _LABELS.get(self.reader, set())
         for name, asked, option in _INPUT:
             if option not in taken and not settings.is_default(name):
@@ -109,7 +109,7 @@ class Card:
                 )
 
     def describes(self, name: str) -> bool:
-        """Return whether a file of the source says what topics are about."""
+        """Return whether a file of the source is the file of descriptions."""
         return bool(self.descriptions) and f"/{name}".endswith(f"/{plain_name(self.descriptions)}")
 
     def names_topics(self, name: str) -> bool:
@@ -118,8 +118,8 @@ class Card:
 
 
 def holds_documents(reader: str, name: str) -> bool:
-    """Return whether a reader takes a file inside a source, by the file's name."""
-    if reader == "folders":  # a text lies in a topic's folder, a README beside the folders does not
+    """Return whether a reader reads a file of a source, judging by the file's name."""
+    if reader == "folders":  # a text is in a topic's folder, a README next to the folders is not
         return "/" in name
     if reader == "json":
         return name.lower().endswith(".json")
@@ -137,7 +137,7 @@ def cards() -> dict[str, Card]:
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card of a shipped corpus by its name, or read a card of the user's from a ``.toml`` file.
+    """Return the card of a shipped corpus by its name, or read a card from a ``.toml`` file.
 
     A TextcatError is raised if the name is unknown or the file is no card.
     """
@@ -184,9 +184,9 @@ def read_card(path: Path) -> Card:
 def tree_digest(sums: Mapping[str, str]) -> str:
     r"""Return one sum for a set of files, however they are packed.
 
-    It is the sha256 of the lines ``"<sha256>  <name>\n"`` sorted by name, after leading folders that all names share
-    are taken off: what ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints inside the folder.
-    `sums` has the sha256 of each file, by its name with ``/``.
+    It is the sha256 of the lines ``"<sha256>  <name>\n"`` sorted by name, without the leading folders that all names
+    share: ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints it inside the folder. `sums` has the
+    sha256 of each file, by its name with ``/``.
     """
     shared = len(posixpath.commonprefix([name.split("/")[:-1] for name in sums]))
     lines = sorted((name.split("/", shared)[-1], digest) for name, digest in sums.items())

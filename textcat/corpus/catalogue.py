@@ -1,4 +1,4 @@
-"""Named corpora: find on disk, download, verify, open."""
+"""Open corpora by name or path: find them on disk, download and verify them, and read their documents."""
 
 import hashlib
 import logging
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
 _log = logging.getLogger(__name__)
-_STREAMED_BYTES = 2**26  # most of a corpus, maybe compressed, that two processes hold at the same time
-_LOOKED_INTO = 9  # files that may list subjects; some may be empty
+_STREAMED_BYTES = 2**26  # the largest file of a corpus, maybe compressed, that two processes hold at the same time
+_LOOKED_INTO = 9  # the number of files that are searched for a list of subjects; some may be empty
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
 _PARTIAL = ".partial-"  # start of the name of a download's temporary folder
 _STALE = 24 * 3600  # seconds after which such a folder belongs to no running download
@@ -80,16 +80,16 @@ def warn_once(sentence: str) -> None:
 
 
 def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Return a corpus's path: the first of the card's `files` that is in a folder of `_search_folders`, or None."""
+    """Return the path of a corpus: the first of the card's `files` found in one of the folders searched, or None."""
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
 
 def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
-    """Find a corpus on disk, or download it into the user's cache, and return its path; all of it is read and verified.
+    """Find a corpus on disk, or download it into the user's cache; verify it as a whole, and return its path.
 
-    A copy in the cache that is damaged is fetched again. A download gets its name only after it is verified, so a
-    partial download is never taken for a corpus. The licence is logged.
+    A damaged copy in the cache is fetched again. A download gets its name only after it is verified, so a partial
+    download is never used. The licence is logged.
 
     A TextcatError says what is wrong with the files, what went wrong at each mirror, or that the card names no mirror.
     `corpus_dir` is searched first.
@@ -127,7 +127,7 @@ def open_corpus(
     seed: int = 0,
     as_read: Callable[[Record], object] | None = None,
     vocabulary: str | Path | None = None,
-    vocabulary_language: str = "en",
+    vocabulary_language: str | None = None,
 ) -> Corpus:
     """Open a corpus by name, card, path or URL.
 
@@ -143,18 +143,18 @@ def open_corpus(
     download : bool
         Download a corpus that is found in no folder.
     progress : Bar, optional
-        Draws how many bytes have been downloaded, and read.
+        Draws the number of bytes downloaded and read.
     settings : InputSettings, optional
         How data without a card are read; if it names a format, all files are read in this format. With a card, only
-        settings that its reader takes and that the card leaves open.
+        settings that its reader uses and that the card does not fix.
     test_size, seed : float or int, int
         Set some documents of a corpus without a test part aside as test part: see `Corpus.split`.
     as_read : callable, optional
         Called with each record as soon as it is read.
     vocabulary : str or Path, optional
         File with the names of the topics, in place of the card's: see `Vocabulary.read`.
-    vocabulary_language : str
-        Language of these names, if the file has several.
+    vocabulary_language : str, optional
+        Language of these names: see `Vocabulary.read`.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def open_corpus(
 
 
 def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":
-    """Begin to read a corpus in a separate process, if that is safe and memory can hold the corpus twice.
+    """Begin to read a corpus in another process; return None if it is not a file on disk, or a large one.
 
     The options are those of `open_corpus`. Nothing is downloaded.
     """
@@ -206,10 +206,16 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
-    """Open a corpus again by its `Corpus.origin` or `Tagger.origin`, which may come from JSON, or raise a TextcatError.
+    """Open a corpus again by its `Corpus.origin` or `Tagger.origin`; raise TextcatError if they do not say how.
 
-    The options are those of `open_corpus`.
+    The options are those of `open_corpus`. A test part that an earlier version drew cannot be drawn again.
     """
+    origin = dict(origin)
+    if origin.pop("sampling", "") != "random" and origin.get("test_size") is not None:
+        raise TextcatError(
+            f"The model's test part, of size {origin['test_size']}, was drawn by an earlier version, and this one "
+            "draws others, on which the model was trained: name a corpus to measure it on, or train it again."
+        )
     try:
         values = origin.get("settings", {}).items()
         settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values}
@@ -220,7 +226,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and the path or URL that named the corpus, or "" if a name or card did."""
+    """Return the card of a corpus, and its path or URL; these are "" for the name of a corpus or the path of a card."""
     path = Path(text).expanduser()
     if is_url(text):
         return _guess_card(text, settings), text
@@ -235,7 +241,7 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
 
 
 def _guess_card(data: str, settings: InputSettings | None) -> Card:
-    """Describe data that has no card, by the names of its files."""
+    """Make a card for data without one, judging by the names of its files."""
     settings = settings or InputSettings()
     names: list[str] = []
     read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
@@ -254,7 +260,7 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
 
 
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether files list the subjects of the texts beside them, as in a full-text corpus of Annif."""
+    """Return whether the texts have files of subjects next to them, as in a full-text corpus of Annif."""
     texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
     beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
     forms = []
@@ -269,7 +275,7 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
-    """Return the reader that files with these names need, "" if none fits."""
+    """Return the reader for files with these names, "" if none fits."""
 
     def holds(reader: str, name: str) -> bool:
         # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
@@ -289,7 +295,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
 
 def _descriptions_among(names: list[str]) -> str:
-    """Return the name of a file of descriptions in the common folder of all files, "" if there is none."""
+    """Return the name of the file of descriptions in the common folder of all files, "" if there is none."""
     if len(names) < 2:  # a single file is the data
         return ""
     folder = os.path.commonpath(names)
@@ -320,11 +326,12 @@ def _open(
     if vocabulary is not None:
         names = vocabulary.of({topic for document in documents for topic in document.topics})
         names = vocabulary.names | names if card.topics == "described" else names
-    return Corpus.from_documents(card.name, documents, card.topics, contents.descriptions, names)
+    corpus = Corpus.from_documents(card.name, documents, card.topics, contents.descriptions, names)
+    return replace(corpus, names_language=vocabulary.language) if vocabulary else corpus
 
 
 class _Contents:
-    """Hold the checksums of a corpus's files, to compare with the card's, and descriptions and names of topics."""
+    """Collect the checksums, the topics' descriptions and the vocabulary while a corpus's files are read."""
 
     def __init__(self, card: Card, data: str) -> None:
         self._card, self._data = card, data
@@ -333,12 +340,12 @@ class _Contents:
         self.vocabulary: Vocabulary | None = None
 
     def open(self, name: str, stream: ByteStream) -> ByteStream | None:
-        """Return the stream of a file of documents; read a file that describes or names topics."""
+        """Return a stream if its file has documents; read a file of descriptions or names here, and return None."""
         stream = self._summed(name, stream)
         return None if self._take(name, stream, f"{name} in {self._data}") else stream
 
     def _take(self, name: str, stream: ByteStream, location: str) -> bool:
-        """Read a file that describes or names topics; return whether it is one."""
+        """Read a file if it describes or names topics; return whether it does."""
         if self._card.names_topics(name):
             self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
         elif self._card.describes(name):
@@ -349,7 +356,7 @@ class _Contents:
         return True
 
     def read_beside(self) -> None:
-        """Read the files of descriptions and names, if the source has none, from the source's or the card's folder."""
+        """Read the files of descriptions and names that are next to the source or the card, not in the source."""
         card, folders = self._card, [self._card.folder]
         if not is_url(self._data):
             folders.insert(0, Path(self._data).parent)
@@ -406,7 +413,7 @@ class _Contents:
 
 
 def _verify(card: Card, path: Path) -> None:
-    """Read a corpus through without parsing it; raise a TextcatError for a truncated, missing or changed file."""
+    """Read a corpus without parsing it; raise a TextcatError for a truncated, missing or changed file."""
     contents = _Contents(card, str(path))
     read_documents([path], card.settings(), card.wanted, contents.verify)
     if card.sha256:

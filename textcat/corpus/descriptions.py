@@ -1,4 +1,4 @@
-"""Read the file that says in words what topics are about."""
+"""Read a file that describes topics in words."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ from typing import Any
 
 from textcat.errors import TextcatError
 
-#: The names such a file has where no card names it.
+#: The names of such files in corpora without a card.
 NAMES = ("topics.json", "topics.tsv", "topics.csv")
 _HEADERS = (["name", "text"], ["topic", "description"])
 _DELIMITERS = {".tsv": "\t", ".csv": ","}
@@ -18,21 +18,18 @@ _DELIMITERS = {".tsv": "\t", ".csv": ","}
 _HEADING = re.compile(r"\*\*.*\(\d+\)")
 _LONG_NAME = re.compile(r"(.+) \(([A-Z][A-Z-]*)\)")
 _CODE = re.compile(r"[A-Z][A-Z-]*")
-_RULE = "____"  # begins the line that ends the list of topics
+_RULE = "____"  # the beginning of the line below the list of topics
 
 
 def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
-    """Return the description of each topic a file names; raise a TextcatError if it is malformed or names none.
+    """Return the topics that a file describes, and the descriptions; raise TextcatError if it is malformed or empty.
 
-    ``.json``: an object of names and texts. ``.tsv`` and ``.csv``: one name and one text per line; a first line "name,
-    text" is skipped. ``.txt``: the list of Reuters-21578, where long names stand before codes in parentheses; a code
-    without a long name is described by "". `location` is for messages.
+    ``.json``: an object of topics and texts. ``.tsv`` and ``.csv``: a topic and a text per line, after an optional line
+    "name, text". ``.txt``: the list of Reuters-21578, where each long name precedes the topic's code in parentheses; a
+    code without a long name has an empty description. Messages name the `location`.
     """
     location, suffix = location or name, PurePosixPath(name).suffix.lower()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
+    text = decoded_text(data, location)
     if suffix == ".json":
         descriptions = _from_json(location, text)
     elif suffix in _DELIMITERS:
@@ -46,6 +43,14 @@ def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, s
     if not descriptions:
         raise TextcatError(f"{location} describes no topic: write one a line, or take it away.")
     return descriptions
+
+
+def decoded_text(data: bytes, location: str) -> str:
+    """Return the text of a file in UTF-8; raise TextcatError if it is in another encoding."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
 
 
 def _from_json(location: str, text: str) -> dict[str, str]:
@@ -62,7 +67,7 @@ def _from_json(location: str, text: str) -> dict[str, str]:
 
 def _from_table(location: str, text: str, delimiter: str) -> Iterable[tuple[str, str]]:
     lines = text.splitlines()
-    # A text may hold a comma, never a tab: in a .tsv quotes are only quotes.
+    # Only commas in a text need quotes: in .tsv a quotation mark is an ordinary character.
     rows = csv.reader(lines) if delimiter == "," else (line.split(delimiter) for line in lines)
     for number, cells in enumerate(rows, start=1):
         row = [cell.strip() for cell in cells]

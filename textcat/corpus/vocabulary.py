@@ -1,4 +1,4 @@
-"""Read a vocabulary: the names of topics, the preferred one first, from TSV, CSV and SKOS."""
+"""Read a vocabulary, the names of topics, from TSV, CSV or SKOS."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -6,42 +6,48 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from textcat.corpus.descriptions import decoded_text
 from textcat.errors import TextcatError, install_hint, similar_files
 from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:
     import rdflib
 
-_SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # and what rdflib calls them
+_SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # rdflib's names of these formats
+_LANGUAGE = "en"  # of the names that are read, if none is asked for
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Hold the names of topics by their ids: for each topic its preferred name, followed by synonyms.
+    """Hold the names of topics by id: for each topic the preferred name, followed by synonyms.
 
     Parameters
     ----------
     names : dict of str to tuple of str
     place : str
-        Where it was read, for messages.
+        The path of the file, for messages.
+    language : str
+        The language of the names; "" if neither the file nor its reader says it.
     """
 
     names: dict[str, tuple[str, ...]]
     place: str = ""
+    language: str = ""
 
     @classmethod
-    def read(cls, path: str | Path, language: str = "en") -> "Vocabulary":
-        """Read a vocabulary; the file may be compressed.
+    def read(cls, path: str | Path, language: str | None = None) -> "Vocabulary":
+        """Read a vocabulary from a file, which may be compressed.
 
-        ``.tsv``: each line has an id, or a URI in ``<>``, a name, and maybe a notation, which is ignored; another line
-        with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``, ``.rdf``,
-        ``.xml`` and ``.nt``: SKOS, whose alternative labels are synonyms, without deprecated concepts; needs rdflib.
+        ``.tsv``: each line has an id, or a URI in ``<>``, a name, and optionally a notation, which is ignored; another
+        line with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``,
+        ``.rdf``, ``.xml`` and ``.nt``: SKOS without deprecated concepts, whose alternative labels are synonyms; this
+        needs rdflib.
 
         Parameters
         ----------
         path : str or Path
-        language : str
-            Language of the names, if the file has several: of the labels in SKOS, or of the columns of CSV.
+        language : str, optional
+            Language of the names, such as "fi": in SKOS of the labels, in CSV of the columns; there, "en" by default.
 
         Returns
         -------
@@ -50,7 +56,7 @@ class Vocabulary:
         Raises
         ------
         TextcatError
-            If the file is missing or malformed, names nothing in that language, or rdflib is not installed.
+            If the file is missing or malformed, has no name in that language, or needs rdflib, which is not installed.
         """
         path = Path(path).expanduser()
         try:
@@ -63,7 +69,7 @@ class Vocabulary:
             raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
 
     def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the names of the topics that are ids or preferred names here; raise TextcatError if none is."""
+        """Return the names of topics given by id or preferred name; raise TextcatError if all are unknown."""
         topics = list(topics)
         of_label = {names[0]: names for names in self.names.values()}
         names_found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
@@ -75,17 +81,15 @@ class Vocabulary:
         return names_found
 
 
-def read_vocabulary_stream(name: str, stream: ByteStream, language: str, location: str) -> Vocabulary:
-    """Read a vocabulary from the bytes of a file, unpacked; its name tells the format."""
+def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, location: str) -> Vocabulary:
+    """Read a vocabulary from the unpacked bytes of a file, whose name has the ending of the format."""
     data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
     if suffix in _SKOS:
+        language = language or _LANGUAGE
         pairs: Iterable[tuple[str, str]] = _from_skos(location, data, _SKOS[suffix], language)
     elif suffix in (".tsv", ".csv"):
-        try:
-            lines = data.decode("utf-8-sig").splitlines()
-        except UnicodeDecodeError as error:
-            raise TextcatError(f"{location} is not utf-8 (byte {error.start}): write it as UTF-8.") from None
-        pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language)
+        lines = decoded_text(data, location).splitlines()
+        pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language or _LANGUAGE)
     else:
         endings = ", ".join((".tsv", ".csv", *_SKOS))
         raise TextcatError(f"{location} cannot be read as a vocabulary: its name must end in one of {endings}.")
@@ -94,7 +98,7 @@ def read_vocabulary_stream(name: str, stream: ByteStream, language: str, locatio
         names.setdefault(topic, {})[label] = None
     if not names:
         raise TextcatError(f"The vocabulary {location} names no topic: give an id and a name a line.")
-    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, location)
+    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, location, language or "")
 
 
 def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -142,7 +146,7 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
     graph = rdflib.Graph()
     try:
         graph.parse(data=data, format=form)
-    except Exception as error:  # each of its parsers has its own
+    except Exception as error:  # each of rdflib's parsers has exceptions of its own
         raise TextcatError(f"{location} is no {form} that rdflib reads ({error!s:.100}): mend it.") from None
     concepts = sorted(str(concept) for concept in graph.subjects(RDF.type, SKOS.Concept))
     languages: set[str] = set()
@@ -165,6 +169,6 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
 
 
 def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the sorted labels in a language; if there are none, return the labels without a language."""
+    """Return the labels in a language, sorted; if there are none, the labels without a language."""
     chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
     return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})

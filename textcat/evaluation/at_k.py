@@ -1,9 +1,9 @@
 """The first topics of each document's ranking → measures at k, overall and per band: for models of thousands of topics.
 
-A matrix of scores is never made: rankings come as topic numbers, in blocks, and what is summed is summed document after
-document, so that the figures are the same to the bit however the blocks are cut. These are the measures of extreme
-multi-label ranking and of subject indexing. Of a document, with g_r = 1 if the topic at rank r is relevant, else 0, R
-the number of its relevant topics, and G_k how many topics the ranking has among its first k places:
+No matrix of scores is made: rankings come as topic numbers, in blocks. Sums are taken document after document, so the
+figures are the same to the bit however the blocks are cut. These are the measures of extreme multi-label ranking and of
+subject indexing. For a document, let g_r be 1 if the topic at rank r is relevant, else 0; R the number of its relevant
+topics; and G_k the number of topics in the first k places of its ranking:
 
 * P@k = 1/k · Σ_{r≤k} g_r, whether or not the ranking has k topics; recall@k = 1/R · Σ_{r≤k} g_r;
 * F1@k = 2 · Σ_{r≤k} g_r / (G_k + R), the F1 of giving the document its first k topics, as Annif measures it;
@@ -14,12 +14,13 @@ PSP@k, the propensity-scored precision, weighs a relevant topic l, which has N_l
 
     p_l = 1 / (1 + C · exp(-A · ln(N_l + B))),  C = (ln N - 1) · (B + 1)^A
 
-and is the sum of the weights of the relevant topics among the first k, over all documents, divided by the largest that
-it can be, with the k relevant topics of largest weight in front (Jain, Prabhu & Varma, "Extreme multi-label loss
+and is the sum of the weights of the relevant topics among the first k, over all documents, divided by its largest
+possible value, with the k relevant topics of largest weight in front (Jain, Prabhu & Varma, "Extreme multi-label loss
 functions for recommendation, tagging, ranking & other missing label applications", KDD 2016, section 3; normalised as
 in the Extreme Classification Repository).
 
-In a band, ranks are still those among all topics, but only the band's topics are gains, relevant or, for F1, given.
+In a band, ranks are still those among all topics, but only the band's topics count: as gains, as relevant topics and,
+for F1, as given topics.
 """
 
 import math
@@ -70,18 +71,18 @@ def evaluate_at_k(
     topics, train_sizes, train_documents : sequence of str, array-like of shape (n_topics,), int
         Names in the order of the columns, number of training positives per topic, and of all training documents.
     ks : iterable of int, default=(1, 3, 5, 10)
-        How many topics of each document are looked at.
+        Numbers of first topics at which to measure each document.
     spec : str or iterable of str, optional
         The bands, as in `evaluate`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training documents,
         and ``0-0`` if a topic has none.
     n_unknown : array-like of shape (n_documents,), int, optional
-        How many relevant topics each document has that have no column. They are never found: overall and in ``ALL``
+        Number of relevant topics of each document that have no column. No ranking can find them; overall and in ``ALL``
         they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
     propensity : (float, float), default=(0.55, 1.5)
         A and B of PSP. Jain et al. estimate .5 and .4 for Wikipedia, .6 and 2.6 for Amazon, and take the default
         elsewhere.
     measured_on : MeasuredOn
-        Which documents these are.
+        The kind of documents that are ranked.
 
     Returns
     -------
@@ -139,7 +140,7 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """The sets of topics that are measured, all topics first, and what is relevant of them."""
+    """The sets of topics to measure, all topics first, and how many relevant topics of each set the documents have."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
@@ -163,7 +164,7 @@ class _TopicSets:
         return cls([band.name for band in sets], members, set_of_band, relevant, is_tested)
 
     def row(self, number: int, ks: Sequence[int], sums: NDArray[np.float64]) -> BandQuality:
-        """Divide the sums of a set, shape (n_summed, n_ks)."""
+        """Return the measures of one set of topics, given its sums of shape (n_summed, n_ks)."""
         n_topics, n_tested = int(self.members[number].sum()), int((self.is_tested & self.members[number]).sum())
         documents, pairs = int((self.relevant[number] > 0).sum()), int(self.relevant[number].sum())
         summed = dict(zip(_SUMMED, sums.tolist(), strict=True))
@@ -187,7 +188,7 @@ class _TopicSets:
 
 
 def inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
-    """Return 1/p_l of each topic: see the head of this module; 1 for all where C would be negative, with N < e."""
+    """Return 1/p_l of each topic, as the head of this module defines it; 1 if N < e, where C would be negative."""
     c = max(math.log(max(train_documents, 1)) - 1, 0.0) * (b + 1) ** a
     return np.asarray(1 + c * (sizes + float(b)) ** -float(a), np.float64)
 

@@ -27,7 +27,7 @@ def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iter
     """Choose the topics of each band by their number of training positives.
 
     Topics are ordered from the largest to the smallest, equal sizes by name; ``TOPn`` is the head of that order and
-    ``LASTn`` its tail. With fewer than n topics the band has what there is.
+    ``LASTn`` its tail. With fewer than n topics, the band has all of them.
     """
     sizes = np.asarray(train_sizes).tolist()
     if len(sizes) != len(topics):

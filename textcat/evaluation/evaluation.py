@@ -1,10 +1,9 @@
-"""Scores and labels → ranking quality: measures of every band of topics and, of few topics, a row for each of them.
+"""Scores and labels → ranking quality: measures per band of topics and, for models of few topics, a row per topic.
 
-A topic without a positive has no recall and no average precision: its row has ``None`` there, and it is left out of
-every macro-average, which says how many it left out.
+A topic without a positive has no recall and no average precision: its row has ``None`` there, and macro-averages leave
+it out; each band says how many topics it left out.
 """
 
-import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,12 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.errors import TextcatError
 from textcat.evaluation import metrics
 from textcat.evaluation.bands import Band, choose_bands
+from textcat.markup import html_table
 
 _Confusion = tuple[tuple[str, str, int], ...]
 
 
 class MeasuredOn(str, Enum):
-    """Which documents an evaluation is of, as people read it and files store it."""
+    """The documents that an evaluation was measured on; the values are printed and stored."""
 
     TEST = "test documents"
     CROSS_VALIDATION = "training documents, by cross-validation"  # scored by rankers that were trained on others
@@ -84,24 +84,24 @@ class TopicQuality:
     precision_at_10: float | None
     ndcg: float | None
     threshold: float | None
-    """The precision, recall and F1 below are those of ``score > threshold``; None if infinite, or one per document."""
+    """The fields below are measured at this threshold; None if it is infinite, or if documents have their own."""
     precision: float | None
     recall: float | None
     f1: float | None
     facts: dict[str, Any] = field(default_factory=dict)
-    """What training knows of the topic, such as ``tau_pos``, ``epochs``, ``updates``, ``support``, ``stopped``."""
+    """Facts recorded in training, such as ``tau_pos``, ``epochs``, ``updates``, ``support``, ``stopped``."""
 
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band by their names, as in ``row["macro_f1"]``; None if none of its topics has a positive.
+    """The measures of one band by name, as in ``row["macro_f1"]``; None if no topic of the band has a positive.
 
-    Of few topics, *macro* averages are means over the topics that have a test positive. *Micro* averages are computed
-    from the decisions of all topics of the band together. *Sample* averages are means over all documents; so are
-    ``label_ranking_average_precision``, ``coverage_error`` (the mean rank of a document's last relevant topic: how many
-    must be read to have all) and ``top_1_accuracy`` (the fraction of documents whose topic of the highest score is
-    right) over those that have a topic of the band. For these only the band's topics count. ``average_sparsity`` is the
-    mean number of support documents over all topics of the band, None if not known.
+    For models of few topics, *macro* averages are means over the topics that have a test positive, *micro* averages are
+    computed from the decisions of all topics of the band together, and *sample* averages are means over all documents.
+    Means over the documents that have a topic of the band are ``label_ranking_average_precision``, ``coverage_error``
+    (the rank of a document's last relevant topic) and ``top_1_accuracy`` (1 if the topic of the highest score is
+    right). Measures of documents count only the band's topics. ``average_sparsity`` is the mean number of support
+    documents over all topics of the band, None if not known.
 
     Measures at k, such as ``ndcg@10``, are defined at the head of `textcat.evaluation.at_k`.
     """
@@ -111,7 +111,7 @@ class BandQuality:
     left_out: int  # without one
     measures: Mapping[str, float | None]
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
-    """By the name of a measure its bounds, where they have been asked for: see `textcat.evaluation.significance`."""
+    """Bootstrap bounds by measure, if they were asked for: see `textcat.evaluation.significance`."""
     documents: int | None = None  # with a topic of the band: measures at k are means over these
     pairs: int | None = None  # of a document and a relevant topic of the band
 
@@ -119,7 +119,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures in the form of JSON output: a measure at several k becomes an object by k."""
+        """Return the figures as a dict for JSON output, in which a measure at several k is a dict by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -128,7 +128,7 @@ class BandQuality:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "BandQuality":
-        """Return the row that `as_dict` made these figures of."""
+        """Rebuild a row from the figures that `as_dict` returned."""
         figures = dict(figures)
         intervals = {name: bounds and tuple(bounds) for name, bounds in figures.pop("intervals").items()}
         counts = {name: figures.pop(name) for name in ("band", "topics", "left_out")}
@@ -139,7 +139,7 @@ class BandQuality:
         return cls(**counts, measures=measures, intervals=intervals)
 
     def flat(self) -> dict[str, Any]:
-        """Return counts, measures and the ends of intervals, each by a name of its own, such as ``ndcg@10_low``."""
+        """Return counts, measures and bounds of intervals as one flat dict, with names such as ``ndcg@10_low``."""
         figures = self._counts() | dict(self.measures)
         for name, bounds in self.intervals.items():
             figures[f"{name}_low"], figures[f"{name}_high"] = bounds or (None, None)
@@ -152,7 +152,7 @@ class BandQuality:
 
 @dataclass(frozen=True, eq=False)
 class ScoredDocuments:
-    """What an evaluation of few topics was measured on, as `evaluate` takes it."""
+    """The scores, labels and thresholds that an evaluation of few topics was measured on."""
 
     scores: NDArray[Any]
     relevant: Any
@@ -163,14 +163,14 @@ class ScoredDocuments:
 
     @property
     def given(self) -> NDArray[np.bool_]:
-        """Which documents get which topics."""
+        """Whether each document gets each topic: shape (n_documents, n_topics)."""
         return np.asarray(self.scores > self.threshold)
 
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
         """Measure the bands on resamples: shape (n_bands, n_measures, n_resamples), nan where no topic has a positive.
 
-        Draws come in blocks of shape (n_documents, n_in_block): how often each document was drawn. A topic that has
-        lost all its positives in a resample is left out of its macro-averages there.
+        Blocks of draws have shape (n_documents, n_in_block), and say how often each document was drawn. Topics without
+        a positive in a resample are left out of its macro-averages.
         """
         from scipy import sparse
 
@@ -194,16 +194,16 @@ class ScoredDocuments:
 
 @dataclass(frozen=True, eq=False)
 class DocumentValues:
-    """Measures that are means over documents, and their values, which means of resamples are made of."""
+    """The values per document of measures that are means over documents, from which resamples are averaged."""
 
     measures: tuple[str, ...]
     values: NDArray[np.float64]
-    """Of shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
+    """Shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
 
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Average over resamples: shape (1 + n_bands, n_measures, n_resamples), nan where none has the band.
+        """Average over resamples: shape (1 + n_bands, n_measures, n_resamples), nan if no document has a value.
 
-        Draws come in blocks of shape (n_documents, n_in_block): how often each document was drawn.
+        Blocks of draws have shape (n_documents, n_in_block), and say how often each document was drawn.
         """
         is_known = ~np.isnan(self.values)
         values, blocks = np.where(is_known, self.values, 0.0), []
@@ -229,13 +229,13 @@ class Evaluation:
     """In the order of the columns; none if the evaluation is at k: see `textcat.evaluate_at_k`."""
     measured_on: MeasuredOn = MeasuredOn.TEST
     accuracy: float | None = None
-    """Fraction of the documents with a topic that got one of theirs; None unless each document gets exactly one."""
+    """Fraction of the documents with a topic that got a right one; None unless each document gets exactly one."""
     confusion: _Confusion | None = None
-    """Topic, topic that documents of it got, and how many did, the most first; None unless each gets exactly one.
+    """Tuples of a topic, a topic that documents of it got, and their number, largest first; None like `accuracy`.
 
-    Of a document that got one of its topics, that one alone is counted, else all of them."""
+    A document that got a right topic counts for this topic alone, any other one for all its topics."""
     overall: BandQuality | None = None
-    """All topics, and those that have no column; like the next ones None unless the evaluation is at k."""
+    """The row of all topics, with or without a column. This and the next four fields are None for few topics."""
     ks: tuple[int, ...] | None = None
     propensity: tuple[float, float] | None = None
     without_topic: int | None = None  # test documents without a relevant topic, which do not count
@@ -245,12 +245,12 @@ class Evaluation:
 
     @property
     def sample(self) -> ScoredDocuments | DocumentValues | None:
-        """What can be resampled, where it is kept."""
+        """The values to resample for intervals and comparisons; None if only figures were kept."""
         return self.scored or self.values
 
     @property
     def rows(self) -> tuple[BandQuality, ...]:
-        """The rows that resamples have: all topics, if they have a row of their own, and the bands."""
+        """The rows to resample: `overall`, if there is one, and the bands."""
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
@@ -268,7 +268,7 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Evaluation":
-        """Return the evaluation that `as_dict` made these figures of; a KeyError, TypeError or ValueError if none."""
+        """Rebuild an evaluation from the figures of `as_dict`; raise KeyError, TypeError or ValueError for others."""
         topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
         parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
         parts |= {name: tuple(figures[name]) for name in ("ks", "propensity") if name in figures}
@@ -282,8 +282,8 @@ class Evaluation:
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
         """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
 
-        The default is a row per topic, if there are rows of topics. For "confusion", return the matrix of confusions:
-        documents of the row's topic that got the column's topic.
+        The default is a row per topic, if there are rows of topics, else a row per band. For "confusion", return a
+        matrix that counts the documents of the row's topic that got the column's topic.
         """
         try:
             import pandas
@@ -314,12 +314,11 @@ class Evaluation:
     def _repr_html_(self) -> str:
         shown = [name for name in self.titles() if TITLES[name].is_main]
         counts = [name for name in ("documents", "topics") if self.bands and getattr(self.bands[0], name) is not None]
-        lines = ["".join(f"<th>{title}</th>" for title in ("", *(TITLES[name].column for name in shown), *counts))]
-        for row in self.bands:
-            values = (*(row[name] for name in shown), *(getattr(row, name) for name in counts))
-            cells = "".join("<td></td>" if value is None else f"<td>{value:.4g}</td>" for value in values)
-            lines.append(f"<td>{html.escape(row.band)}</td>{cells}")
-        return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table><p>{html.escape(repr(self))}</p>"
+        head = ("", *(TITLES[name].column for name in shown), *counts)
+        rows = (
+            (row.band, *(row[name] for name in shown), *(getattr(row, name) for name in counts)) for row in self.bands
+        )
+        return html_table(head, rows, caption=repr(self))
 
     def titles(self) -> dict[str, Title]:
         """Return the titles in tables of the measures that the bands have; sparsity only if some band has a value."""
@@ -362,7 +361,7 @@ def evaluate(
         Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
         averaged per band.
     measured_on : MeasuredOn
-        Which documents these are.
+        The kind of documents that are scored.
 
     Returns
     -------
@@ -441,7 +440,7 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average measures of topics over a band, and measure the documents with the band's topics alone."""
+    """Average the topics' measures over a band, and measure documents by the band's topics alone."""
     counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     columns = list(band.topics)
     labels, scores, threshold = scored.relevant[:, columns], scored.scores[:, columns], scored.threshold[..., columns]
@@ -464,7 +463,7 @@ def _band_quality(
 
 
 def _rows(columns: Mapping[str, ArrayLike], topics: Sequence[str]) -> list[dict[str, Any]]:
-    """Turn columns into a row of plain Python values per topic, nan and infinity into None."""
+    """Return a row of plain Python values per topic, with None for nan and infinity."""
     lists = {name: np.asarray(values).tolist() for name, values in columns.items()}
     for name, values in lists.items():
         if len(values) != len(topics):

@@ -19,12 +19,13 @@ from textcat.evaluation.metrics import checked_labels
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
 
-_MARKDOWN = re.compile(r"[\\`*_\[\]<>|~#&$]")  # what is no text there
-_LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"}
-_LATEX_SIGNS |= {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-_LATEX_SIGNS |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
-_LATEX_SIGNS |= {"[": "{[}", "]": "{]}"}  # behind the end of a line they would be an argument
-_LATEX = re.compile("[" + re.escape("".join(_LATEX_SIGNS)) + "]")
+_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_[]<>|~#&$"})
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
+    | {"[": "{[}", "]": "{]}"}  # after the end of a line they would be an argument
+)
 _NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
@@ -64,40 +65,38 @@ def _topic_lines(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows that all have the same keys as a Markdown table."""
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([cell_text(value) for value in row.values()] for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    """Return rows, which must have the same keys, as a Markdown table; Markdown in the cells is kept."""
+    head, *body = _lines(rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
 
 
 def formatted_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
-    """Return tables, each as rows that have the same keys, as Markdown or as LaTeX, in which any name may stand.
+    """Write tables, whose rows have the same keys, as Markdown or LaTeX (package booktabs); special signs are escaped.
 
-    Columns of numbers stand right. What LaTeX needs is the package booktabs.
+    Columns of numbers are aligned to the right.
     """
     return "\n".join((_as_latex if form == "latex" else _as_markdown)(rows) for rows in tables if rows)
 
 
 def _as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return f"| {' | '.join(cells)} |\n"
-
-    head = line(_MARKDOWN.sub(r"\\\g<0>", " ".join(title.split())) for title in rows[0])
-    rule = line("---:" if _is_numeric(rows, title) else "---" for title in rows[0])
-    cells = ([_MARKDOWN.sub(r"\\\g<0>", " ".join(cell_text(cell).split())) for cell in row.values()] for row in rows)
-    return head + rule + "".join(map(line, cells))
+    head, *body = ([" ".join(cell.split()).translate(_MARKDOWN) for cell in cells] for cells in _lines(rows))
+    rule = ["---:" if _is_numeric(rows, title) else "---" for title in rows[0]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
 
 
 def _as_latex(rows: Sequence[Mapping[str, Any]]) -> str:
-    def line(cells: Iterable[str]) -> str:
-        return (
-            " & ".join(_LATEX.sub(lambda sign: _LATEX_SIGNS[sign[0]], " ".join(cell.split())) for cell in cells)
-            + r" \\"
-        )
-
     columns = "".join("r" if _is_numeric(rows, title) else "l" for title in rows[0])
-    body = [line(map(cell_text, row.values())) for row in rows]
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", line(rows[0]), r"\midrule", *body]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+    head, *body = (
+        " & ".join(" ".join(cell.split()).translate(_LATEX) for cell in cells) + r" \\" for cells in _lines(rows)
+    )
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
+    return "\n".join([*lines, r"\end{tabular}", ""])
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """Yield the cells of each line of a table as text: first the titles, then the rows."""
+    yield list(rows[0])
+    yield from ([cell_text(value) for value in row.values()] for row in rows)
 
 
 def _is_numeric(rows: Sequence[Mapping[str, Any]], title: str) -> bool:
@@ -105,7 +104,7 @@ def _is_numeric(rows: Sequence[Mapping[str, Any]], title: str) -> bool:
 
 
 def cell_text(value: Any) -> str:
-    """Return a value as the cell of a table."""
+    """Return a value as text for a cell of a table."""
     if value is None or isinstance(value, bool):
         return {None: "-", True: "yes", False: "no"}[value]
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -120,13 +119,12 @@ def trec_files(
 ) -> dict[str, Iterator[str]]:
     """Return the lines of two files, as trec_eval reads them: the rankings, ``run.txt``, and the labels, ``qrels.txt``.
 
-    A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``: the
-    topic stands where TREC has its query. Documents that are not in the qrels are not relevant; a topic without a
-    positive is not there either, and trec_eval leaves it out. White space in names is percent-encoded. Scores have as
-    many digits as it takes to read the same float back. trec_eval knows no ties: it orders documents of equal score by
-    name, backwards, and so do the ranks here: its ``map`` differs from `textcat.evaluate` where scores are
-    equal. Ids and topics are the names of the rows and of the columns: a TextcatError says so if one is empty or occurs
-    twice.
+    A line of the run is ``topic Q0 document rank score run_name``, a line of the qrels ``topic 0 document 1``; topics
+    take the place of TREC's queries. Documents that are not in the qrels are not relevant. A topic without a positive
+    has no line there, and trec_eval leaves it out. White space in names is percent-encoded. Scores have enough digits
+    to read the same float back. Documents of equal score are ranked by name, backwards, as trec_eval does, so its
+    ``map`` differs from `textcat.evaluate` if scores are equal. A TextcatError is raised if an id or a topic is empty
+    or occurs twice.
     """
     positives, values = checked_labels(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")

@@ -1,14 +1,14 @@
 """Scores and labels → measures: of a topic's ranking of documents, of a document's ranking of topics, of decisions.
 
 `Y` is array-like or scipy sparse, bool or 0/1, and has positive entries where a document (row) is relevant to a topic
-(column). `scores` have its shape: signed, unscaled, larger = more relevant, compared in the precision they come in. A
-ValueError says so if the shapes differ or a score is nan. Three rules hold everywhere in this module:
+(column). `scores` have the same shape: signed, unscaled, larger = more relevant, compared in their own precision. A
+ValueError is raised if the shapes differ or a score is nan. Three rules hold everywhere in this module:
 
-* *Retrieved* at a threshold θ is what has ``score > θ``.
+* A document is *retrieved* at a threshold θ if ``score > θ``.
 * A positive is reached with θ just below its own score, so documents with equal scores are retrieved together. Measures
   that look at ranks take the mean over all orders of documents with equal scores.
-* A topic without a positive has no recall and no average precision: it is ``nan`` in an array and is left out of every
-  macro-average, which says how many it left out. The same holds for a document without a topic.
+* A topic without a positive has no recall and no average precision: it is ``nan`` in an array, and macro-averages leave
+  it out and count it as left out. The same holds for a document without a topic.
 """
 
 import math
@@ -23,10 +23,10 @@ COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time whi
 
 
 class PositivePlaces(NamedTuple):
-    """Where the positives of one topic stand in its ranking, from the lowest score up.
+    """Counts for each positive of one topic, from the lowest score up.
 
-    Each has ``above`` documents with a higher score and ``retrieved`` with at least its score; ``hits`` of the latter
-    are positive.
+    `above` counts documents with a higher score, `retrieved` those with at least the positive's score, and `hits` the
+    positives among the latter.
     """
 
     hits: NDArray[np.intp]
@@ -76,7 +76,7 @@ class _TopicRankings(NamedTuple):
 def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
     """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
 
-    Precision at k counts documents that are missing, where there are fewer than k, as not relevant.
+    With fewer than k documents, precision at k counts the missing ones as not relevant.
     """
     n_documents = np.shape(scores)[0]
     discounts = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(n_documents) + 2))])
@@ -103,7 +103,7 @@ def _topic_ranking(
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What a threshold decides: counts per topic, of shape (n_topics, ...), and the measures that follow."""
+    """Counts of decisions per topic, of shape (n_topics, ...), and measures computed from them."""
 
     hits: NDArray[np.intp]  # relevant documents that are retrieved
     retrieved: NDArray[np.intp]  # documents with a score above the threshold
@@ -126,9 +126,9 @@ class Decisions:
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
-        """Sum the counts over all topics or those at the given places: measures of the sums are micro-averages.
+        """Sum the counts over all topics or those at the given places; measures of the sums are micro-averages.
 
-        What is retrieved for a topic without a positive counts too, as wrongly retrieved.
+        Documents retrieved for a topic without a positive count, too, as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
         counts = (self.hits, self.retrieved, self.positives)
@@ -136,7 +136,7 @@ class Decisions:
 
 
 def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
-    """Count per topic what is retrieved with ``score > threshold``, and how much of it is relevant."""
+    """Count per topic the documents with ``score > threshold``, the relevant ones, and those that are both."""
     positives, values = checked_labels(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
@@ -149,7 +149,7 @@ def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> De
 
 
 class _MacroAverage(NamedTuple):
-    """A mean over topics, with the number of topics that it is based on."""
+    """A mean over topics, with the numbers of topics that it counts and leaves out."""
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive
@@ -157,7 +157,7 @@ class _MacroAverage(NamedTuple):
 
 
 def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
-    """Average a measure over all topics, or those at some places, leaving out those that have no positive: nan."""
+    """Average a measure over all topics, or those at some places; topics whose value is nan are left out."""
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
     defined = chosen[~np.isnan(chosen)]
@@ -168,9 +168,9 @@ class _DocumentRankings(NamedTuple):
     """How well each document ranks the topics: arrays of shape (n_documents,), nan for a document without a topic."""
 
     average_precision: NDArray[np.float64]
-    """As that of a topic; its mean is called label ranking average precision (LRAP)."""
+    """Defined as for a topic; the mean is called label ranking average precision (LRAP)."""
     coverage: NDArray[np.float64]
-    """How far down its topics one must go to have all that are right; the mean is called coverage error."""
+    """The rank of the last relevant topic; the mean is called coverage error."""
     first: NDArray[np.float64]
     """1 if the topic of the highest score is right, else 0; a fraction where several share that score."""
 
@@ -207,8 +207,8 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
 class _DocumentDecisions(NamedTuple):
     """Measures of the topics assigned to each document: arrays of shape (n_documents,), never nan.
 
-    A document without a topic has 1 if it gets none, else 0; one that has topics and gets none has 0. So wrongly
-    assigned topics count, and the means over documents are the sample averages of scikit-learn.
+    A document without a topic has 1 if it gets none, else 0; a document with topics that gets none has 0. The means
+    over documents are the sample averages of scikit-learn.
     """
 
     precision: NDArray[np.float64]
@@ -231,11 +231,11 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 class RankingSteps(NamedTuple):
     """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
 
-    order: NDArray[np.intp]  # documents from the highest score down to the lowest positive,
-    starts: NDArray[np.intp]  # and where the steps start in it
-    positives: NDArray[np.intp]  # positives from the highest score down,
-    hit_starts: NDArray[np.intp]  # where the steps start among them,
-    step: NDArray[np.intp]  # and the step of each
+    order: NDArray[np.intp]  # documents from the highest score down to the lowest positive
+    starts: NDArray[np.intp]  # the start of each step in `order`
+    positives: NDArray[np.intp]  # positives from the highest score down
+    hit_starts: NDArray[np.intp]  # the start of each step in `positives`
+    step: NDArray[np.intp]  # the step of each positive
 
     @classmethod
     def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
@@ -253,8 +253,8 @@ class RankingSteps(NamedTuple):
     def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
         """Return the average precision in each resample.
 
-        A copy of a document is not another document: where a positive was drawn twice, the precision at it counts it
-        once. Else a topic of few positives would rank much better in a resample than it does.
+        The precision at a positive that was drawn twice counts it once. Otherwise, topics of few positives would rank
+        much better in resamples than in the sample.
         """
         weights = drawn[self.positives]
         total = weights.sum(axis=0)

@@ -28,8 +28,8 @@ def resampled_measures(
 ) -> dict[str, NDArray[np.float64]]:
     """Return measures of the rows of an evaluation, shape (n_rows, n_resamples), on resamples of the documents.
 
-    A resample has as many documents, drawn with replacement: the same ones for the same seed and number of documents,
-    so values of two models can be subtracted. Values are nan where no topic of the band has a positive.
+    A resample has as many documents as the sample, drawn with replacement. The draws depend on the seed and the number
+    of documents only, so values of two models can be subtracted. Values are nan if no topic of the band has a positive.
     """
     if evaluation.sample is None:
         raise TextcatError(
@@ -43,9 +43,9 @@ def resampled_measures(
 def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
 
-    Topics of few positives rank better in resamples than they do, for the documents that stand before a positive may
-    be absent: the percentiles alone would often not even hold the measured value. Values that are nan are left out;
-    where all are, so are the bounds.
+    Topics of few positives rank better in resamples than in the sample, as documents ranked above a positive may be
+    absent; plain percentiles would often exclude the measured value. Values that are nan are left out; if all are nan,
+    so are the bounds.
     """
     defined = np.asarray(values)[~np.isnan(values)]
     if not defined.size:
@@ -55,7 +55,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return an evaluation, which must have its scores or values, with the bootstrap intervals of its rows."""
+    """Return a copy of an evaluation with bootstrap intervals in its rows; it must have its scores or values."""
     samples = resampled_measures(evaluation, n_resamples, seed)
     rows = [
         replace(row, intervals={name: interval_of_resamples(row[name], values[k]) for name, values in samples.items()})
@@ -66,7 +66,7 @@ def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int 
 
 
 def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Return the interval of a measure that lies between 0 and 1, None if it is not defined."""
+    """Return the interval of a measure whose values lie in [0, 1]; None if the measure is not defined."""
     if measured is None or np.isnan(values).all():  # no resample has a document that counts
         return None
     low, high = centred_interval(measured, values)
@@ -87,19 +87,19 @@ def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[N
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much a model is better than the first one, and whether that may be chance."""
+    """The difference of a model's measure to that of the first model, with two p-values."""
 
     difference: float
     interval: tuple[float, float]  # 95 %, by the bootstrap over documents
     p_documents: float
-    """Would other documents show it? See `paired_bootstrap`."""
+    """The p-value over documents: see `paired_bootstrap`."""
     p_topics: float | None
-    """Would other topics show it? See `sign_flip_test`; None for a micro-average, which is no mean over topics."""
+    """The p-value over topics: see `sign_flip_test`; None for a micro-average, which is no mean over topics."""
 
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """A measure of one band; values are None if none of its topics has a positive, differences then, too."""
+    """A measure of one band for all models; values and differences are None if no topic of the band has a positive."""
 
     band: str
     measure: str
@@ -116,11 +116,13 @@ class TopicComparison:
     test_positives: int
     average_precision: tuple[float, ...]
     differences: tuple[float, ...]  # to the first model, one per other model
+    p_values: tuple[float, ...]
+    """One per other model: McNemar's test of the decisions on the topic, corrected by Holm's method over all topics."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models side by side: measures band by band, and topics, those of the largest difference first."""
+    """Models side by side: measures band by band, and topics by ascending p-value, then by descending difference."""
 
     test_documents: int
     n_resamples: int
@@ -136,8 +138,9 @@ class Comparison:
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    Differences are paired, document by document. The p-values are not corrected for the number of comparisons. Models
-    may have scales of their own. Of evaluations at k, which have no rows of topics, no topics are compared.
+    Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons,
+    those of topics are. The models' scores may have different scales. Topics are compared only if the evaluations have
+    rows of topics.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     Raises
     ------
     TextcatError
-        If they are not of the same documents, topics and bands, and at the same k.
+        If the evaluations differ in their documents, topics, bands or k.
     """
     first = evaluations[0]
     if any(_subject(other) != _subject(first) for other in evaluations[1:]):
@@ -172,23 +175,18 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
 
 
 def _subject(evaluation: Evaluation) -> Any:
-    """Return the properties that must be the same in two evaluations if these are to be compared."""
-    bands = [(row.band, row.documents, row.pairs) for row in evaluation.bands]
-    return (
-        evaluation.test_documents,
-        evaluation.n_topics,
-        [row.topic for row in evaluation.topics],
-        evaluation.ks,
-        bands,
-    )
+    """Return the properties of an evaluation that all compared evaluations must share."""
+    topics, bands = ([row.topic for row in evaluation.topics], [row.band for row in evaluation.bands])
+    counts = [(row.documents, row.pairs) for row in evaluation.bands]
+    return evaluation.test_documents, evaluation.n_topics, topics, evaluation.ks, bands, counts
 
 
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     """Return how often resampled differences of two models are as far from their mean as the measured one is from 0.
 
     Two-sided, ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method): under the hypothesis that
-    the models are equally good, differences vary around 0 as they vary around their mean. Those that are nan are left
-    out.
+    the models are equally good, differences vary around 0 as they vary around their mean. Differences that are nan are
+    left out.
     """
     defined = np.asarray(differences)[~np.isnan(differences)]
     mean = defined.mean() if defined.size else 0.0
@@ -196,11 +194,11 @@ def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
 
 
 def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
-    """Return how often the mean of topics' differences is as far from 0 if their signs are thrown by a coin.
+    """Return how often the mean of topics' differences is at least as far from 0 after random flips of their signs.
 
     The paired randomisation test of information retrieval (Smucker, Allan & Carterette, "A comparison of statistical
-    significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 throws: which of two equally
-    good models ranks a topic better is chance. Differences that are nan are left out.
+    significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 flips: of two equally good
+    models, either may rank a topic better by chance. Differences that are nan are left out.
     """
     defined = np.asarray(differences, np.float64)[~np.isnan(differences)]
     heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, defined.size), dtype=np.int8)
@@ -212,10 +210,10 @@ def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
 def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
     """Return the exact two-sided p-value of McNemar's test, elementwise.
 
-    Of documents that exactly one of two models decides on rightly, `only_first` and `only_other` are counted. If the
-    models are equally good, each of these is as likely the one's as the other's: ``p = min(1, 2·P(X ≤ min(b, c)))``, X
-    being binomial with b + c throws of a coin (McNemar, "Note on the sampling error of the difference between
-    correlated proportions or percentages", 1947; exact as in Edwards, 1948).
+    `only_first` and `only_other` count the documents that exactly one of two models decides correctly, b and c. If the
+    models are equally good, either is equally likely to be correct: ``p = min(1, 2·P(X ≤ min(b, c)))``, X being
+    binomial with b + c throws of a coin (McNemar, "Note on the sampling error of the difference between correlated
+    proportions or percentages", 1947; exact as in Edwards, 1948).
     """
     from scipy.special import bdtr
 
@@ -224,10 +222,10 @@ def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Return p-values corrected for their number.
+    """Return p-values corrected for their number by Holm's method.
 
-    As Holm ("A simple sequentially rejective multiple test procedure", 1979) does: the k-th smallest of n becomes the
-    largest ``(n - i + 1)·p_i`` of those up to it, counted from 1, and at most 1.
+    The k-th smallest of n becomes the maximum of ``(n - i + 1)·p_i`` over i = 1 to k, but at most 1 (Holm, "A simple
+    sequentially rejective multiple test procedure", 1979).
     """
     p = np.asarray(p_values, np.float64)
     order = np.argsort(p, kind="stable")
@@ -261,18 +259,29 @@ def _compare_measure(
 
 
 def _topic_values(evaluation: Evaluation, band: int, name: str) -> NDArray[np.float64]:
-    """Return the values that a macro-average is the mean of; nan for a topic without a positive."""
+    """Return a measure of each topic of a band; nan for a topic without a positive."""
     assert evaluation.scored is not None
     rows = [evaluation.topics[topic] for topic in evaluation.scored.bands[band].topics]
     return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)
 
 
 def _compare_topics(evaluations: Sequence[Evaluation]) -> tuple[TopicComparison, ...]:
-    rows = []
-    for of_models in zip(*(evaluation.topics for evaluation in evaluations), strict=True):
-        row, values = of_models[0], [of_model.average_precision for of_model in of_models]
-        defined = tuple(value for value in values if value is not None)
-        if defined:
-            differences = tuple(value - defined[0] for value in defined[1:])
-            rows.append(TopicComparison(row.topic, row.train_positives, row.test_positives, defined, differences))
-    return tuple(sorted(rows, key=lambda row: (-max(map(abs, row.differences), default=0.0), row.topic)))
+    first, rows = evaluations[0], []
+    columns = [k for k, row in enumerate(first.topics) if row.average_precision is not None]
+    p_values = [_decision_p_values(first, other, columns) for other in evaluations[1:]] if columns else []
+    for column, p_of_models in zip(columns, np.transpose(p_values).tolist(), strict=True):
+        row = first.topics[column]
+        values = [evaluation.topics[column].average_precision or 0.0 for evaluation in evaluations]
+        differences = tuple(value - values[0] for value in values[1:])
+        counts = row.train_positives, row.test_positives
+        rows.append(TopicComparison(row.topic, *counts, tuple(values), differences, tuple(p_of_models)))
+    return tuple(sorted(rows, key=lambda row: (min(row.p_values), -max(map(abs, row.differences)), row.topic)))
+
+
+def _decision_p_values(first: Evaluation, other: Evaluation, topics: Sequence[int]) -> NDArray[np.float64]:
+    """Return McNemar's p-values of two models' decisions on each topic, corrected by Holm's method."""
+    assert first.scored is not None
+    assert other.scored is not None
+    labels = first.scored.relevant[:, topics].toarray() > 0
+    right, right_of_other = (scored.given[:, topics] == labels for scored in (first.scored, other.scored))
+    return holm(mcnemar((right & ~right_of_other).sum(axis=0), (right_of_other & ~right).sum(axis=0)))

@@ -1,10 +1,10 @@
 """Scores of documents that were not trained on, and their labels → thresholds, and probabilities, per topic.
 
-Everywhere, a document gets a topic if ``score > threshold``, and a threshold lies in the middle between the lowest
-score that is to pass and the next lower one. Scores must be like those of new documents: out-of-fold scores. The
-strategies have the names of Yang ("A study on thresholding strategies for text categorization", SIGIR 2001). A topic
-without a positive in the sample gets the threshold +inf. Thresholds have the type of the scores. `Y` and `scores` are
-as in `textcat.evaluation.metrics`, except that a document whose score for a topic is nan is not in the topic's sample.
+A document gets a topic if ``score > threshold``; a threshold lies halfway between the lowest score that is to pass and
+the next lower one. Scores must be like those of new documents, so give out-of-fold scores. The strategies have the
+names of Yang ("A study on thresholding strategies for text categorization", SIGIR 2001). A topic without a positive in
+the sample gets the threshold +inf. Thresholds have the type of the scores. `Y` and `scores` are as in
+`textcat.evaluation.metrics`, except that a document whose score for a topic is nan is not in the topic's sample.
 """
 
 import math
@@ -24,14 +24,14 @@ _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean i
 
 
 def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
-    """Return the threshold of largest F1 per topic, of equals the highest; SCutFBR.1 with an fbr in (0, 1].
+    """Return the threshold of largest F1 per topic, the highest if several are equal; SCutFBR.1 with an fbr in (0, 1].
 
-    A threshold whose F1 is low on the sample has been chosen by accident, and may let many documents pass: where it is
-    below fbr, the highest score of the sample is taken, and only a document that scores above all of it gets the topic.
+    A low F1 means that the threshold was chosen by accident and may let many documents pass. If the F1 is below fbr,
+    the threshold is the highest score of the sample instead.
     """
     dtype, thresholds = np.asarray(scores).dtype, []
     for column, is_positive in _samples(scores, Y):
-        # It is enough to look under positives: a lower cut that reaches no further one lets errors pass only.
+        # Cuts just under positives are enough: a lower cut without a further positive only adds errors.
         places = PositivePlaces.of(column[is_positive], column)
         f1 = 2 * places.hits / (places.retrieved + len(places.hits))
         if not len(f1):
@@ -45,21 +45,21 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
 
 
 def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
-    """Return the threshold per topic that as many documents of the sample pass as have the topic.
+    """Return the threshold per topic at which as many documents of the sample pass as have the topic.
 
-    Where the last of these has the same score as the next one, neither passes, and fewer do.
+    If the last of these has the same score as the next document, neither passes.
     """
     thresholds = [_under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in _samples(scores, Y)]
     return np.array(thresholds, np.asarray(scores).dtype)
 
 
 def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
-    """Return the threshold per topic of largest expected F1 on these documents; of equals, the highest.
+    """Return the threshold per topic of largest expected F1 on these documents, the highest if several are equal.
 
-    The expectation is that of the counts: ``2·Σ_{passed} p / (n_passed + Σ p)``; it is largest where documents pass
-    whose probability is more than half of that F1 (Lewis, "Evaluating and optimizing autonomous text classification
-    systems", 1995). Where a score is higher, its probability must not be lower; where all are 0, the threshold is +inf.
-    No label is needed, so the documents may be those that are to be tagged.
+    The expected F1 is ``2·Σ_{passed} p / (n_passed + Σ p)``. It is largest if exactly the documents pass whose
+    probability is more than half of it (Lewis, "Evaluating and optimizing autonomous text classification systems",
+    1995). Probabilities must not decrease with scores; if all are 0, the threshold is +inf. No labels are needed, so
+    these may be the documents to tag.
     """
     values = np.asarray(scores)
     thresholds = []
@@ -84,7 +84,7 @@ def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return a threshold that only the k highest of ascending scores pass, without those tied with a lower rank."""
+    """Return the threshold that the k highest of ascending scores pass, except scores that are tied with the next."""
     if k <= 0:
         return np.inf
     lowest = ranked[-min(k, len(ranked))]
@@ -118,27 +118,28 @@ class Calibration:
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
-        """Return the score with a given probability per topic; for a flat curve, inf if it lies below, else -inf."""
-        wanted = _logit(probability) - self.b
+        """Return the score that has a given probability, per topic; inf or -inf if a flat curve is below or above."""
+        from scipy.special import logit  # here, so that tagging need not import it
+
+        wanted = logit(probability) - self.b
         flat = np.where(wanted < 0, -np.inf, np.inf)
         return np.divide(wanted, self.a, out=flat, where=self.a > 0)
 
     @classmethod
     def fit_scores(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
-        """Fit Platt's sigmoids, those of rare topics shrunk towards one that all topics share.
+        """Fit Platt's sigmoids, and shrink the curves of rare topics towards a curve that all topics share.
 
         A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
-        shared one, ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z that have
-        mean 0 and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less where
-        positives are rarer. A topic takes ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve and the rest
-        from the shared one, and it counts in the shared one by the part that it takes from it. So a topic without a
-        positive has the shared curve, at its prior. (Isotonic curves, one a topic, had a sixth more log loss on
-        held-out halves of Reuters-21578's training documents.)
+        shared curve, ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z with mean 0
+        and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less for a rarer
+        topic. A topic takes ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve, and the rest from the shared
+        curve; this rest is also its weight in the fit of the shared curve. (Isotonic curves per topic had a sixth more
+        log loss on held-out halves of Reuters-21578's training documents.)
 
         Parameters
         ----------
         scores : array-like of shape (n_documents, n_topics)
-            Of documents that the rankers were not trained on.
+            Scores of documents that the rankers were not trained on.
         Y : array-like or sparse of shape (n_documents, n_topics), bool or 0/1
         shrinkage : float, default=10
             The number of positives at which a topic's own curve and the shared one count the same.
@@ -169,14 +170,14 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """A topic's sample, of scores with mean 0 and deviation 1."""
+    """A topic's sample, with scores of mean 0 and deviation 1."""
 
     curve: tuple[NDArray[np.float64], ...]  # scores, Platt's labels, logit of the prior, documents each stands for
     facts: tuple[float, float, float, float]  # positives, logit of the prior, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
-    """Standardise a sample; if there are many negatives, those with nearly equal scores are merged into their mean."""
+    """Standardise a sample; if there are many negatives, merge those with nearly equal scores into their mean."""
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())
     mean, deviation = (scores.mean(), scores.std() or 1.0) if n else (0.0, 1.0)
@@ -196,20 +197,14 @@ def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Stan
     return _Standardised(curve, (n_positives, prior, mean, deviation))
 
 
-def _logit(p: Any) -> Any:
-    from scipy.special import logit  # here, so that tagging need not import it
-
-    return logit(p)
-
-
 def choose_thresholds(
     strategy: str, scores: ArrayLike, Y: Any, probability: float = 0.25
 ) -> tuple[NDArray[Any], Calibration]:
     """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
 
-    "zero": 0 for every topic. "probability": where the calibrated probability is the wanted one. "scut", "pcut",
-    "expected-f1": of largest F1, of the prevalence in the sample, of largest expected F1. "scut-fbr": of largest F1, or
-    the highest score where that F1 is below 0.1. "single": 0, as probabilities alone decide.
+    "zero" and "single": 0 for every topic. "probability": the score with the given calibrated probability. "scut": the
+    threshold of largest F1. "scut-fbr": the same, or the highest score if that F1 is below 0.1. "pcut": the threshold
+    that keeps the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
     """
     values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
     match strategy:

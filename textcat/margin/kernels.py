@@ -1,6 +1,6 @@
-"""Rows → the rows of their kernel matrix, in blocks that are computed when they are first needed; problems on them.
+"""Compute the kernel matrix of rows in blocks, each when it is first needed, and train problems on it.
 
-A problem is trained as the expansion of its solution over the rows, one problem after another.
+Problems are trained one after another, in their dual form.
 """
 
 import threading
@@ -43,10 +43,10 @@ class KernelRows:
     """The kernel matrix k(x_i, x_j) over the rows of X, computed in blocks of rows.
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` and is always computed as a whole, by one BLAS thread, so that its
-    bits depend neither on the order in which blocks are needed nor on n_jobs. Start threads for it in
-    `one_blas_thread`. X of float32 gives a kernel of float32, everything else one of float64; its diagonal is float64
-    always. A matrix that fits into `cache_mb` megabytes is kept whole, for all threads together; of a larger one each
-    of the `n_jobs` threads or processes holds the blocks that it uses most.
+    bits depend neither on the order in which blocks are needed nor on n_jobs. Threads that compute blocks must be
+    started in `one_blas_thread`. The kernel is float32 if X is, and float64 otherwise; its diagonal is always float64.
+    If the matrix fits into `cache_mb` megabytes, all threads share one copy; otherwise each of the `n_jobs` threads or
+    processes holds some blocks.
     """
 
     def __init__(
@@ -208,10 +208,10 @@ def _blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Return a context in which BLAS uses one thread only: with several, its sums have other bits.
+    """Return a context in which BLAS uses one thread only: with several threads, its sums have other bits.
 
-    Most builds of BLAS have one limit for the whole process, which only one thread may set, others one for each thread:
-    enter it where threads are started as well as in each of them.
+    Enter it both where threads are started and in each of them: most builds of BLAS have one limit for the whole
+    process, which only one thread may set, and others have a limit for each thread.
     """
     return _blas().limit(limits=1)
 

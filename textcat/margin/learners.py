@@ -1,4 +1,4 @@
-"""The learners as scikit-learn classifiers: binary, multi-class and multi-label, dense or sparse rows."""
+"""Classifiers for scikit-learn, one per margin rule: binary, multi-class and multi-label, for dense or sparse rows."""
 
 import inspect
 import math
@@ -43,16 +43,15 @@ def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -
 def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
     """Return the size of the constant coordinate, adapted to the fraction c of rows that are positive.
 
-    Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. Updates of a
-    common topic raise and lower the bias so often that with ρ = 1 it takes its size from their order
-    (docs/recipe-study.md has measurements).
+    Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. A common
+    topic has so many updates that with ρ = 1 its bias would depend on their order (docs/recipe-study.md).
     """
     return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
-    """The base of the learners: labels → problems, solutions → scores. Use one of its subclasses.
+    """Train one margin ranker per topic, and score rows by it: the base class of all learners; use a subclass.
 
     Parameters
     ----------
@@ -61,8 +60,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         training set separable; 0: none, a hard margin.
     rho : float >= 0, "R" or "prevalence"
         Size of the constant coordinate whose weight is the bias; 0: no bias; "R": the length of the longest row;
-        "prevalence": a size for each topic, computed from the fraction c of the documents that have it:
-        ρ = (1 + 200·c)^(-1/2).
+        "prevalence": ρ = (1 + 200·c)^(-1/2) for a topic that a fraction c of the documents have.
     max_epochs : int >= 1
         Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
         says how many.
@@ -71,7 +69,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         "red-" in the papers.
     tol : float in [0, 1)
         Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
-        after the first pass without an update. In a large corpus the last few documents cost most of the passes, and
+        after the first pass without an update. In a large corpus most passes are for the last few documents, which
         change no ranking.
     kernel : str or callable, optional
         Train in the dual form: a name of scikit-learn's `pairwise_kernels`, a function of ``(X, Y)`` that returns the
@@ -86,23 +84,24 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Number of blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the
         bit.
     warm_start : bool
-        Start from the solution of the previous call of `fit` if it had as many rows, topics and features in the same
-        number type: train on after `max_epochs`, or with other parameters, on the same rows.
+        Start from the solution of the previous call of `fit`, if the shapes and the dtype are the same: to continue
+        after `max_epochs`, or with other parameters, on the same rows.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_topics, n_features)
         The weights, without a kernel. With two classes there is one topic.
     dual_coef_ : ndarray of shape (n_topics, n_support)
-        With a kernel, the coefficients of `support_vectors_`: the rows of X, or with "precomputed" their numbers, that
-        have a coefficient for any topic.
+        With a kernel, the coefficients of `support_vectors_`, the rows of X that have a non-zero coefficient for any
+        topic; with "precomputed", `support_vectors_` has the numbers of these rows.
     intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
-        Epochs (`n_iter_` is the largest number), updates, rows with a non-zero coefficient ("sparsity"; `support_` has
-        their numbers), whether it converged (`stopped_` says why training ended), and the fraction of positives.
+        For each topic: epochs (`n_iter_` is the largest number), updates, rows with a non-zero coefficient
+        ("sparsity"; `support_` has their numbers), whether training converged (`stopped_` says why it ended), and the
+        fraction of positives.
     directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
-        The margin reached in the space that was trained in, with the bias as a coordinate and without; and a proven
-        lower bound on the fraction of the largest possible directional margin (see `Solution`).
+        The margins reached, with the bias as a coordinate and without; and a proven lower bound on the directional
+        margin, as a fraction of the largest possible one (see `Solution`).
     solutions_ : list of Solution
     """
 
@@ -138,7 +137,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError(f"MarginClassifier is the base of the learners; use one of them: {', '.join(LEARNERS)}")
 
     def check_parameters(self, names: Mapping[str, str]) -> None:
-        """Raise ValueError, as `fit` does, if a parameter is not allowed; `names` are the caller's names of some."""
+        """Raise ValueError, as `fit` does, if a parameter is not allowed; messages call parameters as in `names`."""
         constraints, values = (
             {names.get(name, name): value for name, value in by_name.items()}
             for by_name in (self._parameter_constraints, self.get_params(deep=False))
@@ -175,8 +174,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
             With an indicator y: 1 where a document is neither positive nor negative, whatever its y.
         pack : bool, default=False
-            Without a kernel: keep the weights in `solutions_` alone, without their zeros, and make no `coef_`, which is
-            several times as large where there are many features; `predict` and `decision_function` need it.
+            Without a kernel: keep sparse weights in `solutions_`, and make no `coef_`, which is several times as large
+            with many features; `predict` and `decision_function` need it.
 
         Returns
         -------
@@ -227,7 +226,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
-        """Return the problem of each topic, from the arguments of `fit`; X must be of a form that `solve` takes."""
+        """Return the problem of each topic, made of the arguments of `fit`; X must be as for `solve`."""
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         both = zip(positives, not_used, strict=True)
@@ -254,7 +253,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
-        """Return the settings of each topic's problem, apart from its rule."""
+        """Return the settings of each topic's problem, except the rule."""
         shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
         if self.rho == "prevalence":
             return [{**shared, "rho": float(rho)} for rho in _prevalence_rho(prevalence)]
@@ -486,7 +485,7 @@ class DynamicMargin(MarginClassifier):
 
 
 def _are_label_lists(y: Any) -> bool:
-    """Return whether y has one list of labels a document, and is not an indicator or a column of labels as lists."""
+    """Return whether y has a list of labels for each document; rows of 0 and 1 or of one number are no such lists."""
     if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
         return False
     documents, kinds = list(y), list | tuple | set | frozenset | np.ndarray
@@ -497,7 +496,7 @@ def _are_label_lists(y: Any) -> bool:
 
 
 def _constraints(parameter: "rules.Parameter") -> list:
-    """Return scikit-learn's constraints of a rule's parameter; None stands for a default that the rule computes."""
+    """Return scikit-learn's constraints of a rule's parameter; None is allowed if the rule computes the default."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
 
@@ -518,9 +517,9 @@ LEARNERS: dict[str, type[MarginClassifier]] = {
 
 
 def _describe(learner: type[MarginClassifier]) -> str:
-    """Return a learner's docstring, with the formula, parameters and source of its rule, and the shared parameters.
+    """Return a learner's docstring with the formula, parameters and source of its rule, and the shared parameters.
 
-    The learner's own description of a parameter replaces that of the rule.
+    If both describe a parameter, the learner's description counts.
     """
     of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
     summary, _, details = of_learner.partition("\n\n")

@@ -1,4 +1,4 @@
-"""Problems over sparse rows, sixteen at a time side by side in the lanes of a block."""
+"""Train problems over sparse rows, sixteen at a time side by side in the lanes of a block."""
 
 import math
 import mmap
@@ -76,11 +76,11 @@ def read_rows(X: Any) -> _Csr:
 
 
 def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
-    """Return rows arranged for the cache, in memory or on disk as the rows are: see _lanes.h.
+    """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
-    Those of float64 stay as they are but for columns of 16 bits. Columns of a row must ascend, and be features. With
-    `in_place`, the arrays of a matrix are written over where they serve. For blocks of a single lane nothing is listed
-    twice.
+    Rows of float64 are only given column numbers of 16 bits, if possible. Raise ValueError if the columns of a row do
+    not ascend or are no features. With `in_place`, the arrays of a matrix may be overwritten. With `single`, no entry
+    is listed twice, as blocks of one lane need.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None
@@ -130,11 +130,11 @@ def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def allocator(folder: str | None) -> Allocator:
-    """Return a function that makes arrays, to be called as `numpy.empty`.
+    """Return a function like `numpy.empty`, which makes large arrays in files in a folder, if one is given.
 
-    Given a folder, large ones lie in files there, mapped into memory: the system may take their pages out of memory and
-    read them again. The files have no name, and are gone with their arrays, however the process ends. Where the folder
-    cannot be written to they lie in the folder for temporary files.
+    The files are mapped, so that the system may drop their pages from memory and read them again. They have no name and
+    vanish with their arrays, however the process ends. If the folder cannot be written to, they are made in the
+    system's folder for temporary files.
     """
     if folder is None:
         return np.empty
@@ -151,7 +151,7 @@ def allocator(folder: str | None) -> Allocator:
 
 
 def remap_rows(array: np.ndarray) -> np.ndarray:
-    """Return a second map of a mapped array's file, to be read in large pieces; the array itself stays as it is."""
+    """Return a second map of a mapped array's file that is read in large pieces; return any other array unchanged."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array
     return _in_large_pieces(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
@@ -181,7 +181,7 @@ def _unnamed_file(folder: str) -> IO[bytes]:
 
 
 def _reserve(file: IO[bytes], size: int, folder: str) -> None:
-    """Give a file its size. A mapped file that finds the disk full later would kill the process."""
+    """Allocate a file's space, or raise an error: writing to a mapped file on a full disk would kill the process."""
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
@@ -207,9 +207,9 @@ def solve_primal_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
 
-    The rows are a matrix, or arranged: then blocks of this process share them. They are presented in the order of the
-    row numbers, int64, or as they stand. The weights of problem k are written to ``out[k]``, or what `keep` makes
-    of them is kept. Where the stop flag of the control is set, the problems solved so far are returned.
+    Rows are a matrix, or arranged rows that all blocks of this process share. `order` has the row numbers, int64, in
+    the order of presentation; None: the order of the rows. The weights of problem k are written to ``out[k]``, or
+    replaced by the result of `keep`. If the stop flag of the control is set, return the problems solved so far.
     """
     if not isinstance(rows, Rows):
         rows = arrange_rows(read_rows(rows))

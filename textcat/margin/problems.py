@@ -101,12 +101,12 @@ class Solution:
     Attributes
     ----------
     weights, bias : ndarray of shape (n_features,), float
-        The weights are what `keep` of `solve` has returned for them, if it was given; None with a kernel.
+        With the argument `keep` of `solve`, the weights are its result; with a kernel, they are None.
     support, alpha : ndarray of shape (n_support,), int32 and X's number type
         Numbers of the rows with a non-zero coefficient, and these coefficients: the sum of the signed steps made on
         the row, so ``weights = Σ alpha_i x_i``. The PAUM paper calls n_support sparsity.
     n_updates, n_epochs : int
-        Those of a start are included in the updates. Epochs are full passes over the rows, the last one included.
+        The updates include those of a start. Epochs are full passes over the rows, the last one included.
     reason, stopped : StopReason, str
         Why training ended, and the same in a sentence for people.
     converged : bool
@@ -153,7 +153,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class PackedWeights:
-    """Weights without those that are 0, as most are where there are many features; numpy takes them for an array."""
+    """Weights stored without their zeros, which are many if features are; numpy can read it as an array."""
 
     shape: tuple[int]
     features: np.ndarray  # int32, ascending
@@ -187,7 +187,8 @@ def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
 def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return solutions' packed weights as the arrays of a CSR matrix: indptr (int64), indices (int32) and data.
 
-    Features of more than half of the solutions have their zeros, too: such a row is multiplied as fast as a dense one.
+    The row of a feature that more than half of the solutions have stores its zeros, too, and is multiplied like a dense
+    one.
     """
     counts = np.zeros(n_features, np.int64)
     for solution in solutions:
@@ -220,13 +221,11 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
 def judge_outcome(
     tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
 ) -> tuple[StopReason, str]:
-    """Return the reason why training ended, and a sentence about it; `finite`: whether all numbers are finite."""
+    """Return the reason why training ended, and a sentence about it; `finite` tells whether all numbers are finite."""
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
-        reason, details = (
-            StopReason.OVERFLOW,
-            f" {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large",
-        )
+        reason = StopReason.OVERFLOW
+        details = f" {dtype} in epoch {n_epochs}: the rows, eta or the margins are too large"
     elif last_updates == 0:
         reason, details = StopReason.CONVERGED, f": no update in epoch {n_epochs}"
     elif last_updates <= tol * n_updates:
@@ -249,7 +248,7 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
 
 
 def solution_unit(rule: Rule, squared_length: Callable[[], float]) -> float:
-    """Return the unit of a solution: ``‖a‖`` where only its direction counts, if it is neither 0 nor has overflowed."""
+    """Return the unit of a solution: ``‖a‖`` if the rule leaves the length free, unless it is 0 or infinite; else 1."""
     squared = 1.0 if isinstance(rule, PA | PAM | PAUM) else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 

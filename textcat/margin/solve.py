@@ -1,4 +1,4 @@
-"""Problems → solutions: all training, over rows or over a kernel, in blocks that run in parallel."""
+"""Train problems over rows or a kernel, in blocks that run in parallel."""
 
 import pickle
 from collections import deque
@@ -60,9 +60,9 @@ def solve(
     seed : int >= 0, optional
         Seed of a random order of the rows, the same in every epoch; None: they are presented in the order of X.
     keep : callable, optional
-        A function of each solution's array of weights, which is used again: what it returns is kept in place of them.
-        None: the weights are kept. `textcat.margin.solve.nothing` leaves only the scores of left-out rows, for grids of
-        thousands of problems. Where processes do the work, the function is sent to them.
+        A function of each solution's array of weights; its result is kept in place of them. The array is overwritten.
+        None: the weights are kept. `textcat.margin.solve.nothing` keeps no weights, for grids of thousands of problems
+        of which only the scores of left-out rows are needed. The function is sent to processes that do the work.
     margins : bool
         Also measure the margins that were reached and their certificate, by a last pass over the rows. It needs the
         weights, at least as `textcat.margin.problems.PackedWeights.of` keeps them.
@@ -166,9 +166,9 @@ def _run(
 def _on_cluster(
     solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Run blocks on a Dask cluster; every worker gets the rows once, so that they are not lost with one of them.
+    """Solve blocks on a Dask cluster, each worker of which has a copy of the rows.
 
-    joblib's Dask backend waits for ever if the cluster gives a block up because its workers keep being lost.
+    joblib's Dask backend would wait for ever if the cluster gave up a block whose workers keep being lost.
     """
     from distributed import as_completed
 
@@ -186,15 +186,15 @@ def _on_cluster(
 
 
 def _sent(rows: Any, client: Any) -> Any:
-    """Send rows to every worker of a cluster and return the future; of rows on disk, return what `opened` opens.
+    """Send rows to every worker of a cluster, and return an argument for tasks, which call `opened` with it.
 
-    Tasks open rows on disk themselves, so that an error reaches the caller unchanged.
+    Rows on disk are opened by the tasks themselves, so that an error reaches the caller unchanged.
     """
     return pickle.dumps(rows) if primal.is_on_disk(rows) else client.scatter(rows, broadcast=True, hash=False)
 
 
 def opened(sent: Any) -> Any:
-    """Return an argument that was sent to a task; rows on disk are opened."""
+    """Return the object that a task got as its argument; open rows on disk."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -203,7 +203,7 @@ def _solve_opened(solve_block: _SolveBlock, sent: Any, problems: list[NumberedPr
 
 
 class Workers:
-    """Threads of this process or, if that is joblib's backend, of a Dask cluster: they run tasks over what they share.
+    """Run tasks over shared objects, in threads of this process or, with joblib's Dask backend, on a cluster.
 
     Parameters
     ----------
@@ -217,9 +217,9 @@ class Workers:
         self._client = getattr(backend, "client", None)
 
     def share(self, thing: Any) -> Any:
-        """Return rows or a matrix in the form in which tasks take them as an argument, and pass it to `opened`.
+        """Return an argument for tasks, which call `opened` with it to get the rows or the matrix.
 
-        Each worker of a cluster gets a copy, so that none is lost if a worker ends.
+        Each worker of a cluster gets a copy, so that nothing is lost if a worker ends.
         """
         return thing if self._client is None else _sent(thing, self._client)
 
@@ -229,8 +229,8 @@ class Workers:
         Parameters
         ----------
         task : callable
-            It is called with an item and the shared objects. Nothing else is sent to a cluster, so that if a worker is
-            lost, others can repeat its tasks.
+            It is called with an item and the shared objects. Tasks depend on nothing else, so that a cluster can repeat
+            those of a lost worker.
         items : iterable
         *shared
             Objects that `share` has returned.
@@ -257,9 +257,9 @@ class Workers:
 def _in_threads(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Run a block in this thread and each of n_jobs - 1 others; a block with a free lane takes the next problem.
+    """Solve a block in this thread and in each of n_jobs - 1 others; a block with a free lane takes the next problem.
 
-    joblib's own threads take some 10 to 30 ms to start and to be waited for: a third of the training of Reuters-21578.
+    Starting joblib's own threads and waiting for them takes 10 to 30 ms, a third of the training on Reuters-21578.
     """
     queue = deque(problems)
 
@@ -310,7 +310,7 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
 
 
 def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
-    """Divide problems, the longest first, into blocks of about equal work for processes that share no queue."""
+    """Divide problems, the longest first, into blocks of about equal work, for processes without a shared queue."""
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
         n_blocks *= 4  # many problems: smaller blocks even out what was estimated wrongly

@@ -1,6 +1,7 @@
-"""The tagger and its folder. This module reads the folder's manifest without loading arrays or their libraries."""
+"""The tagger and its folder; here: the names of its files, and its manifest, read without importing numpy."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from textcat.errors import TextcatError
@@ -8,15 +9,15 @@ from textcat.folders import MANIFEST, FolderFormat
 from textcat.former_names import todays_recipe
 
 VOCABULARY = "vocabulary.json"
-TOKENIZER = "tokenizer.json"  # a file that models have whose tokens can mostly be found without spaCy
+TOKENIZER = "tokenizer.json"  # tables that find most tokens without spaCy, if the language allows it
 ARRAYS = ("bias", "thresholds", "idf")
-WEIGHTS = "weights"  # an array that models have with dense weights,
-PARTS = ("weights_indptr", "weights_indices", "weights_data")  # and those in its place with sparse ones, in CSR form
+WEIGHTS = "weights"  # of models with dense weights
+PARTS = ("weights_indptr", "weights_indices", "weights_data")  # of models with sparse weights, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
-SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents that are kept, in CSR form,
-SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their part in each topic,
+SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents, in CSR form,
+SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coefficients by topic, in CSR form,
 SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
-COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models, which only `learn` reads
+COUNT_ARRAYS, COUNTS = "counts.npz", "counts.json"  # of updatable models; only `learn` reads them
 CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
@@ -35,7 +36,7 @@ _ENTRIES = {
 
 
 class ModelError(TextcatError):
-    """A folder that is no model, a damaged one, or one of a newer format."""
+    """Raised for a folder that is not a model, a damaged model, or a model of a newer format."""
 
 
 MODEL = FolderFormat(
@@ -61,15 +62,21 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def manifest_status(folder: str | os.PathLike[str]) -> os.stat_result | None:
-    """Return the `os.stat` of a model's manifest, a new file whenever the model is replaced; None if there is none."""
+    """Return the `os.stat` of a model's manifest, which changes when the model is replaced; None without a manifest."""
     try:
         return os.stat(os.path.join(folder, MANIFEST))
     except OSError:
         return None
 
 
+def names_in(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of topics, by id, that a manifest has."""
+    names = manifest.get("topic_names") or ()
+    return {topic: name for topic, name in zip(manifest["topics"], names, strict=False) if name}
+
+
 def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
-    """Check that a manifest has the entries of a model's, and raise ModelError if one is missing or of another type."""
+    """Translate a manifest's former names; raise ModelError if an entry is missing or of another type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     files = set(manifest["files"]) if not wrong else set()
     if (
@@ -78,6 +85,14 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
         or files & _SUPPORT not in (frozenset(), _SUPPORT)
         or files & _COUNTS not in (frozenset(), _COUNTS)
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
+        or not _are_names(manifest.get("topic_names", []), len(manifest["topics"]))
+        or not isinstance(manifest.get("names_language", ""), str)
     ):
         raise MODEL.damaged_manifest(folder)
     manifest["recipe"] = todays_recipe(manifest["recipe"])
+
+
+def _are_names(names: Any, n_topics: int) -> bool:
+    """Return whether this is an empty list, or one with a text or None for each topic."""
+    is_list = isinstance(names, list) and len(names) in (0, n_topics)
+    return is_list and all(name is None or isinstance(name, str) for name in names)

@@ -1,12 +1,12 @@
-"""The smallest set of words without which a document loses a tag.
+"""Find the smallest set of words whose removal takes a tag from a document.
 
-Without a word, a document is what it would be if an unknown word stood in each of its places: what has no column has no
-influence, n-grams with it are gone, all others stay, and the row gets its unit length anew. So with a row ``x(W)`` that
-is not yet of unit length, the tag falls where ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
+An unknown word replaces each occurrence of a removed word: it has no column, the n-grams with it disappear, and the row
+is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The document loses the tag if
+``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
 
-``|x(W)| = sqrt(Q - q)``, where q is what the squares lose, lies under its tangents and over its chord, so F lies over a
-function that is linear in what each word takes away at most. By that bound, sizes are ruled out, and among the sets of
-a size those that may do.
+``|x(W)| = sqrt(Q - q)``, where q is the loss of the squares, lies below its tangents and above its chord. So F lies
+above a function that is linear in the most that each word can take away. This bound excludes whole sizes, and most sets
+of the other sizes.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _Excess = Callable[[np.ndarray], np.ndarray]  # F of sets of shape (n_sets, n_words)
-_MOST_SETS, _AT_ONCE = 500, 50  # that are tried before the smallest set found so far is taken
-_ROUNDINGS = 1e-6, 1e-5, 1e-4  # of scores: what falls by less may stay in the tagger's own numbers
+_MOST_SETS, _AT_ONCE = 500, 50  # sets that are tried before the search stops, and how many of them at once
+_ROUNDINGS = 1e-6, 1e-5, 1e-4  # margins below the threshold, as the tagger's float32 scores are rounded
 
 
 class Without(NamedTuple):
-    """Words without which a document loses a tag."""
+    """Words whose removal takes a tag from a document."""
 
-    words: list[str]  # those that take most first; none if the tag stays even without all words
-    least: bool  # whether there is no smaller set; if False, there may be one, but no word of these can be spared
+    words: list[str]  # the strongest first; [] if the tag stays even without all words
+    least: bool  # whether no smaller set exists; False: unknown, but each of the words is needed
 
 
 class _Remainders:
-    """The rest of a document's row when some of its words are left out."""
+    """Compute a document's row without some of its words."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
@@ -46,7 +46,7 @@ class _Remainders:
         self._find_cells()
 
     def _find_words(self) -> None:
-        """Count how often each word is in each entry: shape (n_words, n_entries)."""
+        """Count how often each entry of the counts contains each word: shape (n_words, n_entries)."""
         counts, words = self._counts, dict[int, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
@@ -67,6 +67,7 @@ class _Remainders:
         self.words, self._taken = [counts.terms[id_] for id_ in words], taken
 
     def members(self, id_: int) -> tuple[int, ...]:
+        """Return the ids of the words in a term, which is a word or an n-gram."""
         members: list[int] = []
         while id_ < 0:
             id_, right = self._counts.ngrams[~id_].tolist()
@@ -74,7 +75,7 @@ class _Remainders:
         return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
 
     def _find_cells(self) -> None:
-        """Find the cells: each is an entry of the counts in a part, with its column and the weight per occurrence."""
+        """List the cells of the row: an entry of the counts in a part, its column, and its weight per occurrence."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -103,17 +104,7 @@ class _Remainders:
         self._entries = self._entries.astype(np.intp)
 
     def values(self, without: np.ndarray) -> np.ndarray:
-        """Return the row, not yet of unit length, without some words, at `columns`.
-
-        Parameters
-        ----------
-        without : ndarray of shape (n_sets, n_words), float64
-            1 for the words that are left out.
-
-        Returns
-        -------
-        ndarray of shape (n_sets, n_columns), float64
-        """
+        """Return ``x(W)`` at `columns`, a row per set W, given sets of shape (n_sets, n_words) with 1 for each word."""
         if not len(self.columns):
             return np.zeros((len(without), 0))
         left = np.maximum(self._counts.counts - without @ self._taken, 0)[:, self._entries]
@@ -124,16 +115,16 @@ class _Remainders:
         return np.add.reduceat(left * self._factors, self._starts, axis=1)
 
     def row(self, without: np.ndarray) -> Rows:
-        """Return the row as the features make it, without a set of words of shape (n_words,)."""
+        """Return the normalised row of the features without a set of words of shape (n_words,)."""
         left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
         counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return the most that leaving out each word can take from the score, given the gain of each column.
+        """Return the most that the removal of each word can take from the score, given the gain of each column.
 
-        The shape is (n_words,). A set of words takes no more than the sum over its words.
+        The shape is (n_words,). Removing a set of words takes at most the sum over its words.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -141,31 +132,19 @@ class _Remainders:
         n_touched = np.add.reduceat((taken > 0).astype(int), self._starts, axis=1)
         n_whole = np.add.reduceat((taken >= counts).astype(int), self._starts, axis=1)
         touched, n_cells = n_touched > 0, np.diff(self._starts, append=len(self._entries))
-        # Columns that some word leaves a part of may do anything between all and nothing.
+        # If a word removes only a part of a column, the column can lose anything from nothing to all.
         whole = (~touched | (n_whole == n_cells)).all(axis=0)
         gains = np.where(whole, gains, np.maximum(gains, 0))
-        # What is lost with one column but once is shared by its words, as any of them takes it all.
+        # The words of a column share a loss (a negative gain), which is lost once, by any of them.
         shares = np.where(gains > 0, gains, gains / np.maximum(touched.sum(axis=0), 1))
         return np.asarray(touched @ shares)
 
 
 def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
-    """Return the smallest set of words without which a tag falls; if each document has one topic, to another topic.
+    """Return the smallest set of words whose removal takes a tag from a document as `TfIdf.counted_texts` returns it.
 
-    With a shortlist, the topic is assumed to stay listed. The tag might fall with fewer words, so a set of more than
-    one word is not reported as the smallest.
-
-    Parameters
-    ----------
-    tagger : Tagger
-    counted : tuple
-        The document as `TfIdf.counted_texts` returns it.
-    column : int
-        The topic, of the document's tags.
-
-    Returns
-    -------
-    Without
+    If each document has one topic, the document gets another topic. With a shortlist, the topic is assumed to stay
+    listed; as fewer words could remove it from the list, only a set of one word is reported as the smallest.
     """
     left = _Remainders(tagger.features, *counted)
     answer = Without([], least=True)
@@ -181,7 +160,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
 
 
 def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield pairs of weights, at the columns of `left`, and c: the tag falls if the score of one pair falls to c."""
+    """Yield weights at the columns of `left`, and c: the document loses the tag if ``F(W) ≤ 0`` for any of these."""
 
     def weights_of(j: int) -> np.ndarray:
         return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
@@ -200,20 +179,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the smallest set of words without which ``F(W) ≤ 0``; no words if there is no such set of up to `most`.
-
-    Parameters
-    ----------
-    left : _Remainders
-    weights : ndarray of shape (n_columns,)
-        At the columns of these.
-    c : float
-    most : int, optional
-
-    Returns
-    -------
-    Without
-    """
+    """Return the smallest set of words W with ``F(W) ≤ 0``; no words if each such set has more than `most`."""
     n = len(left.words)
     if not n or most == 0:
         return Without([], least=True)
@@ -235,7 +201,7 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
 
 
 def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) -> np.ndarray:
-    """Return ``F(W)`` of sets of words: shape (n_sets,)."""
+    """Return ``F(W)`` for each set of words W: shape (n_sets,)."""
     rows = left.values(sets)
     length = np.sqrt((rows * rows).sum(axis=1))
     # An empty row scores by the bias alone.
@@ -243,7 +209,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Return the set of words without those that it does not need, dropped one after another."""
+    """Return a sufficient set of words without its superfluous words, which are dropped one by one."""
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0
@@ -255,7 +221,7 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Return the smallest sufficient set of fewer than `size` words, or None; and whether the search was complete."""
+    """Return the smallest sufficient set of fewer than `size` words, or None, and whether the search was complete."""
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
     n_tried = 0
@@ -276,7 +242,7 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the total loss at which the tag falls."""
+    """Return the most that each word can take from the score, and the total that must be taken for ``F(W) ≤ 0``."""
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:
@@ -288,7 +254,7 @@ def _bound(
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of k places, from `start` on, in a descending list of numbers, whose sum is at least `need`."""
+    """Yield the sets of k places, all from `start` on, whose numbers in a descending list add up to at least `need`."""
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:
             return

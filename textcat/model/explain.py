@@ -1,11 +1,10 @@
-"""Why a document has a topic: the terms that speak for it, where they stand, and the least without which it falls."""
+"""A document and a topic → an explanation: terms and training documents that raise or lower the score, and where."""
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +14,11 @@ from textcat.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
+from textcat.markup import html_table, html_text
 from textcat.model.shortlist import NOT_LISTED
+from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.weights import weights_of_topic
 from textcat.reading import document_stream
-from textcat.surrogates import join_surrogates
 
 if TYPE_CHECKING:
     from textcat.model.counterfactual import Without
@@ -28,44 +28,45 @@ _STRENGTHS = 5  # steps in which marks are stronger or weaker
 
 
 class Reason(NamedTuple):
-    """What one term adds to a document's score for a topic: its value in the row, its weight, and their product."""
+    """One term of an explanation: its value in the document's row, its weight for the topic, and their product."""
 
     term: str
     value: float
     weight: float
     contribution: float
-    spans: tuple[Span, ...] = ()  # where it stands
+    spans: tuple[Span, ...] = ()  # the places of the term in the document
 
 
 class Neighbour(NamedTuple):
-    """A training document that the model keeps, and what it adds to a document's score for a topic."""
+    """A support document of the model, and what it adds to the score of the explained document."""
 
     id: str
     title: str
     contribution: float
-    positive: bool  # whether it has the topic
+    positive: bool  # whether the support document has the topic
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a document has, or has not, a topic. Contributions of all terms and the bias add up to the score."""
+    """Explain why a document has or lacks a topic: the contributions of all terms and the bias add up to the score."""
 
     topic: str
     score: float
     bias: float
-    threshold: float  # a document has the topic if it scores above; of one topic a document: if none scores higher
+    threshold: float  # the score above which a document gets the topic; unused if each document gets one topic
     probability: float | None
     reasons: list[Reason]  # strongest first
     rest: float  # the sum of the contributions of terms that are not listed
+    name: str | None = None  # the topic's name, if the model has names
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
     @cached_property
     def documents(self) -> list[Neighbour]:
-        """The training documents that raise the score most, then those that lower it most; empty if none are kept.
+        """The training documents that raise the score most, then those that lower it most; [] if the model keeps none.
 
-        There are half as many of each kind as terms are listed. The contributions of all documents and the bias add up
-        to the score. The documents are searched for at the first access.
+        Half as many of each kind are listed as terms. The contributions of all training documents and the bias add up
+        to the score. The list is computed at the first access.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -75,19 +76,19 @@ class Explanation:
 
     @property
     def without(self) -> list[str] | None:
-        """The smallest set found of words without which the document loses the tag; None: no tag.
+        """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
-        A word is left out wherever it occurs, as if an unknown word stood there: its n-grams are left out, too, and the
-        row is normalised again. The set is empty if the document keeps the tag even without all words. It is searched
-        for at the first access.
+        An unknown word replaces every occurrence of a removed word, so the n-grams with it disappear, too, and the row
+        is normalised again. The list is empty if the document keeps the topic without any of its words. It is computed
+        at the first access.
         """
         return None if self._fall is None else self._fall.words
 
     @property
     def least(self) -> bool | None:
-        """Whether `without` is known to be the smallest set; None: no tag.
+        """Whether no smaller set than `without` exists; None if the document lacks the topic.
 
-        If False, the search was given up: no word of the set can be spared, but there may be a smaller set.
+        False means that the search was stopped: each word of the set is needed, but a smaller set may exist.
         """
         return None if self._fall is None else self._fall.least
 
@@ -101,16 +102,22 @@ class Explanation:
         return self.reasons[i]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the whole explanation as a dict of values that JSON can hold."""
+        """Return the explanation, with documents and words to remove, as a dict of JSON values."""
         reasons = [{**reason._asdict(), "spans": [span._asdict() for span in reason.spans]} for reason in self.reasons]
         documents = [document._asdict() for document in self.documents]
         finite = self.threshold if np.isfinite(self.threshold) else None
         plain = {name: getattr(self, name) for name in ("topic", "score", "bias", "probability", "rest")}
         least_set = {"without": self.without, "least": self.least}
-        return {**plain, "threshold": finite, "reasons": reasons, "documents": documents, **least_set}
+        named = {} if self.name is None else {"name": self.name}
+        return {**named, **plain, "threshold": finite, "reasons": reasons, "documents": documents, **least_set}
+
+    @property
+    def label(self) -> str:
+        """The topic's name and id, or its id alone."""
+        return topic_label(self.topic, {} if self.name is None else {self.topic: self.name})
 
     def html(self, document: str | Zoned | Mapping[str, Any]) -> str:
-        """Return the texts of a document as HTML, in which marks show the terms.
+        """Return the texts of a document as HTML in which the listed terms are marked.
 
         Parameters
         ----------
@@ -121,12 +128,12 @@ class Explanation:
         -------
         str
             A `div` with `data-zone` for each zone. A `mark` has the class `for` or `against`, a `data-strength` of 1 to
-            5, by its share of the strongest contribution, and a `title` with its terms and their contributions. Texts
+            5 (its share of the strongest contribution), and a `title` with its terms and their contributions. Texts
             are escaped.
         """
         texts = zones_of_document(next(document_stream([document], "text")), 0)
         zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
-        return "\n".join(f'<div class="zone" data-zone="{escape_html(zone)}">{marked}</div>' for zone, marked in zones)
+        return "\n".join(f'<div class="zone" data-zone="{html_text(zone)}">{marked}</div>' for zone, marked in zones)
 
     def _marked(self, zone: str, text: str) -> str:
         spans = [(span, reason) for reason in self.reasons for span in reason.spans if span.zone == zone]
@@ -148,47 +155,36 @@ class Explanation:
         return "".join(pieces)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape_html(reason.term)}</td><td>{reason.contribution:+.4f}</td></tr>"
-            for reason in self.reasons
+        caption = f"{self.label}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
+        terms = html_table(
+            ("term", "adds"), ((reason.term, f"{reason.contribution:+.4f}") for reason in self), caption=caption
         )
-        caption = f"{self.topic}: score {self.score:.4f}, threshold {self.threshold:.4f}, bias {self.bias:+.4f}"
-        head = "<tr><th>term</th><th>adds</th></tr>"
-        documents = "".join(
-            f"<tr><td>{escape_html(document.id)}</td><td>{escape_html(document.title)}</td><td>{document.contribution:+.4f}</td></tr>"
-            for document in self.documents
-        )
-        if documents:
-            documents = f"<table><tr><th>training document</th><th>title</th><th>adds</th></tr>{documents}</table>"
-        return f"<p>{escape_html(caption)}</p><table>{head}{rows}</table>{documents}"
+        documents = [(one.id, one.title, f"{one.contribution:+.4f}") for one in self.documents]
+        return terms + (html_table(("training document", "title", "adds"), documents) if documents else "")
 
 
 def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
     if not reasons or not strongest:
-        return escape_html(text)
+        return html_text(text)
     different = list(dict.fromkeys(reasons))
     total = sum(reason.contribution for reason in different)
     strength = min(_STRENGTHS, 1 + int(_STRENGTHS * min(abs(total) / strongest, 1)))
     title = ", ".join(f"{reason.term} {reason.contribution:+.4f}" for reason in different)
     side = "for" if total >= 0 else "against"
-    return f'<mark class="{side}" data-strength="{strength}" title="{escape_html(title)}">{escape_html(text)}</mark>'
-
-
-def escape_html(text: str) -> str:
-    """Return a text as HTML that can be written as UTF-8: no page can hold lone surrogates and NUL."""
-    return escape(join_surrogates(text.replace("\0", "\ufffd")))
+    return f'<mark class="{side}" data-strength="{strength}" title="{html_text(title)}">{html_text(text)}</mark>'
 
 
 def explain_document(
     tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, *, with_spans: bool = True
 ) -> list[Explanation]:
-    """Explain topics of a document, by default its tags: see `Tagger.explain_all`. Without spans it takes less time."""
+    """Explain topics of a document as `Tagger.explain_all` does; without spans, terms have no places."""
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
     scores = tagger.score_rows(row)
     assigned = tagger.decide(scores)[0]
     if topics is None:
         topics = [tag.topic for tag in tagger.select(scores)[0]]
+    topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
     explained = []
     for topic in topics:
         weights = weights_of_topic(tagger, topic, row.indices)
@@ -206,7 +202,9 @@ def explain_document(
     else:
         names = tagger.features.listed_names()
         places_of = {j: Place(names[j], ()) for j in listed}
-    explanations = []
+    from textcat.model.counterfactual import without
+
+    names, explanations = tagger.topic_names, []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
         arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
         entries = zip(*arrays, strict=True)
@@ -216,15 +214,16 @@ def explain_document(
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        fall = partial(_fall, tagger, counted, column) if assigned[column] else None
-        explanations.append(Explanation(topic, *numbers, probability, reasons, float(rest), neighbours, fall))
+        fall = partial(without, tagger, counted, column) if assigned[column] else None
+        described = topic, *numbers, probability, reasons, float(rest), names.get(topic)
+        explanations.append(Explanation(*described, neighbours, fall))
     return explanations
 
 
 def term_contributions(
     tagger: "Tagger", document: str | Zoned, topics: Sequence[str], n: int
 ) -> list[dict[str, float]]:
-    """Return, for each topic, the terms with the strongest contributions to the score, the strongest first."""
+    """Return for each topic a dict of the n terms that change the score most, with their contributions."""
     explained = explain_document(tagger, document, topics, n, with_spans=False)
     return [{reason.term: reason.contribution for reason in explanation} for explanation in explained]
 
@@ -245,31 +244,12 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
     return [Neighbour(support.ids[i], support.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
 
 
-def _fall(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> "Without":
-    from textcat.model.counterfactual import without  # here, as it is looked for only if asked for
-
-    return without(tagger, counted, column)
-
-
 def explanation_in_words(explanation: Explanation, prefixes: tuple[str, ...], n: int) -> Explanation:
-    """Return an explanation whose reasons are words and n-grams of words.
+    """Return an explanation by the n strongest words and n-grams of words, given one that lists all terms.
 
-    What an n-gram of characters adds goes in equal parts to the words in which it stands, and what a word adds as one
-    of its zone goes to the word. What signs add is part of the rest. So contributions still add up to the score; where
-    more than the word's own is added up, a reason's weight is its contribution divided by its value.
-
-    Parameters
-    ----------
-    explanation : Explanation
-        With all of its reasons.
-    prefixes : tuple of str
-        How the names of terms begin that zones have for themselves, such as "title:".
-    n : int
-        How many reasons are listed, the strongest.
-
-    Returns
-    -------
-    Explanation
+    Each word gets an equal share of the contribution of an n-gram of characters that it contains, and the contribution
+    of its term in a zone, whose name has one of the prefixes ("title:"). Punctuation goes into the rest, so the sum is
+    still the score. A reason's weight is its contribution divided by its value.
     """
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}

@@ -1,6 +1,8 @@
-"""A tagger and a corpus → an evaluation: of few topics each topic's ranking, of many each document's first topics."""
+"""Measure a tagger on a corpus: with few topics, each topic's ranking; with many, each document's first topics."""
 
+import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from textcat.model.tagger import Tagger
 
+_log = logging.getLogger(__name__)
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
@@ -27,6 +30,7 @@ def evaluate_tagger(
     tagger: "Tagger", corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
 ) -> Evaluation:
     """Measure the ranking of a corpus' test documents: see `Tagger.evaluate`."""
+    corpus = with_test_documents(tagger, corpus)
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
@@ -49,7 +53,7 @@ def measure_test_documents(
     *,
     bands: str | Iterable[str] | None = None,
 ) -> Evaluation:
-    """Measure the scores of a corpus' test documents; topics that the tagger does not know count as not found."""
+    """Measure scores of a corpus's test documents; topics that the tagger does not know count as not found."""
     unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
     unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
     relevant = relevant_topics(tagger, corpus)
@@ -68,11 +72,11 @@ def measure_scores(
     measured_on: MeasuredOn = MeasuredOn.TEST,
     unjudged: Any = None,
 ) -> Evaluation:
-    """Measure scores of documents, on the tagger's scale, with its decisions.
+    """Measure scores of documents and the tagger's decisions on them.
 
-    Scores of many topics may come in blocks, and `n_unknown` is only for these: see `textcat.evaluate_at_k`. Documents
-    that were not judged for a topic, according to `Corpus.unjudged`, rank last for it and count as irrelevant, so the
-    topic is measured on the other documents.
+    With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
+    `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
+    count as irrelevant, so the topic is measured on the other documents.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
@@ -100,7 +104,7 @@ def measure_at_k(
     unjudged: Any = None,
     **options: Any,
 ) -> Evaluation:
-    """Measure the first topics of each document by scores, perhaps in blocks; options are as for `evaluate_at_k`."""
+    """Measure the first topics of each document; scores may come in blocks, options are those of `evaluate_at_k`."""
     blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
     top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
@@ -110,12 +114,12 @@ def measure_at_k(
 def score_rows(
     tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows: as an array, or for many topics in blocks, whose documents `advance` counts."""
+    """Return the scores of rows as an array, or with many topics as an iterator of blocks, which calls `advance`."""
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
 
 
 def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
-    """Yield the scores of some rows at a time: those of many topics for all would not fit into memory."""
+    """Yield the scores of rows block by block, because those of all rows and many topics would not fit into memory."""
     n = max(CELLS_AT_ONCE // len(tagger.topics), 1)
     for start in range(0, rows.shape[0], n):
         block = rows[start : start + n]
@@ -129,12 +133,26 @@ def _score_blocks(tagger: "Tagger", documents: Iterable[Document]) -> Iterator[N
 
 
 def has_many_topics(tagger: "Tagger") -> bool:
-    """Return whether a tagger is measured by the first topics of each document, and not by each topic's ranking."""
+    """Return whether a tagger has so many topics that it is measured by the first topics of each document."""
     return len(tagger.topics) >= MANY_TOPICS
 
 
+def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
+    """Return a corpus with all documents in its test part, if it has none and the tagger was not trained on it."""
+    if corpus.test or was_trained_on(tagger, corpus):
+        return corpus
+    source = corpus.origin.get("name_or_path")
+    if source and source == tagger.origin.get("name_or_path"):
+        _log.warning(
+            "The model was trained on documents of %s, so these figures are too good: measure it on others, or "
+            "name no corpus, to measure it as after its training.",
+            corpus.name,
+        )
+    return replace(corpus, train=[], test=corpus.train)
+
+
 def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:
-    """Return whether a corpus looks like that of training: by its name, its topics, and the number of documents."""
+    """Return whether a corpus has the name, the topics and the number of documents of a tagger's training corpus."""
     trained_on = tagger.corpus, tagger.topics, tagger.train_documents
     return trained_on == (corpus.name, corpus.topics, len(corpus.train))
 
@@ -149,12 +167,12 @@ def _with_topics_of(tagger: "Tagger", corpus: Corpus) -> Corpus:
 
 
 def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
-    """Return the evaluation that was kept with the tagger, as the corpus has no documents to measure anew."""
+    """Return the evaluation that is stored in the tagger; raise TextcatError if it is not of this corpus."""
     kept = tagger.evaluation
     if kept is None or not was_trained_on(tagger, corpus):
         raise TextcatError(
-            f"Corpus {corpus.name} has no test documents to evaluate on: give documents the split 'test', call "
-            "their file test.jsonl or the like, or set some aside (--test-size, Corpus.split)."
+            f"Corpus {corpus.name} has no test documents to evaluate on: name another file of labelled "
+            "documents, give some the split 'test', or set some aside (--test-size, Corpus.split)."
         )
     names = [row.band for row in kept.bands]
     if spec is not None and [spec] != names and [*spec] != names:

@@ -1,4 +1,4 @@
-"""Scores → tags: which topics of a document are selected, and how likely they are."""
+"""Select the topics of documents by their scores, and give each its probability."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
@@ -17,12 +17,12 @@ from textcat.model.weights import is_compiled, sparse_parts
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-BATCH_DOCUMENTS = 4096  # documents that are read at the same time while tagging,
-SCORE_BYTES = 16 << 20  # and the bytes of their scores that are held
+BATCH_DOCUMENTS = 4096  # the documents that are read at a time while tagging
+SCORE_BYTES = 16 << 20  # the most bytes of scores held in memory at a time
 
 
 class Tag(NamedTuple):
-    """A topic of a document, its score (signed, unscaled), and its calibrated probability, if the model has them."""
+    """A topic of a document, with its score (signed, unscaled), and its probability if the model is calibrated."""
 
     topic: str
     score: float
@@ -30,14 +30,14 @@ class Tag(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """The choice of a document's topics to return: see `Tagger.select`."""
+    """Hold the options by which a document's topics are selected: see `Tagger.select`."""
 
     top: int | None = None
     everything: bool = False
     min_probability: float | None = None
 
     def checked(self) -> "Selection":
-        """Return the selection; raise TextcatError if its number of topics is not possible."""
+        """Return this selection; raise TextcatError if it cannot be followed."""
         if self.top is not None and self.everything:
             raise TextcatError(f"Every topic and the {self.top} highest cannot be asked for together: choose one.")
         if self.top is not None and self.top < 1:
@@ -52,12 +52,12 @@ class Selection(NamedTuple):
 
 
 def n_held(tagger: "Tagger") -> int:
-    """Return the number of documents, at least 1, whose scores may be held in memory at the same time."""
+    """Return the number of documents to score at a time, at least 1, so that scores take at most `SCORE_BYTES`."""
     return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.bias.itemsize * max(len(tagger.topics), 1))))
 
 
 def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection) -> Iterator[list[Tag]]:
-    """Yield the tags of each document of batches."""
+    """Yield the tags of each document, batch by batch."""
     blocks = chain.from_iterable(_held_blocks(tagger, documents) for documents in batches)
     return chain.from_iterable(_tags_of_rows(tagger, rows, selection) for rows in blocks)
 
@@ -102,7 +102,7 @@ def selected_tags(tagger: "Tagger", scores: np.ndarray, selection: Selection) ->
 def _tags(
     tagger: "Tagger", rows: np.ndarray, columns: np.ndarray, values: np.ndarray, n_documents: int
 ) -> list[list[Tag]]:
-    if tagger.shortlist is not None:  # how likely the others are, nobody knows
+    if tagger.shortlist is not None:  # topics that are not listed have neither score nor probability
         listed = values > NOT_LISTED
         rows, columns, values = rows[listed], columns[listed], values[listed]
     probabilities: Iterable[float | None] = repeat(None)
@@ -115,7 +115,7 @@ def _tags(
 
 
 def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
-    """Return the columns of each document's n first topics (None: all topics); ties keep the order of `topics`."""
+    """Return the columns of each document's n best topics, or of all topics if n is None; ties keep their order."""
     values = comparable(tagger, scores)
     if n is not None and values.dtype == np.float32:
         return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])

@@ -1,4 +1,4 @@
-"""The topics that a document is ranked for, of thousands: those whose centroids are nearest to it."""
+"""A shortlist of topics for each document, where a model has thousands: the topics with the nearest centroids."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,37 +13,27 @@ from textcat.model._shortlist import rows_by_topic as rows_by_topic
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: The score of a topic that is not listed: log odds of one in 10^13.
+#: The score of a topic that is not listed: as log odds, a probability of 1 in 10^13.
 NOT_LISTED = -30.0
 
 
 @dataclass(frozen=True, eq=False)
 class Shortlist:
-    """Lists for each document the topics whose centroids are nearest to it, which alone are ranked.
+    """List the topics whose centroids are nearest to a document: only these are scored by their rankers.
 
-    A ranker that is trained on the documents that its topic is listed for knows nothing of others.
+    Each ranker was trained only on documents for which its topic was listed, so its scores of others mean nothing.
     """
 
     centroids: "csr_array"  # shape (n_features, n_topics), float32
-    size: int  # topics that are listed for a document
-    columns: np.ndarray | None = None  # of the tagger's topics among those of the centroids; None: all
+    size: int  # number of topics listed for a document
+    columns: np.ndarray | None = None  # the centroids of the tagger's topics; None: all, in order
 
     def topics(self, rows: Rows) -> np.ndarray:
         """Return the topics listed for each row, ascending: shape (n_rows, size), int32, -1 where there are fewer."""
         return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
-        """Return the scores of rows for every topic; topics that are not listed have the score `NOT_LISTED`.
-
-        Parameters
-        ----------
-        rows, weights, bias
-            The tagger's weights, of shape (n_features, n_topics), and bias.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows, n_topics), float32
-        """
+        """Return the scores of rows for all topics: shape (n_rows, n_topics), `NOT_LISTED` where not listed."""
         listed, values = self._listed(rows, weights, bias)
         scores = np.full((len(listed), len(bias)), NOT_LISTED, np.float32)
         documents, places = np.nonzero(listed >= 0)
@@ -51,25 +41,13 @@ class Shortlist:
         return scores
 
     def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n highest of the topics listed for each row, and their scores.
-
-        Parameters
-        ----------
-        rows, weights, bias
-            As for `scores`.
-        n : int
-
-        Returns
-        -------
-        topics, scores : ndarray of shape (n_rows, at most n), int32, float32
-            The highest first; where fewer are listed, -1 and `NOT_LISTED` fill the row.
-        """
+        """Return the n highest topics of each row and their scores; -1 and `NOT_LISTED` fill rows with fewer topics."""
         listed, scores = self._listed(rows, weights, bias)
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
 
     def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics listed for each row, with -1 for topics that the tagger does not have, and their scores."""
+        """Return the topics listed for each row, and their scores; -1 stands for topics that the tagger lacks."""
         listed = self.topics(rows)
         if self.columns is not None:
             position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
@@ -79,5 +57,5 @@ class Shortlist:
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
     def products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
-        """Return the products of rows with a matrix of features and topics, at the topics listed for each."""
+        """Return the product of each row with the columns of its listed topics: shape (n_rows, size)."""
         return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))

@@ -1,4 +1,4 @@
-"""Documents in a spaCy pipeline → their topics, in `doc.cats`: `nlp.add_pipe("textcat_paum", config={"model": …})`."""
+"""Tag documents in a spaCy pipeline: `nlp.add_pipe("textcat_paum", config={"model": …})` fills `doc.cats`."""
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -26,17 +26,17 @@ if not Doc.has_extension(EXTENSION):
 
 
 class TopicTagger(Pipe):
-    """Write the values of all topics, and the topics that a document has, to documents of spaCy.
+    """Tag documents of spaCy: write a value for each topic to `doc.cats`, and the tags to `doc._.textcat_topics`.
 
     `doc.cats` gets the calibrated probability of every topic, or its score if the model has no probabilities; entries
-    of other components stay. `doc._.textcat_topics` gets the topics that the document has, the highest score first,
-    just as `textcat tag` gives them. Only the text counts: it is read as the body of a document, with the tokenizer
-    that the model was trained with, whatever the pipeline's own one is.
+    of other components stay. `doc._.textcat_topics` gets the topics that the document has, the highest score first, as
+    `textcat tag` prints them. The text is read as the body of a document, with the tokenizer that the model was trained
+    with, not with that of the pipeline.
 
     Without a tagger, `from_disk` or `from_bytes` has to be called first. With a threshold, a document has the topics
-    whose value in `doc.cats` is above it, and the scorer counts these as predicted; without, the model's own thresholds
-    decide, one per topic, and the scorer takes 0.5. With labels, all other topics are left out. TextcatError is raised
-    if the model has no such topic, or the threshold is no probability.
+    whose value in `doc.cats` is above it, and the scorer uses it, too; without one, the model's thresholds decide, one
+    per topic, and the scorer uses 0.5. With labels, only these topics are written. TextcatError is raised if the model
+    has no such topic, or the threshold is not between 0 and 1.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TopicTagger(Pipe):
 
     @property
     def label_data(self) -> list[str]:
-        """The topics, as spaCy stores them."""
+        """The topics as a list, which spaCy stores."""
         return list(self.labels)
 
     def __call__(self, doc: Doc) -> Doc:
@@ -91,7 +91,7 @@ class TopicTagger(Pipe):
                 yield from docs
 
     def score(self, examples: Iterable[Any], **_: Any) -> dict[str, Any]:
-        """Return the measures that `Scorer.score_cats` computes on annotated examples, for `nlp.evaluate`."""
+        """Return the measures of `Scorer.score_cats` on annotated examples; `nlp.evaluate` calls this."""
         threshold = 0.5 if self.threshold is None else self.threshold
         measures: dict[str, Any] = Scorer.score_cats(
             examples, "cats", labels=self.labels, multi_label=True, threshold=threshold
@@ -99,7 +99,7 @@ class TopicTagger(Pipe):
         return measures
 
     def to_disk(self, path: str | Path, **_: Any) -> None:
-        """Write the whole model, whatever spaCy excludes, to a folder; `textcat tag` can read it, too."""
+        """Write the whole model to a folder, which `textcat tag` can read, too; nothing can be excluded."""
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":
@@ -166,9 +166,9 @@ class TopicTagger(Pipe):
 def make(
     nlp: Language, name: str, model: str | None, threshold: float | None, labels: list[str] | None
 ) -> Callable[[Doc], Doc]:
-    """Return the component with the model in a folder.
+    """Return the component, with the model in a folder.
 
-    A pipeline that is being loaded brings its own copy, and the folder it was made from may be gone.
+    While spaCy loads a saved pipeline, the folder is ignored, because the pipeline has a copy of the model.
 
     Parameters
     ----------

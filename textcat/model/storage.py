@@ -1,8 +1,7 @@
-"""A tagger ↔ a folder of safe files: a manifest with checksums, the vocabulary, arrays that can be memory-mapped."""
+"""A tagger ↔ a folder: a manifest with checksums, the vocabulary, and arrays that can be memory-mapped."""
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.folders import installed_version, map_array, sha256_of_file
+from textcat.folders import installed_version, map_array, read_arrays, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
@@ -35,6 +34,7 @@ from textcat.model import (
     WEIGHTS,
     ModelError,
     check_entries,
+    names_in,
 )
 from textcat.model._product import are_rows
 from textcat.model.shortlist import Shortlist
@@ -52,8 +52,9 @@ _TYPES = {
     for parts in (PARTS, CENTROIDS, SUPPORT_ROWS, SUPPORT_ALPHAS)
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 }  # of other arrays: _NUMBERS
-# What comes of files that are not as `save` writes them.
-_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, zipfile.BadZipFile)
+_MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
+# Errors that files cause which `save` did not write.
+_DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
 def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
@@ -63,7 +64,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     ----------
     tagger : Tagger
     folder : path
-        A model that is already there is replaced; any other folder that is not empty is refused.
+        A model in this folder is replaced; another folder that is not empty is refused.
 
     Returns
     -------
@@ -73,7 +74,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TextcatError
-        If the folder is no model's, or cannot be written.
+        If the folder has other files than a model's, or cannot be written.
     """
     folder = Path(folder).expanduser().resolve()
     with MODEL.replacing(folder) as sibling:
@@ -106,7 +107,7 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes
     terms = None if vocabulary is None else list(vocabulary)
     (folder / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
-    with suppress(TextcatError):  # of a language that is not installed here: the model is complete without its tables
+    with suppress(TextcatError):  # the language may not be installed here; the model is complete without its tables
         tables = tagger.features.tokens_.tables()
         if tables is not None and tables.stop_words is not None:
             (folder / TOKENIZER).write_text(tables.as_json(), encoding="utf-8")
@@ -120,10 +121,9 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     ----------
     folder : path
     prepare : bool, default=True
-        Load the language's tokenizer, too; False: load it with the first document.
+        Also load the language's tokenizer; False: load it with the first document.
     mapped : bool, default=True
-        Map the arrays into memory, so that several processes share them; False: copy them, so that the folder may be
-        deleted.
+        Map the arrays into memory, which processes then share; False: copy them, so that the folder may be deleted.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
-    """Return a tagger as `load` does, and the sha256 of its manifest, read together in case the folder is replaced."""
+    """Return a tagger as `load` does, and the checksum of the manifest that it was read with."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -151,21 +151,7 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
 def load_training_counts(
     folder: str | os.PathLike[str],
 ) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
-    """Read a model's training counts; also its manifest, and the evaluation that was kept with it.
-
-    Parameters
-    ----------
-    folder : path
-
-    Returns
-    -------
-    TrainingCounts, dict, Evaluation or None
-
-    Raises
-    ------
-    TextcatError
-        If the folder is no model, is not updatable, or its training counts are damaged.
-    """
+    """Read a model's training counts, manifest, and stored evaluation; raise ModelError if it is not updatable."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -177,8 +163,7 @@ def load_training_counts(
         with _telling_damage(folder):
             MODEL.check_files(folder, files, {name: manifest["files"][name] for name in (COUNTS, COUNT_ARRAYS)})
             entries = json.loads(files[COUNTS].read())
-            with np.load(files[COUNT_ARRAYS], allow_pickle=False) as arrays:
-                counts = TrainingCounts.from_entries(entries, dict(arrays), manifest)
+            counts = TrainingCounts.from_entries(entries, read_arrays(files[COUNT_ARRAYS]), manifest)
             return counts, manifest, _evaluation(manifest)
 
 
@@ -190,6 +175,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         "recipe": recipe,
         "train_documents": tagger.train_documents,
         "topics": list(tagger.topics),
+        **_names(tagger),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -202,8 +188,15 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
     }
 
 
+def _names(tagger: Tagger) -> dict[str, Any]:
+    """Return the manifest's entries for the names of topics: a list in the order of topics, with None for no name."""
+    if not tagger.topic_names:
+        return {}
+    return {"topic_names": [*map(tagger.topic_names.get, tagger.topics)], "names_language": tagger.names_language}
+
+
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the figures of an evaluation without the facts of the topics, which are also in the manifest."""
+    """Return an evaluation as a dict, without the facts of topics, which the manifest has in another entry."""
     figures = evaluation.as_dict()
     if evaluation.topics:
         figures["topics"] = [{**row, "facts": {}} for row in figures["topics"]]
@@ -222,7 +215,7 @@ def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
 
 @contextmanager
 def _telling_damage(folder: Path) -> Iterator[None]:
-    """Raise ModelError in place of errors caused by model files that are not as `save` writes them."""
+    """Raise ModelError instead of the errors that damaged or unreadable model files cause."""
     try:
         yield
     except ModelError:
@@ -234,17 +227,17 @@ def _telling_damage(folder: Path) -> Iterator[None]:
 
 
 class _Contents(NamedTuple):
-    """The contents of a model's files."""
+    """Hold the contents of a model's files."""
 
     manifest: dict[str, Any]
     arrays: dict[str, Any]
     terms: list[str] | None  # None where columns are hashes
-    documents: dict[str, Any] | None  # ids, titles and maybe texts of support documents
+    documents: dict[str, Any] | None  # of support documents: ids, titles, and texts or None
 
     @classmethod
     def read(cls, folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO]) -> "_Contents":
-        """Read the files, once their checksums are as in the manifest; arrays are mapped into memory."""
-        # Training counts are large, and nothing that is used here.
+        """Check the checksums of the files and read them; map arrays into memory."""
+        # Training counts are large, and not used here.
         MODEL.check_files(folder, files, manifest["files"], unread={COUNTS, COUNT_ARRAYS})
         arrays = {
             name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], _TYPES.get(name, _NUMBERS))
@@ -260,14 +253,14 @@ class _Contents(NamedTuple):
         return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
 
     def fit_together(self) -> bool:
-        """Return whether the files hold what `save` writes: a model may be changed, and its sums made to fit."""
+        """Return whether shapes, lists and settings agree: somebody may have changed files and made new checksums."""
         arrays, n_topics = self.arrays, len(self.manifest["topics"])
         return (
             {name: array.shape for name, array in arrays.items()} == self._shapes()
             and all(array.flags.c_contiguous for array in arrays.values())
             and all(are_rows(arrays[p[0]], arrays[p[1]], n_topics) for p in (PARTS, CENTROIDS) if p[0] in arrays)
             and (self.documents is None or self._is_support(self.documents))
-            and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and self._recipe.shortlist > 0))
+            and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and 0 < self._recipe.shortlist <= _MOST_LISTED))
             and (self.terms is None or _are_names(self.terms))
             and self._is_manifest()
         )
@@ -287,13 +280,13 @@ class _Contents(NamedTuple):
         return shapes
 
     def _is_support(self, documents: dict[str, Any]) -> bool:
-        """Return whether support documents have rows of terms, coefficients, and ids."""
+        """Return whether the rows, coefficients and lists of support documents fit together."""
         rows, alphas = ([self.arrays[name] for name in parts[:2]] for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
         n_documents = len(documents["ids"])
         return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
 
     def _is_manifest(self) -> bool:
-        """Return whether lists have an entry per topic, and numbers are numbers."""
+        """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
         manifest, statistics = self.manifest, self.manifest["features"]
         return (
             _are_names(manifest["topics"])
@@ -301,6 +294,7 @@ class _Contents(NamedTuple):
                 isinstance(values, list) and len(values) == len(manifest["topics"])
                 for values in (manifest["train_sizes"], *manifest["facts"].values())
             )
+            and _are_texts([*names_in(manifest).values(), manifest.get("names_language", "")])
             and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
             and all(isinstance(length, float) for length in statistics.get("average_lengths", {}).values())
         )
@@ -317,7 +311,7 @@ class _Contents(NamedTuple):
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
-        # Format 1 has no average lengths.
+        # Models of format 1 have no average lengths.
         learnt = self.arrays["idf"], statistics["n_documents"], statistics.get("average_lengths")
         return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
 
@@ -328,7 +322,8 @@ class _Contents(NamedTuple):
         if CALIBRATION in arrays:
             optional["calibration"] = Calibration(*arrays[CALIBRATION])
         if CENTROIDS[0] in arrays:
-            optional["shortlist"] = Shortlist(self._by_topic(CENTROIDS), self._recipe.shortlist)
+            size = min(self._recipe.shortlist, len(manifest["topics"]))
+            optional["shortlist"] = Shortlist(self._by_topic(CENTROIDS), size)
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             optional["support"] = SupportDocuments(rows=rows, alphas=alphas, **self.documents)
@@ -342,6 +337,8 @@ class _Contents(NamedTuple):
             **{name: manifest[name] for name in ("train_documents", "facts", "recipe", "corpus")},
             origin=dict(manifest.get("origin", {})),
             evaluation=_evaluation(manifest),
+            topic_names=names_in(manifest),
+            names_language=manifest.get("names_language", ""),
             **optional,
         )
 
@@ -351,19 +348,19 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         contents = _Contents.read(folder, manifest, files)
         if not contents.fit_together():
             raise MODEL.damaged(folder, "its files do not fit together")
-        if not mapped:  # only now, as a damaged file may claim any size
+        if not mapped:  # only now, because a damaged file may claim any size
             contents = contents._replace(arrays={name: np.array(array) for name, array in contents.arrays.items()})
         features = contents.features()
         if TOKENIZER in manifest["files"]:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
-            # Of another spaCy the tokens may be others.
+            # Another version of spaCy may find other tokens.
             if tables is not None and tables.spacy == installed_version("spacy"):
                 features.tokens_.use_tables(tables)
         return contents.tagger(features)
 
 
 def _are_documents(documents: Any) -> bool:
-    """Return whether these are the ids, titles and maybe texts of documents."""
+    """Return whether these are lists of equal length of ids, titles, and texts (or None)."""
     ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
     pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
     "".join([*ids, *titles, *pieces]).encode()
@@ -372,6 +369,11 @@ def _are_documents(documents: Any) -> bool:
 
 
 def _are_names(names: Any) -> bool:
-    """Return whether this is a list of different texts; raise if an entry is no text, or one that cannot be written."""
-    "".join(names).encode()
-    return isinstance(names, list) and len(set(names)) == len(names)
+    """Return whether this is a list of distinct strings; raise TypeError or UnicodeError for other entries."""
+    return _are_texts(names) and len(set(names)) == len(names)
+
+
+def _are_texts(texts: Any) -> bool:
+    """Return whether this is a list; raise TypeError or UnicodeError if not all entries are texts."""
+    "".join(texts).encode()
+    return isinstance(texts, list)

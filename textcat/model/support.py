@@ -1,7 +1,7 @@
-"""The support documents of a model: the rows that its weights are sums of, with document ids and titles.
+"""The support documents of a model: the training documents whose rows, times coefficients, add up to the weights.
 
-The weights of a topic are an expansion, ``w = Σ alpha_i x_i``, so that a document's score is ``Σ alpha_i x_i·x``, which
-is what each training document adds, and the bias.
+The weights of a topic are ``w = Σ alpha_i x_i``, so the score of a row x is ``Σ alpha_i x_i·x`` plus the bias: support
+document i contributes ``alpha_i x_i·x``.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ _TITLE = 120  # characters at most
 
 @dataclass(frozen=True, eq=False)
 class SupportDocuments:
-    """The documents that support some topic, with their coefficients; descriptions of topics are among them.
+    """Hold the documents that support any topic, including descriptions of topics, and their coefficients.
 
-    `alphas` has a row per topic: `indices` are the documents, ascending, and `data` their coefficients, above 0 where
-    the document has the topic.
+    `alphas` has a row per topic: `indices` are its support documents, ascending, and `data` their coefficients, which
+    are positive for documents with the topic.
     """
 
     ids: Sequence[str]
@@ -36,22 +36,10 @@ class SupportDocuments:
     texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the documents that have a part in a topic, and what each adds to the score of a row.
-
-        Parameters
-        ----------
-        topic : int
-        row : Rows
-            A single one.
-        n_features : int
-
-        Returns
-        -------
-        documents, contributions : ndarray of shape (n_documents,), int32, float64
-        """
+        """Return the numbers of a topic's support documents, and the contribution of each to the score of one row."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
-        indptr, indices, data = map(np.asarray, self.rows)  # if mapped, seen without what memmap adds
+        indptr, indices, data = map(np.asarray, self.rows)  # a memmap would check each access
         starts, ends = indptr[documents], indptr[documents + 1]
         sizes = ends - starts
         first = np.cumsum(sizes) - sizes
@@ -60,21 +48,21 @@ class SupportDocuments:
         x[row.indices] = row.data
         products = x[indices[entries]] * data[entries]
         sums = np.zeros(len(documents))
-        some = sizes > 0  # a description may be without a term
+        some = sizes > 0  # a description may have no known term
         if some.any():
             sums[some] = np.add.reduceat(products, first[some], dtype=np.float64)
         return documents, sums * self.alphas.data[part]
 
 
 def checked_keep_support(keep_support: str | None) -> str | None:
-    """Return `keep_support`, or None if it was not given; raise TextcatError if it is no known value."""
+    """Return `keep_support` as it is; raise TextcatError unless it is None or one of `KEEP_SUPPORT`."""
     if keep_support not in (None, *KEEP_SUPPORT):
         raise TextcatError(f"keep_support cannot be {keep_support!r}: choose one of {', '.join(KEEP_SUPPORT)}.")
     return keep_support
 
 
 def title_of(document: "Document", with_texts: bool) -> str:
-    """Return a document's title; if it has none and its text may be shown, return the beginning of the text."""
+    """Return a document's title; without a title, the beginning of its text if `with_texts`, or an empty string."""
     zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
         if title := shortened_text(text, _TITLE):
@@ -85,22 +73,9 @@ def title_of(document: "Document", with_texts: bool) -> str:
 def support_documents(
     rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
 ) -> SupportDocuments:
-    """Return the support documents of solutions.
+    """Return the support documents of solutions, one per topic, whose coefficients are divided by the topics' units.
 
-    Parameters
-    ----------
-    rows : csr_matrix or rows on disk
-        All that solutions were trained on.
-    solutions : sequence of Solution
-        One a topic.
-    units : ndarray of shape (n_topics,)
-        What weights, and so coefficients, are divided by.
-    named : sequence of (str, str, dict of str to str or None)
-        The id, the title and maybe the texts of each row.
-
-    Returns
-    -------
-    SupportDocuments
+    `rows` (a csr_matrix, or rows on disk) are the training rows, and `named` has their ids, titles, and texts or None.
     """
     from scipy.sparse import csr_matrix  # here, so that tagging need not import it
 
@@ -121,11 +96,8 @@ def support_documents(
     ends = np.cumsum([0, *map(len, indices)]).astype(np.int64)
     alphas = Rows(ends, np.concatenate(indices).astype(np.int32), np.concatenate(data))
     ids, titles, texts = zip(*(named[i] for i in numbers.tolist()), strict=True) if len(numbers) else ((), (), ())
-    return SupportDocuments(ids, titles, chosen._replace(data=chosen.data.astype(np.float32)), alphas, _given(texts))
-
-
-def _given(texts: Sequence[Any]) -> list[dict[str, str]] | None:
-    return None if None in texts else list(texts)
+    chosen = chosen._replace(data=chosen.data.astype(np.float32))
+    return SupportDocuments(ids, titles, chosen, alphas, None if None in texts else list(texts))
 
 
 def _stacked(blocks: Sequence[Rows]) -> Rows:

@@ -1,6 +1,5 @@
 """The tagger: features, one ranker per topic and thresholds. It scores, tags and explains documents."""
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -18,6 +17,7 @@ from textcat.features.zones import Zoned
 from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, comparable, curves, selected_tags, tags_of_batches
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
+from textcat.model.topic_names import find_topic
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
 from textcat.progress import Stages
@@ -34,14 +34,14 @@ Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
 
 @dataclass(eq=False, repr=False)
 class Tagger:
-    """A trained tagger: make one by `textcat.train`, or read one by `textcat.load`.
+    """Hold a trained tagger: make one by `textcat.train`, or read one by `textcat.load`.
 
     Parameters
     ----------
     features : TfIdf
-        Fitted; of a tagger that was read from a folder, what was saved of it.
+        Fitted.
     weights, bias : ndarray of shape (n_features, n_topics), (n_topics,), float32
-        A document's scores are its row times the weights, plus the bias. Weights of many topics may be a csr_array.
+        A document's scores are its row times the weights, plus the bias. With many topics, weights may be a csr_array.
     thresholds : ndarray of shape (n_topics,), float32
         A document gets a topic if its score is above the threshold.
     topics : tuple of str
@@ -55,11 +55,16 @@ class Tagger:
         The curves from scores to probabilities.
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
-    shortlist, support, training_counts : optional
-        With thousands of topics, which of them a document is ranked for; the support documents that the tagger keeps
-        to explain by; and what `textcat.learn` needs, None in a tagger that was read from a folder.
+    shortlist : Shortlist, optional
+        With thousands of topics: chooses the topics that a document is ranked for.
+    support : SupportDocuments, optional
+        Support documents that are kept for explanations.
+    training_counts : TrainingCounts, optional
+        Counts that `textcat.learn` needs; None if the tagger was read from a folder.
+    topic_names, names_language : dict of str to str, str
+        The preferred names of topics, by id, if training had a vocabulary; and their language, or "" if not known.
     converged : ndarray of shape (n_topics,), bool, optional
-        Whether training converged; None in a tagger that was read from a folder, of which `facts` tell it in words.
+        Whether training converged; None if the tagger was read from a folder. `facts` has the same in words.
     """
 
     features: TfIdf
@@ -78,6 +83,8 @@ class Tagger:
     shortlist: Shortlist | None = None
     support: SupportDocuments | None = None
     training_counts: TrainingCounts | None = None
+    topic_names: Mapping[str, str] = field(default_factory=dict)
+    names_language: str = ""
     converged: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -95,18 +102,13 @@ class Tagger:
         cls,
         corpus: Corpus,
         recipe: "Recipe | None" = None,
-        *,
-        n_jobs: int | None = None,
-        rows_dir: str | os.PathLike[str] | None = None,
-        keep_support: str | None = None,
-        updatable: bool = False,
-        stages: Stages | None = None,
+        **options: Any,
     ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: the same as `textcat.train`.
 
         Parameters
         ----------
-        corpus, recipe, n_jobs, rows_dir, keep_support, updatable, stages
+        corpus, recipe, **options
             As for `textcat.train`, which also says what is raised.
 
         Returns
@@ -115,8 +117,7 @@ class Tagger:
         """
         import textcat  # through the front door: training knows this module, and this module must not know training
 
-        options: dict[str, Any] = {"keep_support": keep_support, "updatable": updatable, "stages": stages}
-        return textcat.train(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, **options)
+        return textcat.train(corpus, recipe, **options)
 
     def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
         """Score documents for every topic.
@@ -141,12 +142,12 @@ class Tagger:
         return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
 
     def score_rows(self, rows: Rows) -> np.ndarray:
-        """Return the scores of rows, as `scores` does of documents."""
+        """Return the scores of documents, given their rows: see `scores`."""
         return scores_of_rows(self, rows)
 
     @property
     def sparse_weights(self) -> bool:
-        """Whether the weights are kept without their zeros."""
+        """Whether the weights are a sparse array."""
         return not isinstance(self.weights, np.ndarray)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
@@ -205,17 +206,18 @@ class Tagger:
         min_probability: float | None = None,
         text: str | Sequence[str] = "text",
     ) -> Iterator[list[Tag]]:
-        """Yield the tags of each document, as `tag` gives them, while documents are being read.
+        """Yield the tags of each document, as `tag` returns them, while documents are being read.
 
-        Memory does not grow with the number of documents, which may be endless, nor with the number of topics: as many
-        documents are scored at a time as have 16 MB of scores, or one.
+        Memory does not grow with the number of documents, which may be endless. Documents are scored in batches of at
+        most 16 MB of scores.
 
         Parameters
         ----------
         documents, text
             As for `scores`.
         batch : int, default=1024
-            How many documents are read before their tags are yielded. Larger batches are faster; 1 reads none ahead.
+            The number of documents to read before their tags are yielded. Larger batches are faster; 1 reads none
+            ahead.
         top, everything, min_probability
             As for `select`.
 
@@ -239,18 +241,19 @@ class Tagger:
     ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
 
-        Of equal scores, the topic that stands first in `topics` comes first.
+        Topics of equal scores keep their order in `topics`.
 
         Parameters
         ----------
         scores : ndarray of shape (n_documents, n_topics), float32
         top : int >= 1, optional
             Return this many topics of each document, those with the highest scores (with one topic per document: the
-            highest probabilities), in place of those above their thresholds.
+            highest probabilities); thresholds do not count.
         everything : bool, default=False
-            Return all topics of each document; with a shortlist, all that are listed for it.
+            Return all topics of each document; with a shortlist, all topics on it.
         min_probability : float in [0, 1], optional
-            Return no topic of a lower probability; it replaces the thresholds, unless each document gets one topic.
+            Return only topics of this probability or a higher one; thresholds count only if each document gets one
+            topic.
 
         Returns
         -------
@@ -264,7 +267,7 @@ class Tagger:
         return selected_tags(self, scores, Selection(top, everything, min_probability).checked())
 
     def with_min_probability(self, probability: float) -> "Tagger":
-        """Return a tagger whose thresholds are the scores of a probability."""
+        """Return a tagger whose thresholds are the scores that have a probability."""
         return replace(self, thresholds=curves(self).threshold(probability))
 
     @property
@@ -277,34 +280,36 @@ class Tagger:
         return np.asarray(scores > self.cut_scores(scores))
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds of scores: one per topic, or if `single` one per score."""
+        """Return the thresholds for scores: one per topic; if `single`, one per score."""
         return one_topic(comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
-        """Return the n terms with the largest weights for a topic, and the weights, the largest first.
+        """Return the n terms with the largest weights for a topic, and these weights, the largest first.
 
         Parameters
         ----------
         topic : str
+            The id of the topic, or its name.
         n : int, default=20
 
         Returns
         -------
         list of (str, float)
         """
-        weights = weights_of_topic(self, topic)
+        weights = weights_of_topic(self, find_topic(self.topics, self.topic_names, topic))
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
 
     def explain(self, document: str | Zoned | Mapping[str, Any], topic: str, n: int | None = 10) -> "Explanation":
-        """Return why a document has, or has not, a topic: the terms that speak for or against it, and where they stand.
+        """Explain why a document has, or does not have, a topic: list terms for and against it, with their positions.
 
         Parameters
         ----------
         document : str, Document or dict
         topic : str
+            The id of the topic, or its name.
         n : int or None, default=10
-            How many terms are listed: those that change the score most; None: all.
+            The number of terms to list, those that change the score most; None: all.
 
         Returns
         -------
@@ -345,7 +350,8 @@ class Tagger:
         With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
         measures the first topics of each document, and topics that the model does not know count as not found. Bands
         are made by the sizes of topics in training. If the corpus has no test documents and the model was trained on
-        it, what was measured after training is returned: `measured_on` says how.
+        it, the evaluation made after training is returned: its `measured_on` names the documents. Another corpus
+        without a test part is measured as a whole.
 
         Parameters
         ----------

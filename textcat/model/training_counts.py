@@ -1,4 +1,4 @@
-"""The training counts of an updatable model: its documents, counted and without their texts, and how it was trained."""
+"""The training counts of an updatable model: the term counts of its documents, and how it was trained."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """The documents of a model, and how it was trained on them.
+    """Hold the counted documents of a model, and how it was trained on them.
 
-    Of the zones of the corpus' documents there is only what explanations keep of support documents: the title with
-    "ids", all with "texts".
+    The corpus' documents have no zones but the ones that `keep_support` asks for: the title with "ids", all with
+    "texts".
     """
 
     corpus: Corpus
-    counts: StoredCounts  # of the training documents, and behind them of the test documents
+    counts: StoredCounts  # of the training documents, followed by the test documents
     keep_support: str  # one of `KEEP_SUPPORT`
-    bands: Sequence[str] | None = None  # that it was measured for,
-    is_measured: bool = False  # if it was
+    bands: Sequence[str] | None = None  # the bands that were measured,
+    is_measured: bool = False  # if the model was measured
 
     def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the entries of the JSON file; the counts themselves are saved as arrays in another file."""
+        """Return the entries of the model's JSON file; another file has the counts as arrays."""
         corpus = self.corpus
         documents = [*corpus.train, *corpus.test]
         topics = sorted({topic for document in documents for topic in _names_in(document)})
@@ -52,6 +52,7 @@ class TrainingCounts:
             "topic_rule": corpus.topic_rule,
             "descriptions": dict(sorted(corpus.descriptions.items())),
             "names": {topic: [*names] for topic, names in sorted(corpus.names.items())},
+            "names_language": corpus.names_language,
             "n_train": len(corpus.train),
             "ids": [document.id for document in documents],
             "topics": topics,
@@ -67,8 +68,8 @@ class TrainingCounts:
     def from_entries(
         cls, entries: Mapping[str, Any], arrays: dict[str, np.ndarray], manifest: Mapping[str, Any]
     ) -> TrainingCounts:
-        """Return the training counts of a model's files; KeyError, TypeError or ValueError if they are damaged."""
-        from textcat.features.counts import StoredCounts  # here, for whoever tags need not learn
+        """Return the training counts read from a model's files; raise KeyError, TypeError or ValueError if damaged."""
+        from textcat.features.counts import StoredCounts  # here, so that tagging need not import it
 
         entries = todays_counts(entries)
         if any(entries["terms_of"][name] != manifest["recipe"][name] for name in _OF_TERMS):
@@ -96,6 +97,7 @@ class TrainingCounts:
             tuple(manifest["topics"]),
             descriptions=dict(entries["descriptions"]),
             names={topic: tuple(names_of_topic) for topic, names_of_topic in entries["names"].items()},
+            names_language=entries.get("names_language", ""),
             origin=dict(manifest.get("origin", {})),
             topic_rule=entries["topic_rule"],
         )
@@ -103,7 +105,7 @@ class TrainingCounts:
 
 
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
-    """Return a corpus of documents with no more of their zones than explanations keep; their ids must differ."""
+    """Return a corpus with only the zones that `keep_support` keeps; raise TextcatError if two ids are equal."""
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):
         (twice, _), *_ = n_of.most_common(1)

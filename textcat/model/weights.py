@@ -1,13 +1,13 @@
-"""Weights of topics, dense or sparse; the scores of rows by these weights, and a tagger's description in tables."""
+"""The weights of topics, dense or sparse → scores of rows; and a table of the tagger's topics."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import html_table
-from textcat.errors import TextcatError
+from textcat.documents import largest_topics_table
 from textcat.features.rows import Rows
 from textcat.model._product import product, sparse_product
+from textcat.model.topic_names import topic_label
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -29,20 +29,18 @@ def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
 
 
 def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
-    """Return whether all numbers have the type that compiled code multiplies: others are multiplied by scipy."""
+    """Return whether rows, weights and bias are float32, which compiled code multiplies; scipy multiplies others."""
     return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
 
 
 def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR arrays of sparse weights: where each feature starts, the topics, and the weights."""
+    """Return the CSR arrays of sparse weights: the start of each feature's entries, their topics, and weights."""
     weights: Any = tagger.weights
     return weights.indptr, weights.indices, weights.data
 
 
 def weights_of_topic(tagger: "Tagger", topic: str, features: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights of a topic at some features, or at all: shape (n_features,)."""
-    if topic not in tagger.topics:
-        raise TextcatError(f"The model has no topic {topic!r}; `textcat topics MODEL` lists what it has.")
+    """Return the weights of a topic for the given features, by default for all: shape (n_features,)."""
     column = tagger.topics.index(topic)
     if tagger.sparse_weights:
         return _sparse_column(sparse_parts(tagger), column, features)
@@ -66,7 +64,7 @@ def _sparse_column(
 
 
 def canonical_weights(weights: "csr_array") -> "csr_array":
-    """Return sparse weights with one entry per feature and topic, in order."""
+    """Return sparse weights in CSR form, with sorted topics and no duplicate entries."""
     rows = weights.tocsr()
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -75,7 +73,7 @@ def canonical_weights(weights: "csr_array") -> "csr_array":
 
 
 def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
-    """Return a csr_array that shares the given arrays, which may be mapped; scipy itself would copy the indices."""
+    """Return a csr_array that shares the given (perhaps mapped) arrays; scipy's constructor would copy the indices."""
     from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
 
     weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
@@ -86,12 +84,16 @@ def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_top
 
 
 def topics_table(tagger: "Tagger") -> str:
-    """Return a table of a tagger's topics as HTML, the largest first."""
+    """Return an HTML table of a tagger's largest topics."""
     order = np.argsort(-tagger.train_sizes, kind="stable").tolist()
-    sizes = {tagger.topics[j]: f"{tagger.train_sizes[j]:,}" for j in order}
-    rows = ((topic, size, ", ".join(term for term, _ in tagger.terms(topic, 5))) for topic, size in sizes.items())
+    sizes, names = {tagger.topics[j]: int(tagger.train_sizes[j]) for j in order}, tagger.topic_names
+    rows = (
+        (topic_label(topic, names), size, ", ".join(term for term, _ in tagger.terms(topic, 5)))
+        for topic, size in sizes.items()
+    )
     caption = f"Tagger: {len(tagger.topics):,} topics, {description(tagger)}"
-    return html_table(caption, ("topic", "training documents", "terms of largest weight"), rows, len(tagger.topics))
+    head = ("topic", "training documents", "terms of largest weight")
+    return largest_topics_table(caption, head, rows, len(tagger.topics))
 
 
 def description(tagger: "Tagger") -> str:

@@ -18,7 +18,7 @@ def known_experiments() -> "dict[str, Experiment]":
 
 
 def find(names: Sequence[str]) -> "list[Experiment]":
-    """Return experiments by name; a TextcatError names a similar one where there is none of that name."""
+    """Return experiments by name; raise TextcatError for an unknown name, with a similar one as a hint."""
     experiments = known_experiments()
     for name in names:
         if name not in experiments:

@@ -24,11 +24,11 @@ _USPS_PACKED = "usps/usps.npz"  # train_x, train_y, test_x, test_y; pixels in [0
 
 
 class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
-    """A file of a data set that is in none of the folders where it may be."""
+    """Raised if a file of a data set is in none of the folders where it may be."""
 
 
 class Dataset(NamedTuple):
-    """Rows with labels."""
+    """Rows with labels, and a test part if the data set has one."""
 
     name: str
     X: Any  # csr_array of float64, rows in the order of the file; no zero is stored, and indices have 32 bits
@@ -40,17 +40,17 @@ class Dataset(NamedTuple):
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
 
 
-# What each data set is made of, and what it must come out as, in the order of the papers. What is to `read` as "table"
-# is read by `_read_table`, which takes the files' bytes and returns rows and labels, and those of a test part.
+# The files and the expected shape of each data set, in the order of the papers. The entry `read` names the function
+# that reads it, such as `_read_table`: given the files' bytes, it returns rows and labels, and those of a test part.
 DATASET_SOURCES: dict[str, dict[str, Any]] = read_toml(Path(__file__).with_name("datasets.toml"), "table")
 
 
 def load(name: str) -> Dataset:
     """Read a data set: ``adult`` and ``web`` are the whole sets, ``adult-1605`` one of Platt's subsets.
 
-    It is looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's cache;
-    in either its files may lie in a folder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1`` or directly, plain
-    or packed (``.bz2``, ``.gz``). MissingData if a file is in neither.
+    Its files are looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's
+    cache, directly or in a subfolder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1``, plain or packed
+    (``.bz2``, ``.gz``). MissingData is raised if a file is not found.
     """
     paths, source = _paths(name), DATASET_SOURCES[name]
     try:
@@ -72,14 +72,14 @@ def load(name: str) -> Dataset:
 
 
 def corpus(name: str) -> "Corpus":
-    """Open a corpus, such as ``reuters21578``, without fetching it; MissingData if it is not on disk."""
+    """Open a corpus, such as ``reuters21578``, without fetching it; raise MissingData if it is not on disk."""
     if sentence := missing(name):
         raise MissingData(sentence)
     return catalogue.open_corpus(name, download=False)
 
 
 def missing(name: str) -> str | None:
-    """Return in a sentence what is missing of a data set or corpus, and where it may be put; None if all is there."""
+    """Return a sentence on missing files of a data set or corpus and where to put them; None if all are there."""
     if name not in catalogue.cards():
         try:
             _paths(name)
@@ -92,8 +92,7 @@ def missing(name: str) -> str | None:
     remedy = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
     return (
         f"The corpus {name} is not here. {remedy} {card.files[0]} into the folder that the variable "
-        "TEXTCAT_CORPORA names "
-        f"or into {_at_home(catalogue.cache_folder())}."
+        f"TEXTCAT_CORPORA names or into {_at_home(catalogue.cache_folder())}."
     )
 
 
@@ -130,7 +129,7 @@ def _paths(name: str) -> list[Path]:
 
 
 def _at_home(folder: Path) -> str:
-    """Write ``~`` for the user's home: pages that others read say where to put what is missing."""
+    """Return a path with ``~`` for the user's home, so that pages for others do not show it."""
     return f"~/{folder.relative_to(Path.home()).as_posix()}" if folder.is_relative_to(Path.home()) else str(folder)
 
 
@@ -148,7 +147,7 @@ def _sparse(X: Any) -> sp.csr_array:
 
 
 def _fields(data: bytes, between: str = ",") -> list[list[str]]:
-    """Return the fields of each line; "" is any white space between them."""
+    """Return the fields of each line; separator "" stands for any white space."""
     return [line.split(between or None) for line in data.decode("ascii").splitlines() if line.strip()]
 
 
@@ -159,7 +158,7 @@ def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
 def _read_table(
     data: bytes, label: int, signs: tuple[str, str], between: str = ",", coded: dict[str, int] | None = None
 ) -> Rows:
-    """Read rows of numbers, or of codes; those with a "?" that is no code are left out."""
+    """Read rows of numbers or, given a number for each code, of codes; rows of numbers with a "?" are left out."""
     rows = [row for row in _fields(data, between) if coded or "?" not in row]
     y = _signs([row.pop(label) for row in rows], *signs)
     return np.array([[coded[cell] if coded else float(cell) for cell in row] for row in rows]), y
@@ -198,7 +197,7 @@ def _read_covertype(data: bytes) -> Rows:
 
 
 def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
-    """Read vectors and topics as Lewis et al. (2004) give them: "did  fid:weight …" and "topic did 1"."""
+    """Read vectors and topics in the format of Lewis et al. (2004): "did  fid:weight …" and "topic did 1"."""
     rows = (line.partition(" ") for line in vectors.decode("ascii").splitlines() if line.strip())
     ids, _, lines = zip(*rows, strict=True)
     X, _ = _read_libsvm("".join(f"0 {line}\n" for line in lines).encode("ascii"), 47236)

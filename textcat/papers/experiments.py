@@ -1,4 +1,4 @@
-"""What an experiment is; running it, where every finished task is kept, so that a run resumes; and pages of results."""
+"""Experiments: run their tasks, keep the results so that an interrupted run resumes, and write pages of results."""
 
 import hashlib
 import json
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from textcat.progress import Stages
 
 PACKAGE = Path(__file__).parent.parent
-# What a task's rows depend on; sources of compiled code are in a checkout only, a wheel's are known by its version.
+# The code that results depend on. Sources of compiled code are in a checkout only; a wheel has its version instead.
 _CODE = ("corpus", "documents.py", "evaluation", "features", "margin", "papers", "reading")
 _SOURCES = {".h", ".pxd", ".py", ".pyx", ".toml"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _NO_VALUE = "-"  # a figure that is not known
 
-# What is known of each experiment (title, minutes, text, settings), and the published figures by paper and table:
-# PUBLISHED["micra"]["table1"]["perceptron"]. What a list holds, and in which unit, stands beside it in the file.
+# Facts about each experiment (title, minutes, text, settings), and the published figures by paper and table, such as
+# PUBLISHED["micra"]["table1"]["perceptron"]. The file explains each list and its unit.
 FACTS, PUBLISHED = (
     read_toml(Path(__file__).with_name(f"{name}.toml"), "table") for name in ("experiments", "published")
 )
@@ -60,10 +60,10 @@ class Figure:
 class Row:
     """A row of an experiment's table."""
 
-    label: str  # what was run: the learner with its parameters, the data set
+    label: str  # the learner with its parameters, or the data set
     figures: Mapping[str, Figure] = field(default_factory=dict)  # by column, in the order of the paper's table
     seconds: float | None = None  # of the training alone; None where nothing was timed
-    note: str = ""  # what a reader must know: what is missing, a setting that the paper leaves open
+    note: str = ""  # for readers, such as on missing data or a setting that the paper leaves open
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Settings:
 
 
 class Task(NamedTuple):
-    """The part of an experiment that is run, and kept, as one."""
+    """A part of an experiment; its result is kept as a whole."""
 
     name: str  # unique within the experiment
     run: Callable[[Settings], Sequence[Row]]
@@ -87,21 +87,21 @@ class Experiment(NamedTuple):
 
     name: str  # as on the command line: "micra-table-1"
     title: str  # paper, table and what it shows, in one line
-    data: tuple[str, ...]  # the data sets and corpora it needs, by name
-    minutes: float  # on two cores, about
+    data: tuple[str, ...]  # names of the data sets and corpora that it needs
+    minutes: float  # approximate, on two cores
     tasks: tuple[Task, ...]
-    text: str = ""  # what a new page says above the table, in Markdown; what follows from figures is written by hand
+    text: str = ""  # Markdown above the table of a new page; conclusions from figures are added by hand
 
 
 class Result(NamedTuple):
-    """The rows of an experiment that was run."""
+    """The result of an experiment."""
 
     experiment: Experiment
     rows: tuple[Row, ...]  # of all its tasks, in their order
-    seconds: float  # wall-clock time of its tasks, reading included, that of kept tasks as it once was
-    finished: datetime  # when its last task ended, in UTC
-    n_kept: int  # how many of its tasks had been finished before
-    command: str  # what runs it
+    seconds: float  # wall-clock time of its tasks, reading included; for kept tasks, that of their run
+    finished: datetime  # end of its last task, in UTC
+    n_kept: int  # number of its tasks whose results were kept from an earlier run
+    command: str  # the command line that repeats it
     pictures: tuple[Path, ...]
 
 
@@ -125,13 +125,12 @@ def results_folder() -> Path:
 def run_experiment(
     experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: "Stages"
 ) -> Result:
-    """Run the tasks of an experiment whose results are not kept, or no longer hold.
+    """Run the tasks of an experiment whose results are not kept in the folder, or have become invalid.
 
-    A result holds as long as the code, the machine, its libraries and the number of jobs are the same; one with slow
-    baselines also serves a run without. A task that misses data gives a row that says so, and is not kept.
-
-    Results and pictures are kept in the folder, whatever `settings.pictures` says; none is drawn without matplotlib.
-    Restart: run all tasks, whatever is kept. The stages time every task, and draw its bar.
+    A result is valid as long as the code, the machine, its libraries and the number of jobs are the same; a result with
+    slow baselines also serves a run without. A task whose data is missing gives a row that says so, and is not kept.
+    Pictures are drawn into the folder, too, instead of `settings.pictures`, if there is matplotlib. With `restart`, all
+    tasks are run. `stages` times every task and draws its bar.
     """
     if not can_draw():
         warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
@@ -162,7 +161,7 @@ def run_experiment(
 
 
 def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str:
-    """Return in words when a task of an experiment last ended, or how many have; arguments as of `run_experiment`."""
+    """Return in words when the experiment last ended or, if it is incomplete, how many of its tasks have."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return "never"
@@ -176,7 +175,7 @@ def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str
 
 @cache
 def machine() -> Mapping[str, str]:
-    """Return what we run on: processor, cores, system, versions."""
+    """Return facts about this machine: processor, cores, system, versions."""
     return {
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -257,9 +256,9 @@ def code_checksum() -> str:
 
 
 def write_result(folder: Path, result: Result) -> Path:
-    """Write an experiment's page, ``NAME.md``, and its pictures into a folder, and the index of the pages there anew.
+    """Write an experiment's page, ``NAME.md``, and its pictures into a folder, and update the index of the pages there.
 
-    What an older page says above its table is kept. The page's path is returned.
+    The text above the table of an existing page is kept. The page's path is returned.
     """
     path = folder / f"{result.experiment.name}.md"
     write_atomically(path, _page(result, _prose(path, result.experiment)))
@@ -320,14 +319,14 @@ def as_objects(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return the notes of the rows, each once, as the table numbers them from 1."""
+    """Return the different notes of the rows, in the order in which the table numbers them from 1."""
     return list(dict.fromkeys(row.note for row in rows if row.note))
 
 
 def columns(rows: Sequence[Row]) -> list[tuple[str, list[str]]]:
-    """Return the columns of the table of published figures, ours, and their differences, as text.
+    """Return the columns of the table as text: labels, then published figures, ours, and their differences.
 
-    First the labels. A header has two lines where ours and the published figures stand side by side.
+    Headers have two lines, the measure and the kind of figure, if any figures are published.
     """
     table = []
     for name in dict.fromkeys(name for row in rows for name in row.figures):
@@ -354,7 +353,7 @@ def _printed(value: float | None, form: str) -> str:
 
 
 def _difference(ours: str, published: str) -> str:
-    """Return by how much figures differ as they are printed: ``+0.074 %``, or ``=``."""
+    """Return the difference of two printed figures: ``+0.074 %``, or ``=``."""
     if _NO_VALUE in (ours, published):
         return _NO_VALUE
     gap = float(ours) - float(published)
@@ -368,7 +367,7 @@ def _difference(ours: str, published: str) -> str:
 
 @contextmanager
 def draw_axes(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
-    """Yield axes of matplotlib, with a size in inches, and write them as SVG, byte for byte the same in each run."""
+    """Yield matplotlib axes of a size in inches, then write them as SVG, with the same bytes in each run."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

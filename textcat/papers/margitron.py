@@ -1,4 +1,4 @@
-"""The margitron paper's tables 1, 3 and 4: margins reached, what is proven of them, and successive runs."""
+"""The margitron paper's tables 1, 3 and 4: margins reached, proven fractions of the largest margin, and two stages."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -20,7 +20,7 @@ SCALE = 1.099  # c in `second_stage_b`
 
 
 class MargitronSetting(NamedTuple):
-    """A data set of the paper, and the parameters of its tables' runs; the pages say how these were found."""
+    """A data set of the paper, and the parameters of its runs; the pages say how these were found."""
 
     label: str
     data: str
@@ -31,7 +31,7 @@ class MargitronSetting(NamedTuple):
     t_b: float  # in multiples of R²
     l_epsilon: float
     l_b: float  # in multiples of R^(1+ε)
-    note: str = ""  # what a reader must know of the parameters
+    note: str = ""  # for readers, on the parameters
 
     def squared_radius(self, data: Dataset) -> float:
         """Return R², the largest squared length of a row with its augmented and private coordinates."""
@@ -47,16 +47,16 @@ SETTINGS = [MargitronSetting(*setting) for setting in FACTS["margitron"]["settin
 
 
 def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
-    """Return the fraction of the largest directional margin that a run of the t-margitron proves to have reached.
+    """Return a lower bound on the fraction of the largest directional margin that a run of the t-margitron reached.
 
-    ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9. It knows of no margin, only of the number of updates.
+    ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9: it depends on the number of updates, not on the margin.
     """
     limit = 1 - rule.epsilon / 2
     return float(limit / (1 + limit * R2 / rule.b * n_updates ** -(1 - rule.epsilon)))
 
 
 def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
-    """Return the fraction as `t_estimate`, for the ℓ-margitron with ε ≤ 1 that reached the directional margin γ'_d.
+    """Return a lower bound like `t_estimate` for the ℓ-margitron with ε ≤ 1 that reached the directional margin γ'_d.
 
     An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. With ``‖a‖ ≤ Rn`` after n of
     them, and ``‖a‖ ≥ γ_d·k ≥ γ'_d·k`` after every k, its value after the last update is at most
@@ -75,9 +75,9 @@ def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> fl
 
 
 def upper_bound(tau: float, n_updates: int, R2: float) -> float:
-    """Return the largest directional margin that rows can have if PAM(τ) made `n_updates` updates on them.
+    """Return an upper bound on the directional margin of rows on which PAM(τ) made `n_updates` updates.
 
-    From ``γ_d·t ≤ ‖a‖`` and ``‖a‖² ≤ (R² + 2τ)t``.
+    It follows from ``γ_d·t ≤ ‖a‖`` and ``‖a‖² ≤ (R² + 2τ)t``.
     """
     return float(np.sqrt((R2 + 2 * tau) / n_updates))
 
@@ -88,7 +88,7 @@ def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> 
 
 
 class _Run(NamedTuple):
-    """A trained rule, its solution, the seconds that took (measuring the margins included), and R²."""
+    """A rule, its solution, the seconds of training and measuring margins, and R²."""
 
     rule: Rule
     solution: Solution
@@ -97,7 +97,7 @@ class _Run(NamedTuple):
 
     @property
     def estimate(self) -> float:
-        """The paper's after-running estimate of the fraction of γ_d that was reached."""
+        """The paper's after-run estimate of the fraction of γ_d that was reached."""
         if isinstance(self.rule, TMargitron):
             return t_estimate(self.rule, self.solution.n_updates, self.R2)
         assert isinstance(self.rule, LMargitron), "only the margitrons have an estimate"
@@ -123,7 +123,7 @@ def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
 
 
 def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
-    """Return a row of Table 1, geometric margins and times, from what Table 3 prints."""
+    """Return a row of Table 1, geometric margins and times, given the figures of Table 3."""
     of_t, of_l = margitrons(setting)
     data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]
     svm, svm_seconds = libsvm_margin(data.X, data.y, setting.delta) if slow_baselines else (None, None)
@@ -138,7 +138,7 @@ def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_
 
 
 def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
-    """Return the rows of Table 3: the directional margin, and which fraction of the largest one it is proven to be."""
+    """Return the rows of Table 3: directional margins, and the proven fractions of the largest one."""
     of_t, of_l = margitrons(setting)
     t_label = f"t-margitron, ε = {setting.t_epsilon:g}, b = {setting.t_b:g}·R²"
     l_label = f"ℓ-margitron, ε = {setting.l_epsilon:g}, b = {setting.l_b:g}·R^(1+ε)"
@@ -159,9 +159,9 @@ def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[R
 
 
 def stage_rows(data: Dataset, setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
-    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with the b that this one proves.
+    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with a b from the first stage.
 
-    The second stage is run with the printed b, and with the one that our own first stage gives.
+    The second stage is run with the printed b, and with the b from our own first stage.
     """
     lower, upper, printed_b, margin, estimate, geometric = printed
     R2 = setting.squared_radius(data)

@@ -40,7 +40,7 @@ TARGET = 8.19  # 10³γ'_d that Table 2's runs are to reach
 
 
 class Setting(NamedTuple):
-    """The data, parameters and units that the runs of a table share."""
+    """The data, parameters and units that all runs of a table share."""
 
     data: str
     rho: float
@@ -64,7 +64,7 @@ class PrintedRun(NamedTuple):
     digits: int = 0  # of the updates
 
     def count(self, solution: Solution) -> int:
-        """Return the updates as the paper counts them: without the first row, from which MICRA starts."""
+        """Return the number of updates as the paper counts them: MICRA starts from the first row, which is none."""
         return solution.n_updates - isinstance(self.rule, MICRA)
 
 
@@ -77,7 +77,7 @@ def largest_squared_length(X: sp.csr_array, rho: float = 0.0, lambda_: float = 0
 
 
 def printed_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
-    """Return the runs of table 1, 3 or 4 from what the paper prints: parameter, margin, updates."""
+    """Return the runs of table 1, 3 or 4, given the printed parameters, margins and updates."""
     R = np.sqrt(R2)
     learners: dict[str, tuple[str, Callable[[float], Rule]]] = {
         "perceptron": ("perceptron, b/(ηR²)", lambda value: PAM(value * R2)),
@@ -103,17 +103,17 @@ def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> lis
 def solutions_of(
     data: Dataset, runs: Sequence[PrintedRun], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
-    """Train the runs, those of most updates first: one that is started last would be waited for."""
+    """Train all runs, those of most updates first, so that the longest run does not start last."""
     longest_first = sorted(runs, key=lambda run: -run.updates)
     settings = {"rho": rho, "lambda_": lambda_, "max_epochs": UNTIL_DONE}
     problems = [Problem.from_labels(data.y, run.rule, **settings) for run in longest_first]
-    # So few runs, of such different lengths, are done sooner one after another than in lanes side by side.
+    # Few runs of very different lengths take less time one after another than in lanes side by side.
     solutions = solve(data.X, problems, n_jobs=n_jobs, margins=True, lanes=1)
     return [solutions[longest_first.index(run)] for run in runs]
 
 
 def update_rows(data: Dataset, setting: Setting, printed: Mapping[str, Any], n_jobs: int) -> list[Row]:
-    """Return margins and updates as tables 1 to 4 print them, next to ours."""
+    """Return the rows of one of tables 1 to 4: our margins and updates next to the printed ones."""
     runs_of = _target_runs if "alma2" in printed else printed_runs
     runs = runs_of(setting, printed, largest_squared_length(data.X, setting.rho, setting.lambda_))
     rows = []
@@ -152,16 +152,16 @@ class RedMicraSetting(NamedTuple):
     mini_epochs: int  # N in the paper
     beta: float  # in multiples of R
     svm: float  # published geometric margin of the support vector machine, in the table's unit
-    margin: float  # that of red-MICRA
+    margin: float  # published geometric margin of red-MICRA, in the same unit
 
 
 def decimals(margin: float) -> int:
-    """Return how many decimals the papers print of a margin."""
+    """Return the number of decimals of a margin in the papers."""
     return 3 if margin >= 10 else 4
 
 
 def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
-    """Train on rows in the order of the file, with an active set; return the solution, and the seconds that takes."""
+    """Train on rows in the order of the file, with an active set; return the solution, and the seconds of training."""
     problem = Problem.from_labels(
         data.y, rule, rho=rho, lambda_=lambda_, mini_epochs=mini_epochs, max_epochs=UNTIL_DONE
     )
@@ -170,7 +170,7 @@ def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epoch
 
 
 def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
-    """Train red-MICRA, and return the seconds it takes; of three runs the least where one takes less than a second."""
+    """Train red-MICRA; return the solution and the seconds: the least of three runs if the first takes under 1 s."""
     lambda_ = setting.delta**2
     rule = MICRA(
         setting.eta, setting.beta * np.sqrt(largest_squared_length(data.X, setting.rho, lambda_)), EPSILON, ZETA
@@ -181,7 +181,7 @@ def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
 
 
 def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool) -> Row:
-    """Return the margins of red-MICRA and LIBSVM, where that runs, next to the published ones, and their times."""
+    """Return a row of margins and times of red-MICRA and, unless it would take minutes, of LIBSVM."""
     solution, seconds = _train(data, setting)
     ours, digits = 100 * solution.margin, decimals(setting.margin)
     svm, svm_seconds, note = None, None, SLOW_NOTE
@@ -200,7 +200,7 @@ def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool)
 
 
 def large_row(data: Dataset, setting: RedMicraSetting) -> Row:
-    """Return the margin of red-MICRA next to the published one; SVMlight is not at hand."""
+    """Return a row with the margin of red-MICRA; we do not run SVMlight, only its published margin is given."""
     solution, seconds = _train(data, setting)
     digits = decimals(setting.margin)
     figures = {
@@ -233,7 +233,7 @@ EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7
 
 
 class Plane(NamedTuple):
-    """LIBSVM's plane: ``min y f(x)/‖w‖``, and the margin that is proven to be exceeded by no plane."""
+    """LIBSVM's plane, its margin ``min y f(x)/‖w‖``, and a proven upper bound on the margin of all planes."""
 
     weights: np.ndarray
     bias: float
@@ -244,9 +244,9 @@ class Plane(NamedTuple):
 def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1e10, cache_mb: float = 500) -> Plane:
     """Train LIBSVM; C = 1e10 leaves no slack to rows that can be separated.
 
-    Its coefficients prove how large the margin may be at most: twice the largest margin is the distance between the
-    classes' convex hulls, so that none is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` where ``Σ alpha_i = 0``. (A solution's
-    certificate is the same for planes through the origin.)
+    Its coefficients give an upper bound on the margin: twice the largest margin is the distance between the classes'
+    convex hulls, so no margin is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` if ``Σ alpha_i = 0``. (A solution's certificate
+    is the same bound for planes through the origin.)
     """
     from sklearn.svm import SVC
 
@@ -261,7 +261,7 @@ def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1
 def libsvm_margin(
     X: sp.csr_array, y: np.ndarray, delta: float = 0.0, tol: float = 1e-3, cache_mb: float = 2000
 ) -> tuple[float, float]:
-    """Train LIBSVM with C = 1e5 on rows extended by private coordinates Δ; return its geometric margin, and seconds."""
+    """Train LIBSVM with C = 1e5 on rows with private coordinates Δ; return the geometric margin and the seconds."""
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
     call = (libsvm_plane, X, y, tol, HARD, cache_mb)
@@ -270,7 +270,7 @@ def libsvm_margin(
 
 
 def in_own_process(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function in a process of its own, which Ctrl-C ends at once: a library that trains looks at no signal."""
+    """Call a function in its own process, which Ctrl-C ends at once; LIBSVM ignores signals while it trains."""
     from joblib import Parallel, delayed
 
     return Parallel(n_jobs=2, backend="loky")([delayed(function)(*arguments)])[0]  # with n_jobs=1 it would be this one

@@ -1,4 +1,4 @@
-"""The lecture notes' experiments: a toy table, a topic learnt document by document, and the bounds on mistakes."""
+"""The lecture notes' experiments: a toy table, a topic learnt document by document, and bounds on mistakes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -30,7 +30,7 @@ def printed_figure_rows(settings: Settings) -> list[Row]:
 
 
 def learnt_rows(settings: Settings) -> list[Row]:
-    """Train the perceptron on the four documents, and classify them; α counts the mistakes made on each."""
+    """Train the perceptron on the four documents, and classify them; α is the number of mistakes on each."""
     X = sp.csr_array(COUNTS, dtype=np.float64)
     R = np.sqrt(largest_squared_length(X))
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
@@ -65,7 +65,7 @@ STRIDE = 20  # documents between two points of the picture
 
 
 class DrawnDocuments(NamedTuple):
-    """Training documents drawn at random, and in random order, with the test part; labels are +1 and -1."""
+    """Randomly drawn training documents, in random order, and the test part; labels are +1 and -1."""
 
     X: sp.csr_array
     y: np.ndarray
@@ -75,7 +75,7 @@ class DrawnDocuments(NamedTuple):
 
     @classmethod
     def of(cls, vectors: CorpusVectors, topic: str, seed: int, n_each: int = N_EACH) -> "DrawnDocuments":
-        """Draw `n_each` training documents that have the topic, and as many that have not."""
+        """Draw `n_each` training documents with the topic, and as many without it."""
         column = vectors.topics.index(topic)
         y, y_test = (
             np.where(labels[:, [column]].toarray().ravel() > 0, 1, -1)
@@ -106,12 +106,12 @@ def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: fl
 
 
 def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
-    """Return the mistakes of each draw's solutions."""
+    """Return the numbers of mistakes, shape (n_draws, n_solutions)."""
     return np.array([[solution.n_updates for solution in solutions_of_draw] for solutions_of_draw in solutions])
 
 
 def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Sequence[Solution | Plane]]) -> np.ndarray:
-    """Return the errors of each draw's solutions on training and on test documents, (n_draws, n_solutions, 2)."""
+    """Return the errors of each draw's solutions on training and test documents, shape (n_draws, n_solutions, 2)."""
     return np.array(
         [
             [
@@ -196,12 +196,12 @@ def _rows_and_picture(
 
 
 def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the augmented rows, and their mirror images in the other class: their best plane is through the origin."""
+    """Return the augmented rows, and their negatives in the other class, so that the best plane contains the origin."""
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
 
 
-# ρ of the MICRA paper, and its R and largest directional margin where it gives them.
+# ρ of the MICRA paper, and its R and largest directional margin, if given.
 SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "mushroom": (0, None, None)}
 
 

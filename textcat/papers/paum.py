@@ -62,7 +62,7 @@ _ON_USPS: dict[str, Rule] = {
 
 
 def kernels_of(images: Dataset) -> Dataset:
-    """Return images by their kernels ``exp(-|x - x'|²/(2σ)²)`` with the training images: dense, (n_images, n_train)."""
+    """Return images as dense rows of kernels ``exp(-|x - x'|²/(2σ)²)`` with the n training images: (n_images, n)."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     train, test = (X.toarray().astype(np.float32) for X in (images.X, images.X_test))
@@ -77,14 +77,14 @@ def kernels() -> Dataset:
 
 
 def _digits_error(kernels: Dataset, outputs: np.ndarray) -> float:
-    """Return the percentage of test images of which another digit's output is the largest."""
+    """Return the percentage of test images for which a wrong digit has the largest output."""
     return 100 * float(np.mean(np.unique(kernels.y)[outputs.argmax(axis=1)] != kernels.y_test))
 
 
 def train_digits(kernels: Dataset, rule: Rule, max_epochs: int, seed: int, n_jobs: int) -> tuple[float, float]:
     """Train a perceptron per digit against all others, without bias or λ.
 
-    Returns the error on the test images in percent, and the epochs until convergence or the last, a mean over digits.
+    Return the error on the test images in percent, and the mean over digits of the number of epochs.
     """
     problems = [
         Problem(np.flatnonzero(kernels.y == digit).astype(np.int32), rule, rho=0.0, max_epochs=max_epochs)
@@ -98,7 +98,7 @@ def train_digits(kernels: Dataset, rule: Rule, max_epochs: int, seed: int, n_job
 
 
 def digits_row(kernels: Dataset, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
-    """Train one of Table 1's perceptrons in random orders, up to every stage that the paper prints."""
+    """Train one of Table 1's perceptrons in random orders, once per number of epochs that the paper prints."""
     stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     rule = _ON_USPS[name]
     runs, seconds = time_call(
@@ -150,7 +150,7 @@ _SVM_C = 1.0
 
 @dataclass(frozen=True, eq=False)
 class CorpusVectors:
-    """Documents as the paper's vectors: tf·log(m/df), of unit length."""
+    """A corpus as the paper's vectors, tf·log(m/df) of unit length, with labels."""
 
     topics: tuple[str, ...]
     train: sp.csr_matrix  # (n_documents, n_terms), float32
@@ -168,16 +168,16 @@ class CorpusVectors:
 
     @cached_property
     def positives(self) -> list[np.ndarray]:
-        """The training documents of each topic, int32."""
+        """Positions of each topic's training documents, int32."""
         return rows_by_column(self.train_labels)
 
     @cached_property
     def sizes(self) -> np.ndarray:
-        """How many training documents each topic has."""
+        """Number of training documents of each topic."""
         return np.diff(self.train_labels.indptr)
 
     def solve(self, rules: Rules, n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000) -> list[Solution]:
-        """Train a ranker per topic, all by one rule or each by its own; ρ = 1 is the paper's R of such vectors."""
+        """Train a ranker per topic, all by one rule or each by its own; ρ = 1 is the paper's R of unit vectors."""
         rule_of = [rules] * len(self.topics) if isinstance(rules, Rule) else rules
         problems = [
             Problem(positives, rule, lambda_=lambda_, max_epochs=max_epochs)
@@ -195,7 +195,7 @@ class CorpusVectors:
         return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
-        """Return the means of average precisions and support sizes over each band's topics, next to the paper's."""
+        """Return the mean average precision and support size of each band, with the published figures."""
         return {
             f"{name} {band.name}": Figure(
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
@@ -207,17 +207,17 @@ class CorpusVectors:
 
 @lru_cache(maxsize=1)
 def corpus_vectors(name: str) -> CorpusVectors:
-    """Return the vectors of a corpus of the paper; those of the last one asked for are kept."""
+    """Return the vectors of a corpus of the paper; the last corpus is cached."""
     return CorpusVectors.of(datasets.corpus(name), _N_TERMS[name])
 
 
 def support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
-    """Return the number of support documents of each solution, which the paper calls sparsity."""
+    """Return the number of support documents of each solution, the paper's sparsity."""
     return np.array([len(solution.support) for solution in solutions])
 
 
 def gram(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the inner products of all pairs of rows; by blocks, for one sparse product would take twice the memory."""
+    """Return the inner products of all pairs of rows, block by block, as one sparse product takes twice the memory."""
     products = np.empty((rows.shape[0], rows.shape[0]))
     for start in range(0, rows.shape[0], GRAM_ROWS):
         block = slice(start, start + GRAM_ROWS)
@@ -228,7 +228,7 @@ def gram(rows: sp.csr_matrix) -> np.ndarray:
 def perceptron_row(
     label: str, vectors: CorpusVectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
 ) -> Row:
-    """Train and test a perceptron per topic, as in tables 2 and 3."""
+    """Train and test a perceptron per topic, and return a row of tables 2 and 3."""
     solutions, seconds = time_call(lambda: vectors.solve(rules, n_jobs))
     return Row(label, vectors.figures(vectors.quality(solutions), support_sizes(solutions), printed), seconds, note)
 
@@ -238,7 +238,7 @@ def _perceptron_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, name
 
 
 def _svm_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Train and test LIBSVM's machine; the kernel matrix, computed once for all topics, counts as training."""
+    """Train and test LIBSVM; the time includes the kernel matrix, which is computed once for all topics."""
     (weights, support), seconds = time_call(train_svm, vectors, _SVM_C)
     quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
     note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
@@ -246,7 +246,7 @@ def _svm_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row
 
 
 def train_svm(vectors: CorpusVectors, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of a support vector machine per topic, (n_terms, n_topics), and its numbers of vectors."""
+    """Train a support vector machine per topic; return weights, (n_terms, n_topics), and numbers of support vectors."""
     rows = vectors.train.astype(np.float64)
     alpha, _ = _machines(gram(rows), vectors.train_labels.toarray(), C)
     return rows.T @ alpha, np.count_nonzero(alpha, axis=0)
@@ -276,7 +276,7 @@ def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> 
 
 
 def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
-    """Return a note on which topics are proven to be inseparable, and for which this is open."""
+    """Return a note on the topics that are proven inseparable, and on those for which this is open."""
     contradicted, note = contradicted_topics(vectors), ""
     if proven := ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted):
         note = f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
@@ -287,7 +287,7 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics on which documents with bitwise equal vectors disagree: some have them, others do not."""
+    """Return the topics that some, but not all, of several documents with bitwise equal vectors have."""
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
@@ -364,8 +364,8 @@ def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> li
 
 
 def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Choose margins by their average precision on the very documents that were trained on."""
-    # Of equals, argmax takes the first; so the largest margins come first here, or the sparsest solutions below.
+    """Choose margins by average precision on the training documents themselves."""
+    # argmax takes the first of equal values, so the largest margins come first.
     pairs = sorted(margin_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
     (quality, sparsity), seconds = time_call(lambda: trained_on(vectors, pairs, n_jobs))
     for_all = pairs[int(quality.mean(axis=1).argmax())]
@@ -386,7 +386,7 @@ def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list
 
 
 def trained_on(vectors: CorpusVectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the average precision on the training documents, and the sparsity: both of shape (n_pairs, n_topics)."""
+    """Return average precisions on the training documents, and sparsities, both of shape (n_pairs, n_topics)."""
     quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
@@ -397,7 +397,7 @@ def trained_on(vectors: CorpusVectors, pairs: Sequence[_Pair], n_jobs: int) -> t
 
 _TOPIC = "earn"
 
-# By the names that the picture gives them: τ, or τ₋ and τ₊.
+# The rules by their names in the picture: τ, or τ₋ and τ₊.
 IN_PICTURE: dict[str, Rule] = {f"{tau:g}": PAM(tau) if tau else PA() for tau in (0, 0.1, 0.5, 1, 5)} | {
     f"({tau_neg},{tau_pos})": PAUM(tau_neg, tau_pos) for tau_neg, tau_pos in ((0, 1), (-1, 1), (1, 50))
 }
@@ -405,29 +405,29 @@ _SPANNING = "SVM", "0", "0.5"
 
 
 def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """Return the plane through three unit vectors: the first, its origin, and two axes; the second is on the first one.
+    """Return the plane through three unit vectors as columns: the origin, then two axes; `second` is on the first axis.
 
-    Rows times these columns, and the sign of the row, are (c, a, b) of the line ``c + a·u + b·v = 0`` on which the row
-    is on the boundary, positive where it is right.
+    A row (augmented, times its label) times these columns is (c, a, b) of the line ``c + a·u + b·v = 0`` in the plane;
+    weight vectors classify the row correctly where this is positive.
     """
     axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
     return np.column_stack([origin, axes * np.sign(np.diag(signs))])
 
 
 def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
-    """Return weight vectors of length 1, bias last: LIBSVM's for C = 1e5, and each rule's with λ = 0."""
+    """Return weight vectors of length 1, bias last: LIBSVM's with C = 1e5, and each rule's with λ = 0."""
     alpha, bias = _machines(gram(rows), y[:, None], HARD)
     vectors = {"SVM": np.append(rows.T @ alpha[:, 0], bias)}
     problems = [Problem.from_labels(y, rule) for rule in IN_PICTURE.values()]
     for name, solution in zip(IN_PICTURE, solve(rows, problems), strict=True):
         assert solution.weights is not None
         vectors[name] = np.append(solution.weights, solution.bias)
-    # A negative τ₋ may be content with no update at all.
+    # With a negative τ₋ there may be no update at all.
     return {name: vector / (np.linalg.norm(vector) or 1) for name, vector in vectors.items()}
 
 
 def region_corners(lines: np.ndarray) -> np.ndarray:
-    """Return the corners of the region on the right side of all lines, shape (n, 2); the origin must be inside."""
+    """Return the corners of the region where all lines are positive, shape (n, 2); the origin must be inside."""
     from scipy.spatial import HalfspaceIntersection
 
     # Unit vectors differ by no more than 2, so a region that is open ends there.
@@ -436,7 +436,7 @@ def region_corners(lines: np.ndarray) -> np.ndarray:
 
 
 def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np.ndarray) -> None:
-    """Draw the slice: the lines that cross the frame, solid for negative documents, dotted for positive ones."""
+    """Draw the points and the lines that cross the frame, solid for negative documents, dotted for positive ones."""
     inside = region_corners(lines)
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
@@ -459,7 +459,7 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
 
 
 def crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
-    """Return whether a line has frame corners on both sides."""
+    """Return whether a line has corners of the frame on both sides."""
     sides = [c + a * u + b * v for u in (low[0], high[0]) for v in (low[1], high[1])]
     return min(sides) < 0 < max(sides)
 

@@ -1,4 +1,4 @@
-"""Two models on the same documents → what changed per topic, whether by chance, and why single decisions changed."""
+"""Two models and documents → changes per topic with their significance, and examples of changed decisions."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 from textcat.evaluation.significance import holm, mcnemar
 from textcat.model.weights import weights_of_topic
 from textcat.report import figures
-from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of, spans_of_reason
+from textcat.report.contents import REASONS_WITH_NUMBERS, Measured, excerpt_of
 from textcat.report.figures import rounded_values
 
-_EXAMPLES = 3  # of documents that became right, and of those that became wrong, of a topic
-_TERMS = 12  # whose weights differ most
-_MANY = 120  # from so many topics on, each has fewer examples
+_EXAMPLES = 3  # decisions of a topic that became right, and as many that became wrong
+_TERMS = 12  # terms whose weights differ most
+_MANY = 120  # in a model of more topics, each topic has fewer examples
 
 
 def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
-    """Return by topic how a model's decisions on the documents differ from those of an earlier model."""
+    """Return how the decisions of a later model differ from those of an earlier model, per topic and in all."""
     labels = after.scored.relevant.toarray() > 0
     right = [measured.given == labels for measured in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
     p_values = mcnemar(lost.sum(axis=0), gained.sum(axis=0))
     corrected = holm(p_values)
-    # Models have scales of their own: weights and scores of the earlier one are shown on that of the other.
+    # The scores of two models have different scales: those of the earlier model are shown on the scale of the later.
     spread = [measured.scores.std(axis=0, dtype=np.float64) for measured in (before, after)]
     scales = np.divide(spread[1], spread[0], out=np.ones_like(spread[1]), where=spread[0] > 0)
     topics = []
@@ -46,13 +46,13 @@ def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
 
 
 def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
-    """Return how many documents, and how many positives, are above each of some thresholds."""
+    """Return the numbers of documents, and of positives, above each of up to 80 thresholds."""
     cuts = figures.sample_thresholds(measured.scores[:, j], is_positive, most=80)
     return [cuts.retrieved.tolist(), cuts.hits.tolist()]
 
 
 def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[list[Any]]:
-    """Return the terms whose weights differ most, with both; a term that a model does not know weighs 0 there."""
+    """Return the terms whose weights differ most, with both weights; a term that a model lacks has the weight 0."""
     weights = []
     for tagger, times in ((before.tagger, scale), (after.tagger, 1.0)):
         values = weights_of_topic(tagger, topic) * times
@@ -66,6 +66,7 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
 def _examples(
     before: Measured, after: Measured, j: int, changed: NDArray[np.bool_], scale: float
 ) -> list[dict[str, Any]]:
+    """Return the changed decisions of topic j that are furthest from both thresholds."""
     documents = np.flatnonzero(changed)
     n = max(int(_EXAMPLES * _MANY / max(len(after.tagger.topics), _MANY)), 1)
     margins = np.abs(_margins(after, documents, j)) + scale * np.abs(_margins(before, documents, j))
@@ -74,20 +75,20 @@ def _examples(
 
 
 def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray[np.float64]:
-    """Return how far documents' scores are above the threshold of a topic."""
+    """Return the scores of documents for topic j minus the threshold."""
     threshold = np.broadcast_to(measured.scored.threshold, measured.scores.shape)[documents, j]
     return np.nan_to_num(measured.scores[documents, j].astype(np.float64) - threshold, posinf=1e9, neginf=-1e9)
 
 
 def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
-    """Return a document on which the models differ, and the terms by which they do."""
+    """Return document i, on which the models differ, and the terms whose contributions differ most."""
     document, topic = after.documents[i], after.tagger.topics[j]
     explained = [list(measured.tagger.explain(document, topic, None)) for measured in (before, after)]
     was, now = (
         {reason.term: reason.contribution * times for reason in reasons}
         for reasons, times in zip(explained, (scale, 1.0), strict=True)
     )
-    spans = {reason.term: spans_of_reason(reason) for reasons in explained for reason in reasons}
+    spans = {reason.term: reason.spans for reasons in explained for reason in reasons}
     change = {term: now.get(term, 0.0) - was.get(term, 0.0) for term in spans}
     strongest = sorted(change, key=lambda term: (-abs(change[term]), term))
     return {

@@ -1,10 +1,10 @@
-"""A tagger, documents and an evaluation → the data for JSON that the script of a report draws."""
+"""A tagger, documents and their evaluation → the data that the script of a report draws, as JSON values."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from textcat.evaluation.thresholds import Calibration
     from textcat.model.tagger import Tagger
 
-_EXAMPLES = 3  # of false positives, and of false negatives, of a topic
-_TERMS = 12  # of largest weight
-_AGAINST = 6  # of lowest weight
-_REASONS = 12  # that are highlighted in a document
-REASONS_WITH_NUMBERS = 5  # of these, with numbers
-_CONFUSED = 200  # pairs of topics
-_EXCERPT, _AROUND, _HEAD = 420, 50, 140  # characters of a document: in all, on each side of what is highlighted, first
-# From so many topics on, each gets fewer thresholds and examples, so that the file stays small.
+_EXAMPLES = 3  # false positives, and as many false negatives, of a topic
+_TERMS = 12  # terms of largest weight
+_AGAINST = 6  # terms of lowest weight
+_REASONS = 12  # terms that are highlighted in a document
+REASONS_WITH_NUMBERS = 5  # highlighted terms that are also listed
+_CONFUSED = 200  # pairs of confused topics
+_EXCERPT, _AROUND, _HEAD = 420, 50, 140  # characters of an excerpt: in all, around highlighted ones, at the beginning
+# In a model of more topics, each topic gets fewer thresholds and examples, so that the file stays small.
 _MANY = 120
 
 
 class Measured(NamedTuple):
-    """The subject of a report: documents, their scores by a tagger, and their evaluation."""
+    """Hold what a report shows: a tagger, documents, their evaluation, and the calibration of their scores."""
 
     tagger: Tagger
     documents: Sequence[Document]
@@ -42,7 +42,7 @@ class Measured(NamedTuple):
 
     @property
     def scored(self) -> ScoredDocuments:
-        """What the evaluation was measured on."""
+        """The scores and labels that the evaluation was computed from."""
         assert self.evaluation.scored is not None
         return self.evaluation.scored
 
@@ -53,12 +53,12 @@ class Measured(NamedTuple):
 
     @property
     def given(self) -> NDArray[np.bool_]:
-        """Which document gets which topic."""
+        """Whether each document gets each topic: shape (n_documents, n_topics)."""
         return self.scored.given
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return topics, curves of bands and pairs of topics that are mistaken for each other."""
+    """Return the data of all topics, the curves of bands, and the pairs of confused topics."""
     evaluation, scored, names = measured.evaluation, measured.scored, measured.tagger.topics
     mistaken = figures.confused_pairs(scored.relevant, measured.given)
     topics = []
@@ -83,6 +83,7 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
 
 
 def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, Any]:
+    """Return the data of topic j, whose positive documents are at the given places."""
     tagger, evaluation = measured.tagger, measured.evaluation
     row, scores, assigned = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
     is_positive = np.zeros(len(scores), bool)
@@ -111,7 +112,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
-    """Return the terms of largest weight and those of lowest, negative weight, with their weights."""
+    """Return the terms with the largest weights, and the terms with the lowest negative weights, with their weights."""
     weights = weights_of_topic(tagger, topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
@@ -120,7 +121,7 @@ def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
 
 
 def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
-    """Return a document with its score for a topic, its own topics, and an excerpt with the evidence in it."""
+    """Return a document with its labels, its score for a topic, and an excerpt with highlighted evidence."""
     document_, name = measured.documents[document], measured.tagger.topics[topic]
     reasons = list(measured.tagger.explain(document_, name, _REASONS))
     probability = None
@@ -133,7 +134,7 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
         "score": rounded_values(measured.scores[document, [topic]], 4)[0],
         "p": probability,
         "text": excerpt_of(
-            document_.zones, [(span, reason.contribution) for reason in reasons for span in spans_of_reason(reason)]
+            document_.zones, [(span, reason.contribution) for reason in reasons for span in reason.spans]
         ),
         "reasons": [
             [reason.term, *rounded_values([reason.contribution], 3)] for reason in reasons[:REASONS_WITH_NUMBERS]
@@ -141,19 +142,14 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
     }
 
 
-def spans_of_reason(reason: Any) -> Iterable[tuple[str, int, int]]:
-    """Return the places of a reason's term in the text."""
-    return getattr(reason, "spans", ())
-
-
 def excerpt_of(
     texts: Mapping[str, str], marks: Sequence[tuple[tuple[str, int, int], float]]
 ) -> list[str | tuple[int, str]]:
-    """Return parts of a text, highlighted ones as (strength, text), with a strength from -3 to 3.
+    """Return an excerpt of a text in parts; highlighted parts are (strength, text), with a strength from -3 to 3.
 
-    The excerpt has the beginning, then the text around the evidence, the strongest first, until it is long enough.
+    The excerpt has the beginning of the text, and then the text around the strongest evidence, until it is long enough.
     """
-    # Lines as they are broken in the source waste room; what stands where must not change.
+    # Line breaks become blanks, which take less room; offsets stay.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}
     text = "\n".join(part for part in zones.values() if part)
     start_of, start = {}, 0
@@ -170,7 +166,7 @@ def excerpt_of(
             kept[max(here.start - _AROUND, 0) : here.stop + _AROUND] = True
     if not values:
         kept[:_EXCERPT] = True
-    for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # no word is cut in two
+    for edge in np.flatnonzero(kept[1:] != kept[:-1]).tolist():  # do not cut words in two
         while kept[edge + 1] and not text[edge].isspace() and edge >= 0 and not kept[edge]:
             kept[edge] = True
             edge -= 1

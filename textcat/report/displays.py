@@ -1,10 +1,11 @@
 """Pictures of an evaluation by matplotlib, in the manner of scikit-learn's displays.
 
-`from_evaluation`, or `from_predictions` for scores and labels, makes a display and draws it: its axes are `ax_`, its
-figure is `figure_`. Its numbers are attributes, and `plot` draws them again on other axes.
+`from_evaluation`, or `from_predictions` for scores and labels, returns a display and draws it on the axes `ax_` of the
+figure `figure_`. The display's numbers are attributes, and `plot` draws them again on other axes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,16 +16,16 @@ from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate
 from textcat.evaluation.thresholds import Calibration
 from textcat.report import figures
 
-_Display = TypeVar("_Display", bound="_OfTopics")
+_Display = TypeVar("_Display", bound="_Drawn")
 
 
-class _OfTopics:
-    """Shared by the displays: axes, and making a display from scores and labels."""
+class _Drawn:
+    """Build a display from an evaluation, or from scores and labels, and draw it; its subclasses are the displays."""
 
-    ax_: Any = None  # the axes of matplotlib it was drawn on
+    ax_: Any = None  # matplotlib's axes on which the display was drawn
     figure_: Any = None
     _measured: Callable[..., dict[str, Any]]  # an evaluation and options → the arguments of a display
-    plot: Callable[..., Any]
+    _draw: Callable[..., None]  # draws on axes
 
     @classmethod
     def from_evaluation(cls: type[_Display], evaluation: Evaluation, *, ax: Any = None, **options: Any) -> _Display:
@@ -83,7 +84,20 @@ class _OfTopics:
         measured = evaluate(scores, Y, topics, train_sizes, int(np.sum(train_sizes)), spec=bands, threshold=threshold)
         return cls.from_evaluation(measured, ax=ax, **options)
 
-    def _axes(self, ax: Any) -> Any:
+    def plot(self: _Display, ax: Any = None, **style: Any) -> _Display:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            By default those of a new figure.
+        **style
+            Options of matplotlib's `plot`; for histograms of `stairs`, and for points of `scatter`.
+
+        Returns
+        -------
+        display
+        """
         if ax is None:
             try:
                 from matplotlib import pyplot
@@ -91,13 +105,15 @@ class _OfTopics:
                 raise TextcatError(f"A picture needs matplotlib: {install_hint('pictures')}.") from error
             ax = pyplot.subplots(layout="constrained")[1]
         self.ax_, self.figure_ = ax, ax.figure
-        return ax
+        self._draw(ax, **style)
+        return self
 
 
-class PrecisionRecallBands(_OfTopics):
-    """Precision against recall by band: the mean over topics of the highest precision at that recall or above.
+@dataclass(eq=False, repr=False)
+class PrecisionRecallBands(_Drawn):
+    """Draw precision against recall by band: the mean over topics of the highest precision at that recall or above.
 
-    Make one by `from_evaluation` or `from_predictions`.
+    Call `from_evaluation` or `from_predictions`.
 
     Parameters
     ----------
@@ -109,66 +125,41 @@ class PrecisionRecallBands(_OfTopics):
         The macro-averaged precision of each band, for the legend.
     """
 
-    def __init__(
-        self,
-        recall: NDArray[np.float64],
-        precision: Mapping[str, NDArray[np.float64]],
-        average_precision: Mapping[str, float],
-    ):
-        self.recall, self.precision, self.average_precision = recall, precision, average_precision
+    recall: NDArray[np.float64]
+    precision: Mapping[str, NDArray[np.float64]]
+    average_precision: Mapping[str, float]
 
     @classmethod
     def _measured(cls, evaluation: Evaluation, scored: ScoredDocuments) -> dict[str, Any]:
         means = {row.band: row["macro_average_precision"] for row in evaluation.bands}
         curves = figures.band_curves(scored)
-        return {
-            "recall": figures.LEVELS,
-            "precision": curves,
-            "average_precision": {band: means[band] for band in curves},
-        }
+        means_of_curves = {band: means[band] for band in curves}
+        return {"recall": figures.LEVELS, "precision": curves, "average_precision": means_of_curves}
 
-    def plot(self, ax: Any = None, **line: Any) -> "PrecisionRecallBands":
-        """Draw a line per band.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new figure.
-        **line
-            Options of matplotlib's lines.
-
-        Returns
-        -------
-        PrecisionRecallBands
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any, **line: Any) -> None:
         for band, precision in self.precision.items():
             ax.plot(self.recall, precision, **{"label": f"{band} (MAP {self.average_precision[band]:.3f})", **line})
         ax.set(xlabel="Recall", ylabel="Precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         ax.legend(loc="lower left")
-        return self
 
 
-class CalibrationBands(_OfTopics):
-    """Fraction of correct topics against the probability that a model gives them, by band.
+@dataclass(eq=False, repr=False)
+class CalibrationBands(_Drawn):
+    """Draw the fraction of correct topics against the probability that a model gives them, by band.
 
-    Make one by `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and
-    `n_bins`, 10 by default.
+    Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and `n_bins`, 10
+    by default.
 
     Parameters
     ----------
     predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
-        By band, for each bin of probabilities that is not empty: their mean, the fraction of them that are right, and
-        their number.
+        By band, for each bin of probabilities that is not empty: their mean, the fraction of correct topics, and the
+        number of probabilities.
     """
 
-    def __init__(
-        self,
-        predicted: Mapping[str, NDArray[np.float64]],
-        right: Mapping[str, NDArray[np.float64]],
-        documents: Mapping[str, NDArray[np.intp]],
-    ):
-        self.predicted, self.right, self.documents = predicted, right, documents
+    predicted: Mapping[str, NDArray[np.float64]]
+    right: Mapping[str, NDArray[np.float64]]
+    documents: Mapping[str, NDArray[np.intp]]
 
     @classmethod
     def _measured(
@@ -176,10 +167,7 @@ class CalibrationBands(_OfTopics):
     ) -> dict[str, Any]:
         if calibration is None:
             raise TextcatError("Calibration is drawn of probabilities: give calibration=tagger.calibration.")
-        probabilities, labels = (
-            calibration.probabilities(scored.scores),
-            scored.relevant.toarray() > 0,
-        )
+        probabilities, labels = calibration.probabilities(scored.scores), scored.relevant.toarray() > 0
         columns: dict[str, dict[str, Any]] = {"predicted": {}, "right": {}, "documents": {}}
         for band in scored.bands:
             topics = list(band.topics)
@@ -188,33 +176,20 @@ class CalibrationBands(_OfTopics):
                 column[band.name] = np.array(values)
         return columns
 
-    def plot(self, ax: Any = None, **line: Any) -> "CalibrationBands":
-        """Draw a line per band, and the line of perfect calibration.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new figure.
-        **line
-            Options of matplotlib's lines.
-
-        Returns
-        -------
-        CalibrationBands
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any, **line: Any) -> None:
         ax.plot([0, 1], [0, 1], ":", color="grey", label="perfectly calibrated")
         for band, predicted in self.predicted.items():
             ax.plot(predicted, self.right[band], **{"marker": "o", "label": band, **line})
         ax.set(xlabel="Mean predicted probability", ylabel="Fraction of positives")
         ax.legend(loc="upper left")
-        return self
 
 
-class ScoreHistogram(_OfTopics):
-    """Histograms of the scores for a topic: of documents that have it, and of documents that do not.
+@dataclass(eq=False, repr=False)
+class ScoreHistogram(_Drawn):
+    """Draw histograms of the scores for a topic: of documents that have the topic, and of documents that lack it.
 
-    Make one by `from_evaluation` or `from_predictions`, with the options `topic`, a name, and `n_bins`, 30 by default.
+    Call `from_evaluation` or `from_predictions`, with the options `topic`, a name, and `n_bins`, 30 by default. Counts
+    are on a logarithmic scale.
 
     Parameters
     ----------
@@ -226,16 +201,11 @@ class ScoreHistogram(_OfTopics):
     threshold : float or None
     """
 
-    def __init__(
-        self,
-        topic: str,
-        edges: NDArray[np.float64],
-        positives: NDArray[np.intp],
-        negatives: NDArray[np.intp],
-        threshold: float | None = None,
-    ):
-        self.topic, self.edges, self.threshold = topic, edges, threshold
-        self.positives, self.negatives = positives, negatives
+    topic: str
+    edges: NDArray[np.float64]
+    positives: NDArray[np.intp]
+    negatives: NDArray[np.intp]
+    threshold: float | None = None
 
     @classmethod
     def _measured(
@@ -251,34 +221,20 @@ class ScoreHistogram(_OfTopics):
         facts = {"topic": topic, "edges": edges, "threshold": evaluation.topics[j].threshold}
         return facts | {name: counts[name] for name in ("positives", "negatives")}
 
-    def plot(self, ax: Any = None, **bar: Any) -> "ScoreHistogram":
-        """Draw two histograms with counts on a logarithmic scale, and the threshold.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new figure.
-        **bar
-            Options of matplotlib's `stairs`.
-
-        Returns
-        -------
-        ScoreHistogram
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any, **bar: Any) -> None:
         for counts, label in ((self.negatives, f"not {self.topic}"), (self.positives, self.topic)):
             ax.stairs(counts, self.edges, **{"fill": True, "alpha": 0.6, "label": label, **bar})
         if self.threshold is not None:
             ax.axvline(self.threshold, color="black", linestyle="--", label="threshold")
         ax.set(xlabel="Score", ylabel="Documents", yscale="symlog")
         ax.legend()
-        return self
 
 
-class PrecisionBySize(_OfTopics):
-    """The average precision of each topic against its number of training documents.
+@dataclass(eq=False, repr=False)
+class PrecisionBySize(_Drawn):
+    """Draw the average precision of each topic against its number of training documents.
 
-    Make one by `from_evaluation` or `from_predictions`.
+    Call `from_evaluation` or `from_predictions`.
 
     Parameters
     ----------
@@ -287,8 +243,9 @@ class PrecisionBySize(_OfTopics):
     train_sizes, average_precision : ndarray of shape (n_topics,)
     """
 
-    def __init__(self, topics: Sequence[str], train_sizes: NDArray[Any], average_precision: NDArray[np.float64]):
-        self.topics, self.train_sizes, self.average_precision = topics, train_sizes, average_precision
+    topics: Sequence[str]
+    train_sizes: NDArray[Any]
+    average_precision: NDArray[np.float64]
 
     @classmethod
     def _measured(cls, evaluation: Evaluation, _: ScoredDocuments) -> dict[str, Any]:
@@ -299,21 +256,6 @@ class PrecisionBySize(_OfTopics):
             "average_precision": np.array([row.average_precision for row in rows], np.float64),
         }
 
-    def plot(self, ax: Any = None, **points: Any) -> "PrecisionBySize":
-        """Draw a point per topic, with training documents on a logarithmic scale.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            By default those of a new figure.
-        **points
-            Options of matplotlib's `scatter`.
-
-        Returns
-        -------
-        PrecisionBySize
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any, **points: Any) -> None:
         ax.scatter(np.maximum(self.train_sizes, 1), self.average_precision, **{"alpha": 0.6, **points})
         ax.set(xlabel="Training documents", ylabel="Average precision", xscale="log", ylim=(-0.02, 1.02))
-        return self

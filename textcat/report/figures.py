@@ -1,4 +1,4 @@
-"""Scores and labels of documents → what a report draws of a topic: thresholds, curves, histograms, calibration."""
+"""Scores and labels of documents → numbers to draw: thresholds, curves, histograms, calibration, label issues."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,25 +9,25 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation.evaluation import ScoredDocuments
 from textcat.evaluation.metrics import PositivePlaces, positives_by_topic
 
-LEVELS = np.linspace(0, 1, 101)  # of recall, at which the topics of a band are averaged
+LEVELS = np.linspace(0, 1, 101)  # levels of recall at which the precision of topics is averaged
 
 
 class _Cuts(NamedTuple):
-    """Thresholds of one topic, highest first, with the number of documents above each, and of positives among them."""
+    """Thresholds of one topic, the highest first, with the numbers of documents and of positives above each."""
 
     thresholds: NDArray[np.float64]
     retrieved: NDArray[np.intp]
     hits: NDArray[np.intp]
-    chosen: int | None  # the place of the threshold that the model has, if it has one
+    chosen: int | None  # the position of the model's own threshold; None: it has none
 
 
 def sample_thresholds(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
 ) -> _Cuts:
-    """Return thresholds below each positive document's score, and some in between, more sparsely at lower scores.
+    """Return a threshold below each positive document's score, and others in between, fewer at lower scores.
 
-    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. If there are more
-    than `most`, they are thinned out evenly; the model's threshold always stays.
+    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. At most `most`
+    thresholds are returned, evenly chosen, and the model's own.
     """
     values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
     values = -values
@@ -35,7 +35,7 @@ def sample_thresholds(
     hits = np.r_[0, np.cumsum(np.bincount(inverse[is_positive], minlength=len(values)))].astype(np.intp)
     between = values.copy()
     between[:-1] = values[1:] + (values[:-1] - values[1:]) / 2
-    beyond = np.ptp(values) / 100 or 1.0  # so far from the ends that rounding does not matter
+    beyond = np.ptp(values) / 100 or 1.0  # a distance that survives rounding
     between[-1:] -= beyond
     thresholds = np.r_[values[:1] + beyond, between]
     ranks = np.unique(np.geomspace(1, max(len(scores), 1), 40).astype(int))
@@ -55,7 +55,7 @@ def sample_thresholds(
 def reliability(
     probabilities: NDArray[np.float64], is_positive: NDArray[np.bool_], n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return for each bin that is not empty: mean probability, fraction of positives, number of documents."""
+    """Return the mean probability, fraction of positives and number of documents of each bin that is not empty."""
     bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], probabilities)
     counts = np.bincount(bins, minlength=n_bins)
     total = np.bincount(bins, weights=probabilities, minlength=n_bins)
@@ -64,7 +64,7 @@ def reliability(
 
 
 class _Histogram(NamedTuple):
-    """Number of positives and of negatives with scores in each of several bins of equal width."""
+    """The numbers of positives and negatives in bins of scores of equal width."""
 
     low: float
     high: float
@@ -73,7 +73,7 @@ class _Histogram(NamedTuple):
 
 
 def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins: int = 30) -> _Histogram:
-    """Count the documents with and without a topic whose scores are in bins of equal width."""
+    """Count the documents with and without a topic in bins of scores of equal width."""
     low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 1.0)
     high = high if high > low else low + 1
     counted = [np.histogram(scores[rows], n_bins, (low, high))[0] for rows in (is_positive, ~is_positive)]
@@ -81,19 +81,19 @@ def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins
 
 
 def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the precision of a topic at the `LEVELS` of recall: the highest at this recall or a higher one."""
+    """Return the interpolated precision of a topic at the `LEVELS`: the highest at this recall or above."""
     places = PositivePlaces.of(at_positives, scores)  # from the lowest score up: recall falls
     n = len(at_positives)
     precision = np.maximum.accumulate(places.hits / places.retrieved)
-    # The last place, the one of highest precision so far, whose recall is enough.
+    # The last place whose recall is enough: there, the maximum is over all places of at least this recall.
     enough = n - np.searchsorted(places.hits[::-1], np.ceil(LEVELS * n - 1e-9), side="left") - 1
     return np.asarray(precision[np.maximum(enough, 0)])
 
 
 def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
-    """Return by band the mean of its topics' precision at the `LEVELS` of recall, without bands that have no positive.
+    """Return the mean precision of each band's topics at the `LEVELS` of recall.
 
-    Topics without a positive are left out.
+    Topics without a positive, and bands of only such topics, are left out.
     """
     of_topics = [
         interpolated(column[places], column) if len(places) else np.full(len(LEVELS), np.nan)
@@ -108,7 +108,7 @@ def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
 
 
 def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return pairs of topics (missed, wrongly given instead) with their number of documents, most frequent first."""
+    """Return (missed topic, wrong topic, number of documents that got the wrong one instead), most frequent first."""
     from scipy import sparse
 
     true, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(assigned, dtype=np.int64)
@@ -119,13 +119,13 @@ def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, 
 
 
 class LabelIssue(NamedTuple):
-    """A document, by its place, whose score confidently contradicts its label for a topic."""
+    """A document and a topic for which the score confidently contradicts the label."""
 
     document: int
     topic: int
     has_it: bool
     probability: float
-    limit: float  # the probability from which on, or down to which, a score is confident
+    limit: float  # the probability at which a score becomes confident
 
 
 def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:
@@ -152,14 +152,14 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
 
 
 def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
-    """Return numbers rounded to some significant digits, to be short; infinities and nan as None."""
+    """Return numbers rounded to significant digits, which are shorter as JSON; None for infinity and nan."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
 
 
 def worst_errors(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], assigned: NDArray[np.bool_], n: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the places of the n false positives with the highest scores, and false negatives with the lowest."""
+    """Return the n false positives with the highest scores, and the n false negatives with the lowest."""
     wrongly, missed = np.flatnonzero(assigned & ~is_positive), np.flatnonzero(is_positive & ~assigned)
     return (
         wrongly[np.argsort(-scores[wrongly], kind="stable")[:n]].tolist(),

@@ -1,4 +1,4 @@
-"""A tagger and a corpus → a report of how good it is, as one HTML file, and labels that are probably wrong."""
+"""A tagger and a corpus → a report of the tagger's quality, as one HTML file, and a list of probably wrong labels."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.significance import add_intervals
 from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
+from textcat.markup import Html, html_text
 from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
 from textcat.report.contents import Measured, example_of, report_contents
 from textcat.report.figures import rounded_values
-from textcat.report.page import html_table, html_text, report_page
+from textcat.report.page import report_page, scrolled_table
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
     from textcat.model.tagger import Tagger
 
-_N_LABEL_ISSUES = 60  # that the page shows; a file has all
-_TITLE = 90  # characters of a document by which it is shown
+_N_LABEL_ISSUES = 60  # probably wrong labels that the page shows; a file has all
+_TITLE = 90  # characters of a document's title or beginning
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
 _WHY_BANDS = "With so many topics, the first topics of each document are measured, not each topic."
@@ -47,13 +48,13 @@ _NOT_SHOWN = {
 
 @dataclass
 class _Scored:
-    """Documents of one part, scores of rankers not trained on them, calibration, labels, and which rankers scored."""
+    """Hold documents with their labels, and scores and calibration of rankers that were not trained on them."""
 
     documents: Sequence[Document]
     scores: np.ndarray
     calibration: Calibration
     labels: Any
-    by: str
+    by: str  # which rankers gave the scores
 
 
 def write_report(
@@ -71,10 +72,11 @@ def write_report(
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> Path:
-    """Write a report of how good a tagger is, topic by topic, as one HTML file that needs no network.
+    """Write a report of a tagger's quality, topic by topic, as one HTML file that needs no network.
 
-    It shows the test documents of a corpus. If there are none, and the tagger was trained on the corpus, the training
-    documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report shows bands, not topics.
+    The report measures the tagger on the test documents of a corpus. If the corpus has none, and the tagger was trained
+    on it, the training documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report shows
+    bands, not topics.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ def write_report(
 
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
-    """Score training documents by rankers not trained on them; None if the tagger was trained on other documents."""
+    """Score training documents by cross-validation; return None if the tagger was trained on other documents."""
     from textcat.training.cross_validation import cross_validated
 
     if not folds or not was_trained_on(tagger, corpus):
@@ -196,7 +198,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 
 def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
-    """Return labels that are probably wrong: their part, the label, and its line for JSON."""
+    """Return the probably wrong labels, the surest first: the scored part, the label, and its entry for JSON."""
     entries = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
@@ -226,7 +228,7 @@ def _heading(document: Document) -> str:
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return a label issue with the evidence in its text."""
+    """Return the data that the page shows of a label issue: the document, its evidence, and the label."""
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
@@ -274,7 +276,7 @@ def _about(tagger: Tagger, evaluation: Evaluation) -> str:
 
 
 def _bands_table(name: str, evaluation: Evaluation) -> str:
-    """Return the measures of an evaluation, a column per band."""
+    """Return a table of the measures of an evaluation, with a column per band."""
     bands = evaluation.bands
     rows: list[list[Any]] = []
     for measure, title in evaluation.titles().items():
@@ -286,7 +288,7 @@ def _bands_table(name: str, evaluation: Evaluation) -> str:
     if any(row.left_out for row in bands):
         rows.append(["topics without a positive, left out", *(row.left_out for row in bands)])
     intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in bands)
-    return html_table(name, f"Quality by bands of topics{intervals}", ["", *(row.band for row in bands)], rows)
+    return scrolled_table(name, f"Quality by bands of topics{intervals}", ["", *(row.band for row in bands)], rows)
 
 
 def _with_bounds(value: float | None, bounds: tuple[float, float] | None) -> str | float | None:
@@ -302,7 +304,7 @@ def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
         numbers = (row.train_positives, row.test_positives, row.average_precision, row.precision, row.recall, row.f1)
         rows.append([_link(j, row.topic), *numbers, assigned - hits, row.test_positives - hits])
     hint = {"AP": "average precision", "Training": "training documents", "Test": "documents measured on"}
-    return html_table("table", f"{len(rows):,} topics, the largest first", titles, rows, hint=hint)
+    return scrolled_table("table", f"{len(rows):,} topics, the largest first", titles, rows, hints=hint)
 
 
 def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
@@ -318,11 +320,11 @@ def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
         cells = (one["ap"], row.average_precision, difference, one["f1"], row.f1, one["better"], one["worse"], *p)
         rows.append([-abs(ap or 0), [_link(j, row.topic), *cells]])
     rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
-    return html_table("changed", "Topics, the largest difference first", titles, rows)
+    return scrolled_table("changed", "Topics, the largest difference first", titles, rows)
 
 
-def _link(j: int, topic: str) -> str:
-    return f'<a href="#topic-{j}">{html_text(topic)}</a>'
+def _link(j: int, topic: str) -> Html:
+    return Html(f'<a href="#topic-{j}">{html_text(topic)}</a>')
 
 
 def _about_label_issues(parts: Sequence[_Scored]) -> str:
@@ -341,7 +343,7 @@ def _about_label_issues(parts: Sequence[_Scored]) -> str:
 def _sections_of_bands(
     models: Sequence[tuple[Tagger, str]], corpus: Corpus, bands: Any, resamples: int, stages: Stages
 ) -> list[tuple[str, str, str]]:
-    """Return the sections for models of many topics: measures of each document's first topics, by bands."""
+    """Return the sections of a report on models of many topics: the measures of bands, and the largest topics."""
     sections: list[tuple[str, str, str]] = []
     for number, (tagger, name) in enumerate(models):
         evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
@@ -352,9 +354,6 @@ def _sections_of_bands(
         sections.append((f"overview-{number}", heading, about + _bands_table(f"bands-{number}", evaluation)))
     tagger, _ = models[0]
     order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
-    rows = [
-        [html_text(tagger.topics[j]), int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])]
-        for j in order
-    ]
-    largest = html_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
+    rows = [[tagger.topics[j], int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])] for j in order]
+    largest = scrolled_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
     return [*sections, ("topics", "Topics", largest)]

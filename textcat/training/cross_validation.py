@@ -1,4 +1,4 @@
-"""Cross-validation on training documents: scores by rankers not trained on them, and how well recipes rank by these."""
+"""Cross-validation on training documents: held-out scores of a recipe, and the quality of recipes by such scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from textcat.training.examples import CountedCorpus, Examples, examples_without
 if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
-#: So many documents are held out as a sample at most, and one of so many.
+#: A held-out sample is one document of ten, but 5,000 documents at most.
 MOST_HELD_OUT, ONE_OF = 5_000, 10
 
 # The rarest topics have too few positives to be cross-validated: their averages are mostly noise. They are simulated:
@@ -48,7 +48,7 @@ _BATCH = 12  # settings trained in one call of the solver: enough to keep the la
 
 
 def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
-    """Return each document's fold, so that the positives of rare topics are spread over as many as they can be.
+    """Return each document's fold; the positives of rare topics are spread over as many folds as possible.
 
     The sizes of folds differ by one at most.
     """
@@ -56,7 +56,7 @@ def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
     if n_folds > n_documents:
         raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
     sizes = np.asarray(labels.sum(axis=0)).ravel()
-    # A document counts by its rarest topic; those without a topic come last. Ties keep their random order.
+    # Documents are dealt out by their rarest topic, those without a topic last. Ties keep their random order.
     rarest = np.full(n_documents, np.inf)
     entries = labels.tocoo()
     np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
@@ -70,11 +70,11 @@ def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
 def out_of_fold_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
-    """Score every document by rankers that were not trained on it: what thresholds and settings are chosen from.
+    """Score every document by rankers that were not trained on it, to choose thresholds and settings.
 
     All folds are problems over the same rows, in one call of the solver. Vocabulary and document frequencies are those
-    of all documents, which moves scores too little to matter for a threshold. Rows after those of documents are trained
-    on in every fold, and not scored. The scores are in units of the solutions. The learner is not fitted.
+    of all documents; for thresholds, this changes scores too little to matter. Rows of descriptions are trained on in
+    every fold, and not scored. Scores are divided by the units of the solutions. The learner is not fitted.
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
@@ -96,7 +96,7 @@ class HoldOut(NamedTuple):
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw the training documents to hold out, and return them and those to train on: the others, at most `most`."""
+    """Draw training documents to hold out; train on the others, or on `most` of them."""
     n = len(corpus.train)
     n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
     if not n_held_out:
@@ -111,7 +111,7 @@ def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldO
 
 @contextmanager
 def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """Yield a folder for rows that are soon not needed any more, beside another; None if rows are kept in memory."""
+    """Yield a temporary folder for rows, next to another folder; None if rows are kept in memory."""
     if rows_dir is None:
         yield None
         return
@@ -120,12 +120,12 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return the divisor of each topic's scores, by which scores of folds and of the model share a scale."""
+    """Return the divisor of each topic's scores that brings scores of folds and of the model to one scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels without those of topics that cross-validation has nothing to learn from: of a single document."""
+    """Return labels without topics of a single document: cross-validation can learn these from descriptions only."""
     is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
@@ -133,9 +133,9 @@ def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
 def cross_validated(
     tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
 ) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
-    """Score the documents that a tagger was trained on by rankers of its recipe that were not; also curves and labels.
+    """Cross-validate a tagger's recipe on its training documents; return scores, probability curves and labels.
 
-    None if the recipe is not known or has a shortlist, or there is but one document.
+    Return None if the recipe is unknown or has a shortlist, or there is only one document.
     """
     recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
     if recipe is None or recipe.shortlist or len(corpus.train) < 2:
@@ -156,10 +156,10 @@ def cross_validated_scores(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
-    """Score every training document by a recipe's rankers that were not trained on it, as the tagger would score it.
+    """Score every training document by a recipe's rankers that were not trained on it.
 
-    There are at most as many folds as documents; rows are kept beside the folder `rows_dir`, until they are not needed
-    any more, or in memory. Weights are not kept, only the scores.
+    There are at most as many folds as documents. Rows are kept in memory or, given `rows_dir`, in a temporary folder
+    next to it.
     """
     labels = counts.labels
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
@@ -177,8 +177,8 @@ def cross_validated_scores(
             del features  # one fold's at a time in memory, as are rows
             learner = recipe.make_learner(n_jobs=n_jobs)
             problems = learner.topic_problems(rows, positives, left_out)
-            running: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
-            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **running)
+            options: dict[str, Any] = {"n_jobs": n_jobs, "seed": learner.random_state, "progress": advance}
+            solutions = solve(rows, problems, keep=new.dot, overwrite_X=True, **options)
             sums = np.column_stack([solution.weights + solution.bias for solution in solutions])
             scores[held_out] = sums / score_units(solutions, sums.dtype)
             del rows, new, solutions, sums
@@ -193,21 +193,21 @@ def cross_validated_scores(
 class Trial:
     """The quality of a recipe: measures by name, each a figure per band.
 
-    By cross-validation that is "macro_average_precision": averages over topics, then over folds. A topic counts in the
-    folds where it has positives on both sides. "RARE" is the average over common topics trained with as few positives
-    as the rarest topics have, "EXPECTED" that over all topics with RARE in the place of the thirty smallest ones, and
-    "POOLED" that over all topics of two documents or more, each ranked once over the documents of all folds. On
-    documents that were held out it is "ndcg@10" and others of `evaluate_at_k`. "average_sparsity", the number of
-    support documents, is always among them.
+    Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in the
+    folds where it has positives on both sides. There are three more bands: "RARE", common topics trained with as few
+    positives as the rarest topics have; "EXPECTED", all topics with RARE in place of the thirty smallest ones; and
+    "POOLED", all topics of two documents or more, each ranked once over the documents of all folds. On a held-out
+    sample, the measures are "ndcg@10" and others of `evaluate_at_k`. "average_sparsity", the number of support
+    documents, is always among the measures.
     """
 
     recipe: Recipe
     measures: dict[str, dict[str, float]]
-    measured_on: str = ""  # if not by cross-validation: which documents were held out
+    measured_on: str = ""  # which documents were held out; empty for cross-validation
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure to maximise, and its band."""
+        """Measure and band to maximise."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
@@ -223,10 +223,8 @@ class Trial:
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Return the trial from which `as_dict` made these figures, with a given recipe instead of its own."""
-        measures = {
-            name: by_band for name, by_band in figures.items() if isinstance(by_band, dict) and name != "recipe"
-        }
+        """Rebuild a trial from the figures that `as_dict` returned, with a given recipe instead of its own."""
+        measures = {name: value for name, value in figures.items() if isinstance(value, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
 
 
@@ -242,11 +240,10 @@ def cross_validate(
 ) -> Iterator[Trial]:
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
-    Vocabulary and document frequencies are those of the documents trained on: with those of all, a term that one of
-    them shares with a held-out document would not be as rare as it is when new documents come. Within a fold, every
-    (topic, setting) is a problem over the same rows, with the held-out ones left out. Recipes that follow each other
-    and have the same features share their rows. The splits into folds are drawn by the seed and those after it: one
-    split alone says little about topics of a few documents.
+    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, every (topic,
+    recipe) is a problem over the same rows, with the held-out rows left out. Consecutive recipes with the same features
+    share their rows. Each repeat splits the documents with the next seed: one split alone says little about topics of a
+    few documents.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
@@ -276,7 +273,7 @@ def cross_validate(
 
 
 def feature_key(recipe: Recipe) -> str:
-    """Return a text that is the same for recipes with the same rows."""
+    """Return a key that recipes with the same rows share."""
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
@@ -291,7 +288,7 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate's solutions on a fold's other documents, by one call of the solver for each seed."""
+    """Yield each candidate with its solutions without a fold; one call of the solver per seed trains all candidates."""
     by_seed: dict[int | None, list[_Candidate]] = {}
     for candidate in candidates:
         by_seed.setdefault(candidate.learner.random_state, []).append(candidate)
@@ -313,7 +310,7 @@ class _Candidate:
         self._n_scored, self._pooled = 0, list[float]()
 
     def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
-        """Measure the recipe on a fold's own documents."""
+        """Measure the recipe on the documents of a fold, and record the figures."""
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
         self._sparsity.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
@@ -331,7 +328,7 @@ class _Candidate:
 
 
 class _RareTopic(NamedTuple):
-    """A common topic that is made rare: most of its positives are left out, beside the held-out documents."""
+    """A common topic that is made rare: besides the held-out documents, most of its positives are left out."""
 
     topic: int
     positives: np.ndarray
@@ -339,10 +336,10 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """Held-out documents: from settings to problems without them, from the solutions to figures on them.
+    """A fold of held-out documents, given by positions: makes the problems without it, and measures solutions on it.
 
-    The labels are those of all documents, held out are positions. Without a random generator, which draws the positives
-    that simulated rare topics keep, no topic is simulated.
+    `labels` are those of all documents. Given a random generator, common topics are simulated as rare ones: it draws
+    the positives that they keep.
     """
 
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
@@ -367,7 +364,7 @@ class HeldOutFold:
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
         """Yield a learner's problem for each topic, then for each simulated one.
 
-        Rows after those of documents are never held out, and are examples of simulated topics, too.
+        Rows of descriptions are never held out, and are examples of simulated topics, too.
         """
         n_documents, n_rows = self.labels.shape[0], examples.rows.shape[0]
         never = [NO_ROWS] * len(self.sizes) if examples.left_out is None else rows_by_column(examples.left_out)
@@ -386,7 +383,7 @@ class HeldOutFold:
 
     def scores(self, solutions: Sequence[Solution]) -> np.ndarray:
         """Return the scores of the held-out documents for every topic, shape (n_held_out, n_topics)."""
-        n = len(self.held_out)  # after them, what else was left out
+        n = len(self.held_out)  # other rows that were left out come after them
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:

@@ -27,32 +27,32 @@ ROWS_PER_BLOCK = 4096  # made, and written, together
 
 
 class Examples(NamedTuple):
-    """Rows, and what each is to each topic: sparse matrices of a row each, labels of int8 with a column a topic."""
+    """Rows to train on, and their labels: int8 matrices with a row per example and a column per topic."""
 
     rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
     labels: scipy.sparse.csc_matrix  # 1 where a row is a positive example
     left_out: scipy.sparse.csc_matrix | None = None
-    """1 where a row is no example at all: a document of a topic that it was not judged for, and a description of all
-    topics but its own, for it would be wrong to call that of wheat a negative example of grain."""
+    """1 where a row is no example of a topic: documents that were not judged for it, and descriptions of other topics,
+    for it would be wrong to take the description of wheat as a negative example of grain."""
 
 
 class CorpusStream(Protocol):
     """A corpus that is being read."""
 
-    corpus: Corpus  # once all texts have gone by; its documents have them as `zones`
+    corpus: Corpus  # available once all texts were read; its documents have them as `zones`
 
     def __iter__(self) -> Iterator[dict[str, str]]:
         """Yield the texts of documents by zone, as they are read."""
 
 
 class CountedCorpus:
-    """The training documents of a corpus, and its topics' descriptions, with their terms counted once.
+    """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
-    Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
-    they are read, those of test documents, too. `tokens` must have the recipe's settings: what their cache holds from
-    other recipes is used again. Without `keep_texts`, the zones of each document are emptied once it is counted.
-    `labels` and `unjudged` are those of the training documents. For an `updatable` model, test documents are counted,
-    too, and `document_counts` has the training documents, followed by the test documents.
+    Examples are chosen by document positions; texts are no longer needed. The texts of a stream are counted while they
+    are read, test documents included. `tokens` must have the recipe's settings; their cache may come from other
+    recipes. Without `keep_texts`, the zones of each document are emptied once it is counted. `labels` and `unjudged`
+    are those of the training documents. For an `updatable` model, test documents are counted, too, and
+    `document_counts` has the training documents, followed by the test documents.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class CountedCorpus:
         updatable: bool = False,
     ):
         features, self._recipe, self._copies = recipe.make_features(), recipe, recipe.descriptions
-        self.tokens: Tokens | None = None  # with few texts in their cache, so that a tagger may have them
+        self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
         zones: list[dict[str, str]] = []  # all that were counted
@@ -98,7 +98,7 @@ class CountedCorpus:
 
     @classmethod
     def of_document_counts(cls, corpus: Corpus, recipe: Recipe, counts: StoredCounts, features: TfIdf) -> CountedCorpus:
-        """Return the counted corpus, given the counts of its training and test documents."""
+        """Return a counted corpus, given the counts of its training and test documents."""
         self = cls.__new__(cls)
         self.tokens = features.tokens
         self.corpus, self.document_counts, self._recipe, self._copies = corpus, counts, recipe, recipe.descriptions
@@ -117,7 +117,7 @@ class CountedCorpus:
         self.unjudged = self.corpus.unjudged(self.corpus.train)
 
     def serves(self, recipe: Recipe) -> bool:
-        """Return whether these counts fit a recipe; if so, use its number of copies of descriptions from now on."""
+        """Return whether these counts fit a recipe; if so, take over the recipe's settings."""
         serves = recipe.same_terms(self._recipe) and bool(recipe.descriptions) == bool(self._copies)
         if serves:
             self._recipe, self._copies = recipe, recipe.descriptions
@@ -126,23 +126,23 @@ class CountedCorpus:
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
         """Fit features of the recipe to documents, given by their positions, by default to all.
 
-        Terms are counted in these documents, and in the descriptions of topics that none of them has: the words of such
-        a description may occur nowhere else. In cross-validation on Reuters-21578, this makes rankings no worse.
+        Descriptions of topics that none of these documents has are included, as their words may occur nowhere else. In
+        cross-validation on Reuters-21578, this makes rankings no worse.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
         return features.fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
 
     def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of documents, given by their positions, by features that `fit` has returned."""
+        """Return the rows of documents, given by their positions; `features` come from `fit`."""
         return features.rows_of(self._counts, self._train[documents])
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
-        """Return the rows of the test documents by features that `fit` has returned; None if they were not counted."""
+        """Return the rows of the test documents, None if these were not counted; `features` come from `fit`."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def clear(self) -> None:
-        """Forget what was counted: no more rows can be made."""
+        """Delete the counts to free memory; no more rows can be made."""
         del self._counts
 
     def _positions(self, documents: np.ndarray | None) -> np.ndarray:
@@ -159,10 +159,9 @@ class CountedCorpus:
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
-        Each description becomes as many rows as the recipe's `descriptions` says, one after the other for all topics;
-        without a known term it is no example of any topic. Given a folder as `rows_dir`, the rows are written there,
-        and `advance` counts them. Without `left_out`, the topics that each description is no example of are not
-        listed: with thousands of topics, the lists would be large.
+        Each description is repeated as often as the recipe's `descriptions` says, and skipped if it has no known term.
+        Given `rows_dir`, rows are written to this folder, and `advance` counts them. Without `left_out`, other topics'
+        descriptions are not marked as left out, as with thousands of topics these marks would take much memory.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -179,7 +178,7 @@ class CountedCorpus:
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return rows; raise TextcatError if the recipe's weights are such that their lengths are no numbers."""
+        """Return rows; raise TextcatError if the recipe's weights make values that are not finite."""
         rows = features.rows_of(self._counts, positions)
         if not np.isfinite(rows.data.sum()):  # no entry is above 1
             raise TextcatError(
@@ -189,7 +188,7 @@ class CountedCorpus:
         return rows
 
     def descriptions(self, features: TfIdf) -> scipy.sparse.csr_matrix:
-        """Return a row per topic, of its description, or without an entry where descriptions are no examples."""
+        """Return a row per topic for its description; the rows are empty if descriptions are no examples."""
         if not self._copies:
             return scipy.sparse.csr_matrix((len(self.corpus.topics), len(features.idf_)), dtype=np.float32)
         return features.rows_of(self._counts, self._described)
@@ -204,9 +203,9 @@ def _advancing(blocks: Iterable[scipy.sparse.csr_matrix], advance: Advance) -> I
 def examples_without(
     held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
 ) -> Iterator[Examples]:
-    """Yield the examples of a recipe for several choices of training documents, by their positions, to be held out.
+    """Yield the examples of a recipe once per set of held-out training documents, given by their positions.
 
-    The rows are those of all documents, but their terms are weighed by those that are not held out.
+    All documents have rows, but features are fitted without the held-out documents.
     """
     counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()
@@ -222,7 +221,7 @@ def _append_labels(
     left_out: bool,
     unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
-    """Append the labels of copies of descriptions to those of documents; return the topics they are no examples of."""
+    """Append the labels of the copies of descriptions to those of documents; return these labels and `left_out`."""
     own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
     appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")
     if not left_out:

@@ -1,4 +1,4 @@
-"""Train thousands of topics: each on the documents that it is listed for, and say how much its evidence counts."""
+"""Train thousands of topics, each on the documents whose shortlist has it, and weigh the kinds of evidence."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ from textcat.margin.solve import Workers, opened, solve
 from textcat.model.shortlist import Shortlist, rows_by_topic
 from textcat.progress import Advance
 
-# Of a topic's sum of rows: divided by its length to this power. With 1 frequent topics are listed too seldom, with 0
-# hardly any others are.
+# A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
+# hardly any others.
 _POWER = 0.8
-# Weights of less in log odds are left out: of a model of library titles two in five, and no measure changes by more
+# Smaller weights, in log odds, are left out: two in five of a model of library titles, and no measure changes by more
 # than .001 (nDCG@10 by less than .0001).
 _LEAST_WEIGHT = 0.2
-# A positive weighs as much as the inverse propensity of its topic, to this power. With 1.25 one in forty more of the
-# topics of 6 to 20 documents are among the first ten than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
+# A positive weighs as much as the inverse propensity of its topic, to this power. With 1.25, the first ten topics have
+# a fortieth more of the topics of 6 to 20 documents than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
 _INVERSE_PROPENSITY = 1.25
-# What the evidence counts is found on so many documents at most, and one of so many, which are held out, and on so many
-# topics, which are trained again without them.
+# Evidence is weighed on one held-out document of ten, 20,000 at most, for 2,500 topics, which are trained again.
 _HELD_OUT, _ONE_OF = 20_000, 10
 _SAMPLE = 2_500
-_FEWEST = 50  # topics listed rightly there without which nothing can be found: rankers then count alone
-# A task, of a thread or of a cluster's worker, lists topics for so many documents, or trains so many topics, of so many
-# rows on average: what is sent for it, and comes back, stays below some 4 MB.
+_FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
+# A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
+# average, so that less than some 4 MB are sent to it and back.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
 class TrainedTopics(NamedTuple):
-    """The rankers of all topics, with their shortlist and probabilities."""
+    """The rankers of all topics, with the shortlist and the probability curves."""
 
     weights: sp.csr_array  # shape (n_features, n_topics), float32, in log odds: see `_Evidence`
     bias: np.ndarray  # shape (n_topics,), float32
@@ -50,14 +49,14 @@ class TrainedTopics(NamedTuple):
     calibration: Calibration
     facts: dict[str, list[Any]]  # of each topic: epochs, updates, support, stopped
     converged: np.ndarray  # shape (n_topics,), bool
-    evidence: dict[str, float]  # what each kind of evidence counts, as `_Evidence` names them
+    evidence: dict[str, float]  # the fields of `_Evidence`
 
 
 class _Evidence(NamedTuple):
-    """What kinds of evidence count in the score of a listed topic, and what more of it with log(1 + size).
+    """Coefficients of the kinds of evidence for a listed topic; those ending in "by_size" are times log(1 + size).
 
     The score is the log odds with every positive weighed by the inverse propensity of its topic, to a power: see
-    `textcat.evaluation.at_k`. With 1 it would count as many times as there would be such, had nobody forgotten any.
+    `textcat.evaluation.at_k`. The weights make up for topics that indexers have forgotten.
     """
 
     similarity: float = 0.0  # to the centroid
@@ -68,7 +67,7 @@ class _Evidence(NamedTuple):
     name_by_size: float = 0.0
     size: float = 0.0
     constant: float = 0.0
-    # The log odds as they are observed: of the score, with log(1 + size), and of both 0.
+    # Coefficients of the unweighed log odds, which give probabilities: of the score, of log(1 + size), and a constant.
     odds_of_score: float = 1.0
     odds_by_size: float = 0.0
     odds: float = 0.0
@@ -88,21 +87,21 @@ def train_shortlist(
 ) -> TrainedTopics:
     """Train every topic on its positives, and on the other documents that it is listed for as negatives.
 
-    A topic's ranker is one of those of `learner`; its score, the similarity to the centroid and that to the name are
-    three kinds of evidence. What each counts is found by logistic regression on documents held out: for the score with
-    the positives of rare topics weighing more, for the probability as they are.
+    The score of a topic's ranker, the similarity to its centroid and the similarity to its name are three kinds of
+    evidence. Their coefficients are found by logistic regression on held-out documents; for the score, the positives of
+    rare topics weigh more, for the probability, all weigh the same.
 
     Parameters
     ----------
     rows : csr_matrix, or rows on disk, of shape (n_rows, n_features), float32
-        Of documents, and behind these of descriptions, which are positives of their own topics alone.
+        Rows of documents, followed by rows of descriptions, which are positives of their own topics only.
     labels : csc_matrix of shape (n_rows, n_topics)
     names : csr_matrix of shape (n_topics, n_features)
-        What the topics are called.
+        Rows of the topics' names.
     learner : MarginClassifier
-        Is not fitted.
+        Gives the rule and settings of each topic's ranker; it is not fitted.
     size, n_documents : int
-        Topics that are listed for a document, and how many documents there are.
+        Number of topics to list for a document, and number of documents.
     n_jobs, seed : int, optional
         The result is the same to the bit for any number of jobs, in threads or on the Dask cluster that is joblib's
         backend.
@@ -120,7 +119,7 @@ def train_shortlist(
     rankers = _combined_rankers(topics, evidence, names_by_topic, progress)
     shortlist = Shortlist(topics.centroids, size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
-    del topics, names_by_topic  # what follows takes as much memory again
+    del topics, names_by_topic  # the next step takes as much memory again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
     return TrainedTopics(
         columns_in_rows(rankers.columns, n_features),
@@ -134,7 +133,7 @@ def train_shortlist(
 
 
 class _CombinedRankers(NamedTuple):
-    """The weights of all topics: of their rankers, their centroids and their names together."""
+    """The weights of all topics, each the weighted sum of its ranker, its centroid and its name."""
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
     bias: np.ndarray
@@ -145,7 +144,7 @@ class _CombinedRankers(NamedTuple):
 def _combined_rankers(
     topics: _ListedTopics, evidence: _Evidence, names_by_topic: sp.csc_array, progress: Advance
 ) -> _CombinedRankers:
-    """Train all topics, and add up the kinds of evidence by what each counts."""
+    """Train all topics, and add up each topic's evidence with the given coefficients."""
     n_features, n_topics = topics.centroids.shape
     log_sizes = np.log1p(topics.sizes)
     of_centroid, of_ranker, of_name = (
@@ -196,7 +195,7 @@ def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
 
 
 class _Ranker(NamedTuple):
-    """What is kept of a topic's solution."""
+    """The parts of a topic's solution that are kept."""
 
     features: np.ndarray  # int32
     weights: np.ndarray  # of these features, all others being 0
@@ -207,16 +206,10 @@ class _Ranker(NamedTuple):
 
 
 class _ListedTopics:
-    """The problem of each topic: its positives, and as negatives the other documents that it is listed for."""
+    """The problem of each topic: its positives, and as negatives the other documents whose shortlist has it."""
 
     def __init__(
-        self,
-        rows: Any,
-        labels: sp.csc_matrix,
-        learner: MarginClassifier,
-        size: int,
-        n_documents: int,
-        workers: Workers,
+        self, rows: Any, labels: sp.csc_matrix, learner: MarginClassifier, size: int, n_documents: int, workers: Workers
     ):
         self.matrix, self.labels = _matrix(rows), sp.csc_array(labels)
         self.labels.sort_indices()
@@ -231,7 +224,7 @@ class _ListedTopics:
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
-        """Return the shortlists of documents, which are given by their numbers."""
+        """Return the shortlists of documents, given by their positions."""
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
@@ -244,7 +237,8 @@ class _ListedTopics:
         """Yield the rankers of topics, in their order; held-out rows are left out."""
 
         def problem(topic: int) -> _Listed:
-            positives, negatives = self._positives(topic), self._negatives(topic)
+            positives = self.labels.indices[slice(*self.labels.indptr[topic : topic + 2])].astype(np.int32)
+            negatives = self._listed_for[self._starts[topic] : self._ends[topic]]
             if is_held_out is not None:
                 positives, negatives = (rows[~is_held_out[rows]] for rows in (positives, negatives))
             return positives, negatives, self._rules[topic], self._settings[topic]
@@ -256,14 +250,8 @@ class _ListedTopics:
         for block in self._workers.in_order(task, blocks, self._shared):
             yield from block
 
-    def _positives(self, topic: int) -> np.ndarray:
-        return self.labels.indices[self.labels.indptr[topic] : self.labels.indptr[topic + 1]].astype(np.int32)
 
-    def _negatives(self, topic: int) -> np.ndarray:
-        return self._listed_for[self._starts[topic] : self._ends[topic]]
-
-
-# The positives and the negatives of a topic, its rule, and what else its problem is set to.
+# A topic's positives, negatives, rule, and the other settings of its problem.
 _Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
@@ -272,12 +260,12 @@ def _matrix(rows: Any) -> sp.csr_matrix:
 
 
 def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
-    """Return the topics nearest to some documents: shape (n_documents, size)."""
+    """Return the topics whose centroids are nearest to each document: shape (n_documents, size)."""
     return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
 
 
 def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
-    """Train some topics, each over its own rows and the columns that they have."""
+    """Train some topics, each over its own rows and the features that these have."""
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
     rankers = []
@@ -298,7 +286,7 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
 
 
 def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
-    """Return the weights of the kinds of evidence, found on held-out documents for a sample of topics."""
+    """Return the coefficients of the kinds of evidence, fitted on held-out documents for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
@@ -339,8 +327,8 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
 
 
 def _logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:
-    """Return the coefficients of a logistic regression, and its constant, as the columns of X are measured."""
-    from sklearn.linear_model import LogisticRegression  # here, as most of what trains needs none
+    """Return the coefficients of a logistic regression, for X as it is given, followed by the constant."""
+    from sklearn.linear_model import LogisticRegression  # here, as most training does not need it
 
     scale = np.sqrt(np.square(X).mean(axis=0))
     scale[scale == 0] = 1

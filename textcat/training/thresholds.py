@@ -1,4 +1,4 @@
-"""Scores of documents by rankers that were not trained on them → thresholds; at a part of the cost of training anew."""
+"""Held-out scores, to choose thresholds by, for a part of the cost of cross-validation."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from textcat.progress import Advance
 from textcat.training.examples import Examples
 
 # Chosen on training documents of Reuters-21578, 20 Newsgroups and library titles.
-# Negatives beside those of the support: a part of its rows and one of the documents, but so many at least.
+# Number of negatives to train on besides the support: shares of the support and of the documents, and a minimum.
 SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES = 0.5, 1 / 32, 250
-ENOUGH_POSITIVES = 100  # held-out positives from which a topic's threshold is chosen, where it has so many
-_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same negatives, where a solution is changed and not made anew
+ENOUGH_POSITIVES = 100  # held-out positives that suffice to choose a topic's threshold
+_NEAR_MINIMUM = 0.25, 1 / 64, 100  # the same three numbers, if a solution is changed instead of trained again
 _PASSES, _OWN = 2, 0.4
 
 
 def held_out_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
-    """Score documents by rankers that were not trained on them, as many as thresholds need, for a part of the cost.
+    """Score documents by rankers that were not trained on them, as many documents as thresholds need.
 
     Training each topic again without every fold, as `out_of_fold_scores` does, costs several times the training
-    itself. Where training comes near to a minimum, as that of PAUM with λ > 0 does, the whole ranker is led to the
-    minimum without a fold by a few passes over the rows that decide: see `textcat.margin._folds`.
+    itself. Two methods cost less. Rules whose training ends near a minimum, such as PAUM with λ > 0, start from the
+    topic's fitted ranker, and move to the minimum without a fold by a few passes over the rows that decide: see
+    `textcat.margin._folds`.
 
-    All others are trained again, and two things are spared. A row that never causes an update can be left out without
-    changing a ranker: a topic's rankers without a fold are trained on the rows alone that may cause one, which are the
-    support of the whole ranker, the topic's positives, and the negatives that score highest. And a topic of many
-    positives is judged by as many folds as hold enough of them: its scores are nan in the others. The learner must be
+    Rankers of other rules are trained again without a fold, but only on rows that may cause an update: the support of
+    the fitted ranker, the topic's positives, and the negatives of highest score. For a topic of many positives, this is
+    done only for as many folds as hold enough of them; its scores are nan in the other folds. The learner must be
     fitted, without a kernel.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
@@ -52,13 +52,13 @@ def held_out_scores(
                 if progress:
                     progress(n_folds)
         except BaseException:
-            pool.shutdown(cancel_futures=True)  # the others would otherwise be trained before anyone hears of it
+            pool.shutdown(cancel_futures=True)  # otherwise, all other topics would be trained before this error is seen
             raise
     return scores
 
 
 class TopicProblems:
-    """The problems of a fitted learner, each to be trained again without some folds."""
+    """The problems of a fitted learner, to be solved again without single folds."""
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
         rows = examples.rows
@@ -77,7 +77,7 @@ class TopicProblems:
         self._work = local()
 
     def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write to `scores` the held-out scores for a topic: each document's by a ranker trained without its fold."""
+        """Write a topic's held-out scores into `scores`: each document's by a ranker trained without its fold."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
         of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
@@ -87,10 +87,10 @@ class TopicProblems:
             for without, documents in zip(self.without_folds(topic, of_whole), self._documents, strict=False):
                 sums = dots(*self._arrays, documents, without.weights)
                 scores[documents] = (sums + sums.dtype.type(without.bias)) / sums.dtype.type(without.unit)
-        scores[left_out[left_out < len(scores)]] = np.nan  # who was not judged is in no sample
+        scores[left_out[left_out < len(scores)]] = np.nan  # documents that were not judged are in no sample
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return how much the score of each document changes if its fold is left out of training."""
+        """Return the change of each document's score if its fold is left out of training."""
         kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
         dtype, n_rows = scores.dtype, len(scores)
         alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)
@@ -114,7 +114,7 @@ class TopicProblems:
         return changes
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
-        """Return the solutions of a topic without each of its first folds, given the scores by the whole ranker."""
+        """Return a topic's solutions without each of its first folds, given all rows' scores by the fitted ranker."""
         positives, kept = self._positives[topic], self.deciding(topic, scores)
         is_positive = np.zeros(self.rows.shape[0], bool)
         is_positive[positives] = True
@@ -150,8 +150,8 @@ class TopicProblems:
 
 
 def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
-    """Check whether a rule's training ends near to the minimum that `textcat.margin._folds` leads to.
+    """Check whether training with a rule ends near the minimum that `textcat.margin._folds` approximates.
 
-    Without λ it ends far from it, and without a margin the minimum is zero.
+    Without λ, it ends far from it, and without a margin the minimum is zero.
     """
     return lambda_ > 0 and isinstance(rule, (PAM, PAUM)) and rule.threshold(1) + rule.threshold(-1) > 0

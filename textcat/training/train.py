@@ -1,4 +1,4 @@
-"""A corpus and a recipe → a tagger, and an evaluation: on test documents, or on those of training, held out."""
+"""A corpus and a recipe → a tagger, and its evaluation on test documents or on held-out training documents."""
 
 from __future__ import annotations
 
@@ -43,8 +43,7 @@ from textcat.training.examples import CountedCorpus, Examples
 from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
-# Weights of many topics are kept without their zeros if that takes this share of the memory at most: see
-# docs/learners.md.
+# Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/learners.md.
 SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
 MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
@@ -75,21 +74,20 @@ def train(
     ----------
     corpus : Corpus
     recipe : Recipe, optional
-        By default that of the command line: `short-texts` for texts of less than 300 characters on average,
-        `many-topics` from 1,000 topics on, otherwise `default`.
+        The default is `short-texts` for texts of less than 300 characters on average, `many-topics` from 1,000 topics
+        on, otherwise `default`, as on the command line.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     rows_dir : path, optional
         Folder to keep rows in, instead of in memory. The result is the same to the bit.
     keep_support : {"none", "ids", "texts"}, optional
-        What the tagger keeps of support documents, the training documents that its weights are sums of, to explain
-        topics by: "ids", their ids, titles and rows; "texts", their texts, too. The default is "ids" for up to 20,000
-        training documents, if there is neither a shortlist nor `rows_dir`, and otherwise "none", which a shortlist
-        needs.
+        What the tagger keeps of support documents (the training documents that its weights are sums of) for
+        explanations: "ids", their ids, titles and rows; "texts", also their texts. The default is "ids" for up to
+        20,000 training documents without a shortlist and `rows_dir`, otherwise "none". A shortlist needs "none".
     updatable : bool, default=False
-        Keep the training counts, those of the terms of all documents, which `textcat.learn` needs.
+        Keep the counts of the terms of all documents, which `textcat.learn` needs.
     stages : Stages, optional
-        Times the work, and draws its progress.
+        Object that times the work and draws progress bars.
 
     Returns
     -------
@@ -102,12 +100,12 @@ def train(
     """
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
-    options: dict[str, Any] = {"keep_support": keep_support, "updatable": updatable, "stages": stages}
-    return train_and_score(corpus, recipe, n_jobs=n_jobs, rows_dir=rows_dir, **options).tagger
+    options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
+    return train_and_score(corpus, recipe, updatable=updatable, stages=stages, **options).tagger
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
-    """Warn of a language that is written without spaces where the recipe's language takes whole sentences for words."""
+    """Warn if documents are written without spaces between words, and the recipe's language would not split them."""
     if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
         return
     texts = [text for document in documents for text in document.zones.values()]
@@ -137,31 +135,23 @@ def train_and_evaluate(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Tagger:
-    """Train a tagger, and measure it on test documents, or if none has a topic of the tagger, on those of training.
+    """Train a tagger, and measure it on the test documents, or on training documents if no test document has a topic.
 
-    That is by cross-validation, or for a recipe with a shortlist on a sample that a first tagger is trained without.
+    Training documents are scored by cross-validation: by rankers that were not trained on them. The documents of all
+    folds are ranked together. A topic of one document counts only if descriptions are examples, as nothing else is left
+    to learn it from. F1 is measured at the tagger's thresholds; if these were chosen by cross-validation on the same
+    documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a held-out sample instead, by a first
+    tagger that is trained without this sample.
 
-    In cross-validation each training document is scored by rankers that were not trained on it, and those of all folds
-    are ranked together. A topic of one document counts only if descriptions are examples: else nothing is left to learn
-    it from. The thresholds that F1 is measured at are the tagger's, trained on the corpus by the recipe; if they were
-    chosen by cross-validation, that was on the same documents, and a fresh document is decided on a little worse.
-
-    Without `keep_texts`, the zones of the documents are emptied once their terms are counted, so that the texts of a
-    large corpus, which nothing reads any more, take no memory. What was `counted` is the corpus' own, and is cleared.
+    Without `keep_texts`, the zones of the documents are emptied once their terms are counted, to save memory. `counted`
+    holds the counts of this corpus, if its terms were counted before; it is cleared.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
     stages = stages or Stages()
-    options: dict[str, Any] = {
-        "n_jobs": n_jobs,
-        "rows_dir": rows_dir,
-        "stages": stages,
-        "counted": counted,
-        "bands": bands,
-        "keep_support": keep_support,
-        "updatable": updatable,
-    }
-    trained = train_and_score(corpus, recipe, n_folds=n_folds, keep_texts=keep_texts, **options)
+    options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "stages": stages, "keep_support": keep_support}
+    options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
+    trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
     tagger = trained.tagger
     if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
@@ -173,7 +163,7 @@ def train_and_evaluate(
 def _evaluation(
     trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
 ) -> Evaluation:
-    """Measure a tagger by what came with it, or else on the texts of test documents."""
+    """Return the evaluation that training made, or measure the tagger by its held-out scores or test documents."""
     tagger = trained.tagger
     if trained.sample_evaluation is not None:
         return trained.sample_evaluation
@@ -189,7 +179,7 @@ def _evaluation(
 
 
 class Trained(NamedTuple):
-    """A tagger, and what it is measured by, which is at most one of the others."""
+    """A tagger, and the material to measure it by: at most one of the other fields is set."""
 
     tagger: Tagger
     scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
@@ -211,15 +201,14 @@ def train_and_score(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Trained:
-    """Train a tagger, and return it with what it is measured by: by cross-validation if folds are asked for.
+    """Train a tagger; return it with test rows or, if folds are asked for, with what was measured by cross-validation.
 
-    Folds and sample come first: then neither what documents were counted to nor the rows of a fold lie in memory beside
-    the tagger's own.
+    Folds and sample are trained before the tagger, so that their rows are not in memory together with the tagger's.
     """
     _check_topics(corpus)
     if rows_dir is not None:
         check_target(rows_dir)
-    recipe.make_features(), recipe.make_learner(), recipe.make_tags()  # what cannot be followed is refused now
+    recipe.make_features(), recipe.make_learner(), recipe.make_tags()  # refuse wrong settings before any work
     keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
     named = _named(corpus, recipe, keep_support)
@@ -268,8 +257,7 @@ class _Training:
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
-                options: dict[str, Any] = {"keep_texts": keep_texts, "updatable": updatable}
-                counted = CountedCorpus(corpus, recipe, advance=advance, **options)
+                counted = CountedCorpus(corpus, recipe, None, advance, keep_texts=keep_texts, updatable=updatable)
         elif not keep_texts:
             for document in (*corpus.train, *corpus.test):
                 document.zones.clear()
@@ -287,8 +275,7 @@ class _Training:
             tagger, rows = train_without(
                 counted, self.recipe, sample, n_jobs=self.n_jobs, rows_dir=self.rows_dir, advance=advance
             )
-            relevant = counted.labels[sample.held_out]
-            scores = score_rows(tagger, rows)
+            scores, relevant = score_rows(tagger, rows), counted.labels[sample.held_out]
             return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
@@ -300,7 +287,7 @@ class _Training:
     def tagger(
         self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
-        """Train the tagger itself; return it, and the rows of test documents. What was counted is cleared."""
+        """Train the tagger itself; return it, and the rows of test documents. `counted` is cleared."""
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
@@ -324,6 +311,8 @@ class _Training:
             recipe=recipe.as_dict(),
             corpus=corpus.name,
             origin=corpus.origin,
+            topic_names={topic: names[0] for topic, names in corpus.names.items()},
+            names_language=corpus.names_language,
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
@@ -371,7 +360,7 @@ class _Training:
 def _kept_support(
     corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
 ) -> str:
-    """Return what a model keeps of its support documents for explanations: "none", "ids" or "texts"."""
+    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts"."""
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= MOST_KEPT
@@ -408,7 +397,7 @@ def train_without(
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist on a part of the documents; return it, and the rows of the held-out documents.
 
-    Rows are kept beside the folder `rows_dir`, until they are not needed any more, or in memory.
+    Training rows are kept in memory or, given `rows_dir`, in a temporary folder next to it.
     """
     features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
     with folder_beside(rows_dir) as folder:
@@ -447,42 +436,30 @@ def _train_listed(
     """Train topics on the documents that they are listed for; return what a tagger is made of."""
     from textcat.training.shortlist import train_shortlist
 
-    options: dict[str, Any] = {
-        "size": recipe.shortlist,
-        "n_documents": n_documents,
-        "n_jobs": n_jobs,
-        "progress": advance,
-    }
-    trained = train_shortlist(examples.rows, examples.labels, described, recipe.make_learner(), **options)
-    tags, calibration = recipe.make_tags(), trained.calibration
+    options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
+    learner, tags = recipe.make_learner(), recipe.make_tags()
+    trained = train_shortlist(examples.rows, examples.labels, described, learner, **options, progress=advance)
     probability = tags.probability if tags.strategy == "probability" else 0.5
-    return {
-        "weights": trained.weights,
-        "bias": trained.bias,
-        "thresholds": calibration.threshold(probability).astype(np.float32),
-        "calibration": calibration,
-        "facts": trained.facts,
-        "shortlist": trained.shortlist,
-        "converged": trained.converged,
-    }
+    parts = trained._asdict()
+    del parts["evidence"]
+    return {**parts, "thresholds": trained.calibration.threshold(probability).astype(np.float32)}
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
     """Return the weights of the solutions, divided by the units of their scores, as a tagger holds them."""
-    scaled = (units != 1).any()
     if not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
-        if scaled:
+        if (units != 1).any():
             weights /= units
         return weights
     indptr, indices, data = in_rows(solutions, n_features)
-    if scaled:
+    if (units != 1).any():
         data /= units[indices]
     return csr_weights(indptr, indices, data, len(solutions))
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether weights are kept without their zeros: where there are many topics, and that is far smaller."""
+    """Return whether to keep weights without their zeros: with many topics, if this is far smaller."""
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
     n_bytes = n_entries * (itemsize + 4) + 8 * n_features
@@ -490,14 +467,29 @@ def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
-    """Return a sentence on the topics of the training part that no test document has; empty if there are none."""
+    """Return sentences on the topics that only one part of a corpus has, a line each; empty if there are none."""
     in_training, tested = topic_counts(corpus.train), topic_counts(corpus.test)
-    topics = sorted(set(in_training) - set(tested))
-    if not topics or not corpus.test:
-        return ""
-    named = ", ".join(topics[:_N_NAMED]) + (f" and {len(topics) - _N_NAMED} more" if len(topics) > _N_NAMED else "")
-    trained = "trained but not" if set(topics) <= set(corpus.topics) else "neither trained nor"
-    topic, have, are = ("topic", "has", "is") if len(topics) == 1 else ("topics", "have", "are")
-    return (
-        f"{len(topics)} {topic} of the training part {have} no test document, and {are} {trained} evaluated: {named}."
-    )
+    untested, unlearnt = sorted(set(in_training) - set(tested)), sorted(set(tested) - {*in_training, *corpus.topics})
+    sentences = []
+    if untested and corpus.test:
+        trained = "trained but not" if set(untested) <= set(corpus.topics) else "neither trained nor"
+        which, (have, are) = _counted_topics(untested, "training")
+        sentences.append(f"{which} {have} no test document, and {are} {trained} evaluated: {_first_named(untested)}.")
+    if unlearnt and corpus.topic_rule != "both":
+        which, (have, are) = _counted_topics(unlearnt, "test")
+        count = "as never found" if len(corpus.topics) >= MANY_TOPICS else "in no average"
+        counted = f"{'count' if len(unlearnt) > 1 else 'counts'} {count}"
+        sentences.append(f"{which} {have} no training document, and {counted}: {_first_named(unlearnt)}.")
+    return "\n".join(sentences)
+
+
+def _counted_topics(topics: Sequence[str], part: str) -> tuple[str, tuple[str, str]]:
+    """Return the subject of a sentence on topics of a part of a corpus, and its verbs."""
+    if len(topics) == 1:
+        return f"1 topic of the {part} part", ("has", "is")
+    return f"{len(topics):,} topics of the {part} part", ("have", "are")
+
+
+def _first_named(topics: Sequence[str]) -> str:
+    named = ", ".join(topics[:_N_NAMED])
+    return f"{named} and {len(topics) - _N_NAMED:,} more" if len(topics) > _N_NAMED else named

@@ -1,4 +1,4 @@
-"""A space of recipes → trials of all of a grid, or of some that are drawn; those of an interrupted study are kept."""
+"""Compare recipes of a space: all of a grid, or some that are drawn; an interrupted study resumes."""
 
 import hashlib
 import itertools
@@ -38,7 +38,7 @@ from textcat.training.train import train_without
 
 SAMPLERS = ("grid", "random", "tpe")
 _SECTIONS = ("tokens", "features", "topics", "learner")
-_N_FOLDS = 5  # unless told otherwise
+_N_FOLDS = 5  # by default
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
 _MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # of recipes with a shortlist
 MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a shortlist
@@ -55,7 +55,7 @@ _MARGINS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """The values of a parameter between two numbers: whole ones if both are; even on a logarithmic scale if asked."""
+    """A range of numbers, whole ones if both ends are whole; drawn uniformly, or uniformly in the logarithm."""
 
     low: float
     high: float
@@ -63,7 +63,7 @@ class ParameterRange:
 
     @property
     def whole(self) -> bool:
-        """Whether only whole numbers are drawn."""
+        """Whether the range has whole numbers only."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def draw(self, random: np.random.Generator) -> float:
@@ -77,19 +77,19 @@ class ParameterRange:
 
 @dataclass(frozen=True)
 class _Space:
-    """What may vary: per section of a recipe and parameter, a list of choices or a range."""
+    """The parameters that vary, given by section and name, each with a list of choices or a range."""
 
     varied: Mapping[tuple[str, str], Sequence[Any] | ParameterRange]
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
-        """Return a recipe with a value for each parameter that varies, in their order, and all else from the start."""
+        """Return a copy of `start` with these values of the parameters that vary, in their order."""
         sections: dict[str, Any] = {name: dict(getattr(start, name)) for name in _SECTIONS}
         for (section, key), value in zip(self.varied, values, strict=True):
             sections[section][key] = value
         return replace(start, **sections)
 
     def grid(self, start: Recipe) -> list[Recipe]:
-        """Return all recipes of the space; those with the same features follow each other."""
+        """Return all recipes of the space, grouped by their features."""
         for (section, key), values in self.varied.items():
             if isinstance(values, ParameterRange):
                 raise TextcatError(
@@ -99,17 +99,17 @@ class _Space:
         return [self.recipe(start, values) for values in itertools.product(*self.varied.values())]  # type: ignore[arg-type]
 
     def sample(self, start: Recipe, n: int, seed: int) -> list[Recipe]:
-        """Draw n recipes; those with the same features follow each other."""
+        """Draw n recipes, grouped by their features."""
         random = np.random.default_rng(seed)
 
         def draw(values: Sequence[Any] | ParameterRange) -> Any:
-            return (
-                values.draw(random) if isinstance(values, ParameterRange) else values[int(random.integers(len(values)))]
-            )
+            is_range = isinstance(values, ParameterRange)
+            return values.draw(random) if is_range else values[int(random.integers(len(values)))]
 
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
     def suggested(self, start: Recipe, trial: Any) -> Recipe:
+        """Return the recipe with the values that a trial of optuna suggests."""
 
         def suggest(name: str, values: Sequence[Any] | ParameterRange) -> Any:
             if not isinstance(values, ParameterRange):  # by number: optuna takes no lists and tables as choices
@@ -149,7 +149,7 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """What trials are made with: the corpus, how it is split, how recipes are measured, and where results are kept."""
+    """The setup of all trials: the corpus, how it is split, how recipes are measured, and where results are kept."""
 
     corpus: Corpus
     kept: KeptResults
@@ -160,7 +160,7 @@ class _Study:
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
-        """Yield the trial of each recipe, a kept one or a new one; recipes that are the same share one."""
+        """Yield the trial of each recipe, a kept one or a new one; equal recipes are measured once."""
         new: dict[str, list[Recipe]] = {}
         for recipe in recipes:
             key = self._key(recipe)
@@ -178,7 +178,7 @@ class _Study:
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
-        """Yield n trials of recipes that the TPE sampler of optuna suggests, in batches, from the figures before."""
+        """Yield n trials of recipes that optuna's TPE sampler suggests, batch by batch, from the trials so far."""
         try:
             import optuna
         except ImportError as error:
@@ -217,10 +217,10 @@ def run_trials(
 ) -> list[Trial]:
     """Try recipes of a space, and return their trials, the best first.
 
-    The space is read from its file; without one it is the margins of `margin_settings`. What it does not vary is as in
-    the start. The number of trials is for the samplers "random" and "tpe", and the seed is theirs, too. Trials are kept
-    in the folder, if there is one, in the file ``trials.jsonl``. All else is as for `cross_validate`; recipes with a
-    shortlist are measured by `measure_held_out`, which knows of no folds.
+    Without a space file, the recipes are those of `margin_settings`. Parameters that do not vary are as in `start`.
+    `n_trials` is for the samplers "random" and "tpe", and `seed` is their seed, too. Given a folder, trials are kept in
+    its file ``trials.jsonl``. Recipes are measured by `cross_validate` or, if they have a shortlist, by
+    `measure_held_out`, which has no folds.
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
@@ -250,7 +250,7 @@ def run_trials(
         recipes = margin_settings(start)
     elif sampler != "tpe":
         recipes = space.grid(start) if sampler == "grid" else space.sample(start, n_trials, seed)
-    for recipe in recipes:  # a setting that cannot be followed is refused before hours have been spent
+    for recipe in recipes:  # refuse wrong settings before any work
         recipe.make_features()
         recipe.make_learner()
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
@@ -265,7 +265,7 @@ def run_trials(
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return the recipe with each of the margins that the study of margins compares; its learner must be PAUM."""
+    """Return a copy of a recipe for each pair of margins that the study of margins compares; its learner is PAUM."""
     name = recipe.learner.get("name", "paum")
     if name != "paum":
         raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
@@ -275,15 +275,15 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the sparsest of the trials that rank as well as a reference trial, up to the tolerance.
 
-    The reference is the paper's PAUM(1, 50), compared over ALL, TOP10 and RARE, if it was cross-validated; else it is
-    the trial with the highest goal. LAST30 is not compared: it changes far more between splits than between settings.
+    If the paper's PAUM(1, 50) was cross-validated, it is the reference, over ALL, TOP10 and RARE; otherwise, the trial
+    of the highest goal is. LAST30 is not compared: it changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
     measure, judged_by = yardstick.judged_by
     bands = ("ALL", "TOP10", RARE) if paper else (judged_by,)
     least = {band: yardstick.measures[measure][band] - tolerance for band in bands}
-    # A band that no topic is in is nan, and no reason against a setting.
+    # The figure of a band without topics is nan, which must not exclude a setting.
     as_good = [trial for trial in trials if not any(trial.measures[measure][band] < least[band] for band in bands)]
     return min(as_good, key=lambda trial: trial.measures[SPARSITY_MEASURE]["ALL"])
 
@@ -323,10 +323,10 @@ def measure_held_out(
 ) -> Iterator[Trial]:
     """Measure recipes with a shortlist on a sample of the training documents, trained on others.
 
-    The seed draws both: a tenth to measure on, 5,000 at most, and of the others 100,000 at most, so that neither time
-    nor memory grow further with the corpus. No text of another document is looked at. Topics that have all their
-    documents elsewhere count, and are found by their descriptions or not at all. The first topics of each document
-    are measured, however few there are.
+    The seed draws a tenth of the documents, 5,000 at most, to measure on, and 100,000 at most of the others to train
+    on, so that time and memory stop growing with the corpus. No other texts are used. Topics without a drawn training
+    document count, too, and can only be found by their descriptions. The first topics of each document are measured,
+    however few topics there are.
     """
     sample, part = sample_corpus(corpus, seed)
     if not sample.labels([sample.train[i] for i in part.held_out]).nnz:
@@ -345,7 +345,7 @@ def measure_held_out(
 
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
-    """Return a corpus of the documents to train and to measure on, and where they are in it."""
+    """Return a corpus of the documents to train and to measure on, and the positions of both in it."""
     part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
@@ -363,7 +363,7 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return measures by name, such as ``ndcg@10``, of each band; nan where no document has its topics."""
+    """Return measures such as ``ndcg@10`` by name and band; nan if no document has a topic of the band."""
     return {
         name: {row.band: math.nan if (value := row[name]) is None else value for row in measured.bands}
         for name in _MEASURES

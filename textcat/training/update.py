@@ -1,4 +1,4 @@
-"""A trained model; documents to add, correct or remove → the model that training on the resulting documents gives."""
+"""Update a model with documents to add, correct or remove: the result is the model that training from scratch gives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.folders import MANIFEST, installed_version
+from textcat.folders import MANIFEST, installed_version, lock_folder
 from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from textcat.features.tfidf import TfIdf
 
 log = logging.getLogger(__name__)
-_BEFORE = ".before-"  # between the names of a model and of the manifest it has now: the model it was before
-_DIGITS = 12  # of the manifest's sum
+_BEFORE = ".before-"  # in the name of the previous model's folder, MODEL.before-SUM, with the present manifest's sum
+_DIGITS = 12  # of this sum
 
 
 class UpdateResult(NamedTuple):
-    """The new model, and what has changed.
+    """An updated model, and what has changed.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class UpdateResult(NamedTuple):
     sizes_before : dict of str to int
         How many training documents each topic had before.
     before : Evaluation or None
-        What was measured before; `tagger.evaluation` is what is measured now.
+        The evaluation of the previous model; that of the new one is `tagger.evaluation`.
     """
 
     tagger: Tagger
@@ -90,11 +90,11 @@ def learn(
 ) -> UpdateResult:
     """Add documents to a model or remove some: the result is, to the bit, the model that training from scratch gives.
 
-    Training uses the known documents, then the new ones, in the order in which they came. A document with a known id is
-    a correction, and replaces that document; without a text it corrects only the topics. Documents with a `split` of
-    "test" are added to the test documents. The new model has the topics of the old one, except those that have no
-    training document any more, and the topics of the new documents. For a new topic, the earlier documents are neither
-    positive nor negative examples, as nobody has judged them for it.
+    Training uses the known documents, then the new ones, in the order of their addition. A document with a known id is
+    a correction, and replaces that document; without a text, it corrects only the topics. Documents whose `split` is
+    "test" are added to the test documents. The new model has the topics of the old one that still have a training
+    document, and the topics of the new documents. For a new topic, the earlier documents are neither positive nor
+    negative examples, as nobody has judged them for it.
 
     Parameters
     ----------
@@ -103,10 +103,9 @@ def learn(
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
     remove : str or iterable of str
-        The ids of documents to remove. Nothing of them is left in the folder, nor is the copy kept that would undo the
-        step before.
+        The ids of documents to remove. Nothing of them is left in the folder, so the update cannot be undone.
     out : path, optional
-        Where to write the new model; by default it replaces the old one, which `undo_learn` restores.
+        Where to write the new model. By default, it replaces the old one, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
         Use the earlier documents as negatives of new topics.
     n_jobs, stages
@@ -119,12 +118,14 @@ def learn(
     Raises
     ------
     TextcatError
-        If the folder is not a model, is not updatable, is damaged or is being changed; an id is unknown or given twice;
-        or nothing is left to train on.
+        If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; or
+        if no training document is left.
     """
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
+        _remove_leftovers(folder)
+        _remove_leftovers(target)
         with stages.stage("read"):
             stored, manifest, before = storage.load_training_counts(folder)
         storage.check_target(target)
@@ -157,7 +158,7 @@ def learn(
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
-    """Restore the model as it was before the last `learn`, byte for byte; only one step can be undone.
+    """Restore a model as it was before the last `learn`, byte for byte; only one step can be undone.
 
     Parameters
     ----------
@@ -172,8 +173,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TextcatError
-        If there is no earlier model: the last `learn` has removed documents, or there was none since the model was
-        trained or restored.
+        If there is no earlier model: no `learn` since the model was trained or restored, or one that removed documents.
     """
     folder = Path(model).expanduser().resolve()
     with _alone(folder):
@@ -183,8 +183,8 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
                 f"Of the model {folder} no earlier state is kept: it has learnt nothing since it was trained or "
                 "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
             )
-        storage.load(before, prepare=False)  # which looks at the checksums,
-        storage.load_training_counts(before)  # and at those of the rest
+        storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
+        storage.load_training_counts(before)  # and of all others
         with MODEL.replacing(folder) as sibling:
             _link_files(before, sibling)
         shutil.rmtree(before)
@@ -192,7 +192,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 
 
 class _Change(NamedTuple):
-    """What changes in a model's documents; positions count the training documents, then the test documents."""
+    """Changes of a model's documents; positions count the training documents, then the test documents."""
 
     gone: tuple[int, ...]
     corrected: dict[int, Document]
@@ -202,7 +202,7 @@ class _Change(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> _Change:
-        """Return the change that documents and ids make; raise TextcatError if it is not possible."""
+        """Return the change by new documents and ids to remove; raise TextcatError if it is not possible."""
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
@@ -231,7 +231,7 @@ class _Change(NamedTuple):
 
     @property
     def counted(self) -> list[Document]:
-        """The documents whose terms are to be counted: all but corrections without a text, which change only topics."""
+        """New and corrected documents whose terms are to be counted: all but corrections without a text."""
         return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
 
     def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -241,12 +241,12 @@ class _Change(NamedTuple):
         return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
 
     def _staying(self) -> tuple[list[int], list[int]]:
-        """Return the positions of the documents that are left of each part."""
+        """Return the positions of the documents that stay, of the training and of the test part."""
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def counts(self, counts: StoredCounts, features: TfIdf) -> StoredCounts:
-        """Return the counts of all documents as they are now."""
+        """Return the counts of all documents after the change, given those before it."""
         if new := self.counted:
             counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         position_of = {document.id: len(self.old) + i for i, document in enumerate(new)}
@@ -258,7 +258,7 @@ class _Change(NamedTuple):
         return counts.select(np.array(order, np.int64))
 
     def corpus(self, before: Corpus, *, new_topics_negative: bool) -> Corpus:
-        """Return the corpus of the documents as they are now, with their texts only if these were kept or are new."""
+        """Return the corpus after the change; documents have their texts only if these were kept or are new."""
         former = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
         learnt = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in learnt for topic in document.topics}
@@ -274,7 +274,7 @@ class _Change(NamedTuple):
             [replace(d, date="", split="") if d.date or d.split else d for d in (*map(current, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
-        # Topics that only removed documents had: without these, no document would have been judged for them.
+        # Topics that only removed documents had must be forgotten, as if no document had been judged for them.
         left = {topic for part in staying for document in part for topic in document.topics}
         forgotten = {topic for i in self.gone for topic in self.old[i].topics} - left
         train, test = ([_without(document, forgotten) for document in part] for part in staying)
@@ -291,7 +291,7 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return an earlier document labelled for the former topics only, or if new ones are negative for these, too."""
+    """Return an earlier document labelled for the former topics only or, if they are negative for it, new ones, too."""
     if not new or (document.labelled_for is None) == are_negative:
         return document
     return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
@@ -361,22 +361,11 @@ def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the model against other processes that learn; one that waited would start from an outdated model."""
-    try:
-        import fcntl
-
-        descriptor = os.open(folder, os.O_RDONLY)
-    except (ImportError, OSError):  # no locks on this system, or no such folder, which is told when it is read
+    """Lock a model against other processes that learn; raise ModelError if it is locked."""
+    with lock_folder(folder) as is_locked:
+        if not is_locked:
+            raise ModelError(f"The model {folder} is learning in another process: wait until it has ended.")
         yield
-        return
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ModelError(f"The model {folder} is learning in another process: wait until it has ended.") from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool) -> None:
@@ -391,14 +380,21 @@ def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool
         if undoable:
             with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
                 _link_files(folder, earlier)
+    _remove_leftovers(folder)  # they may contain documents to be removed
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the unfinished folders of killed processes next to a model; running processes hold locks on theirs."""
     pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
-    for left in folder.parent.iterdir():  # by a killed process: it may contain documents to be removed
+    for left in folder.parent.iterdir() if folder.parent.is_dir() else ():
         if re.fullmatch(pattern, left.name):
-            shutil.rmtree(left, ignore_errors=True)
+            with lock_folder(left) as is_locked:
+                if is_locked:
+                    shutil.rmtree(left, ignore_errors=True)
 
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:
-    """Return the folder of the previous model, given the checksum of the model that replaced it."""
+    """Return the folder that keeps the previous model, given the checksum of the model that replaced it."""
     return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
 
 

@@ -1,0 +1,124 @@
+"""Topics have names: a vocabulary's, which stay with the model, are shown next to the id, and stand for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import Run
+from manifests import rewrite
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.model import ModelError
+from textcat.model.topic_names import find_topic, topic_label
+
+TEXTS = {"http://x/p1": "wheat corn tonnes exports", "http://x/p2": "gold ounces mine", "p3": "coffee beans roast"}
+NAMES = {"http://x/p1": "Weizen", "http://x/p2": "Gold"}
+VOCABULARY = "<http://x/p1>\tWeizen\n<http://x/p1>\tKorn\n<http://x/p2>\tGold\n<http://x/p9>\tTee\n"
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    records = [{"text": f"{text} {i}", "topics": [topic]} for topic, text in TEXTS.items() for i in range(6)]
+    Path("train.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    Path("names.tsv").write_text(VOCABULARY)
+    return Run(capsys, monkeypatch)
+
+
+@pytest.fixture
+def model(run):
+    arguments = ("train.jsonl", "--recipe", "paum", "--vocabulary", "names.tsv", "--vocabulary-language", "de")
+    assert run("train", *arguments, "--updatable", "--out", "model").code == 0, run.err
+    return Path("model")
+
+
+def test_a_topic_is_found_by_its_id_or_its_name():
+    topics, names = ["a", "b", "c", "Apple"], {"a": "Apple", "b": "pear", "c": "Pear"}
+    assert [find_topic(topics, names, wanted) for wanted in ("a", "pear", "Pear", "Apple")] == ["a", "b", "c", "Apple"]
+    with pytest.raises(TextcatError, match=r"2 topics have the name 'PEAR': give the id of one of them, b, c\."):
+        find_topic(topics, names, "PEAR")
+    with pytest.raises(TextcatError, match=r"no topic 'paer'\. Did you mean '[pP]ear'\? `textcat topics MODEL`"):
+        find_topic(topics, names, "paer")
+
+
+def test_a_topic_is_shown_with_its_name_if_that_is_another_text():
+    assert [topic_label(topic, {"p1": "Wheat", "tea": "tea"}) for topic in ("p1", "tea", "p2")] == [
+        "Wheat (p1)",
+        "tea",
+        "p2",
+    ]
+
+
+def test_names_of_a_vocabulary_stay_with_the_model_and_with_what_it_learns(run, model):
+    tagger = textcat.load(model)
+    assert (tagger.topic_names, tagger.names_language) == (NAMES, "de")
+    assert textcat.load(textcat.save(tagger, "copy")).topic_names == NAMES
+    Path("more.jsonl").write_text(json.dumps({"id": "new", "text": "wheat rises", "topics": ["http://x/p1"]}) + "\n")
+    assert run("learn", model, "more.jsonl").code == 0, run.err
+    learnt = textcat.load(model)
+    assert (learnt.topic_names, learnt.names_language) == (NAMES, "de")
+    with_probability = learnt.with_min_probability(0.5)
+    assert with_probability.topic_names == NAMES
+
+
+def test_explanations_and_terms_take_the_name_or_the_id(run, model):
+    tagger = textcat.load(model)
+    by_id, by_name = (tagger.explain("wheat exports", topic) for topic in ("http://x/p1", "weizen"))
+    assert by_id == by_name
+    assert (by_id.topic, by_id.name) == ("http://x/p1", "Weizen")
+    assert by_id.as_dict()["name"] == "Weizen"
+    assert "name" not in tagger.explain("coffee", "p3").as_dict()
+    assert "Weizen (http://x/p1): score" in by_id._repr_html_()
+    assert tagger.terms("Gold", 3) == tagger.terms("http://x/p2", 3)
+    assert "Weizen" in tagger._repr_html_()
+    with pytest.raises(TextcatError, match=r"no topic 'Weitzen'\. Did you mean 'Weizen'"):
+        tagger.terms("Weitzen")
+
+
+def test_commands_show_the_name_next_to_the_id(run, model):
+    printed = run("explain", model, "--topic", "Weizen", stdin=b"wheat exports").out
+    assert printed.startswith("Weizen (http://x/p1) in ")
+    assert "Did you mean 'Gold'?" in run.refuses("explain", model, "--topic", "Golt", stdin=b"wheat exports")
+    assert run("explain", model, "--html", "page.html", stdin=b"wheat exports").code == 0
+    assert "<h2>Weizen (http://x/p1)</h2>" in Path("page.html").read_text()
+    rows = json.loads(run("topics", model, "--json").out)
+    assert {row["topic"]: row.get("name") for row in rows} == {**NAMES, "p3": None}
+    table = run("topics", model).out
+    assert "name" in table.splitlines()[0]
+    assert "Weizen" in table
+    terms = run("show", model, "--topic", "Weizen").out
+    assert terms.startswith("Weizen (http://x/p1)")
+    assert terms.splitlines()[-1].split() == run("show", model, "--topic", "http://x/p1").out.splitlines()[-1].split()
+    assert "3, of which 2 have a name (de)" in run("show", model).out
+
+
+def test_tags_have_names_in_every_format(run, model):
+    tagged = run("tag", model, "--stdin", "--top", "1", stdin=b"wheat exports\ncoffee beans\n")
+    first, second = (json.loads(line)["topics"][0] for line in tagged.out.splitlines())
+    assert list(first) == ["topic", "name", "score", "probability"]
+    assert (first["topic"], first["name"]) == ("http://x/p1", "Weizen")
+    assert (second["topic"], "name" in second) == ("p3", False)
+    head, row, _ = run("tag", model, "--stdin", "--top", "1", "--to", "csv", stdin=b"wheat\ncoffee\n").out.splitlines()
+    assert dict(zip(head.split(","), row.replace('"', "").split(","), strict=True))["name"] == "Weizen"
+    only = run("tag", model, "--stdin", "--topic", "Gold", "--scores", "all", stdin=b"gold mine\n").out
+    assert [tag["topic"] for tag in json.loads(only)["topics"]] == ["http://x/p2"]
+    assert "Did you mean 'Gold'?" in run.refuses("tag", model, "--stdin", "--topic", "Golt", stdin=b"gold\n")
+
+
+@pytest.mark.parametrize("names", [["a"], "abc", [1, 2, 3], ["\ud800", None, None], {"a": "b"}])
+def test_damaged_names_are_told_of(model, names):
+    rewrite(model, topic_names=names)
+    with pytest.raises(ModelError, match="is damaged"):
+        textcat.load(model)
+
+
+def test_a_model_without_names_loads(model):
+    manifest = json.loads((model / "manifest.json").read_text())
+    assert manifest.pop("topic_names") == ["Weizen", "Gold", None]
+    assert manifest.pop("names_language") == "de"
+    (model / "manifest.json").write_text(json.dumps({**manifest}))
+    rewrite(model)
+    tagger = textcat.load(model)
+    assert (tagger.topic_names, tagger.names_language) == ({}, "")

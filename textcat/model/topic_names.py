@@ -1,0 +1,39 @@
+"""The names of topics: find the topic that a user means by its id or name, and show the name next to the id."""
+
+from collections.abc import Collection, Mapping
+from itertools import chain
+
+from textcat.errors import TextcatError
+
+_SHOWN = 3  # ids of topics with the same name in an error
+
+
+def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -> str:
+    """Return the id of a topic that is given by its id or its name; raise TextcatError if there is not exactly one."""
+    from difflib import get_close_matches  # here, so that `textcat --help` need not import it
+
+    if wanted in topics:
+        return wanted
+    same_name = [topic for topic, name in names.items() if name == wanted]
+    folded = wanted.casefold()
+    ids = same_name or [topic for topic, name in names.items() if name.casefold() == folded]
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        shown = ", ".join(sorted(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
+        raise TextcatError(f"{len(ids)} topics have the name {wanted!r}: give the id of one of them, {shown}.")
+    text_of = {text.casefold(): text for text in chain(topics, names.values())}
+    near = get_close_matches(folded, text_of, n=1)
+    hint = f" Did you mean {text_of[near[0]]!r}?" if near else ""
+    raise TextcatError(f"The model has no topic {wanted!r}.{hint} `textcat topics MODEL` lists its topics.")
+
+
+def topic_label(topic: str, names: Mapping[str, str]) -> str:
+    """Return how people are shown a topic: by its name, followed by its id in parentheses, or by its id alone."""
+    name = names.get(topic, topic)
+    return topic if name == topic else f"{name} ({topic})"
+
+
+def name_entry(topic: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return ``{"name": name}`` for a topic with a name, and an empty dict for another."""
+    return {"name": names[topic]} if topic in names else {}
