@@ -258,6 +258,44 @@ def test_ctrl_c_between_two_stages_leaves_no_half_written_model(run, monkeypatch
     assert list(Path().iterdir()) == []
 
 
+def test_ctrl_c_again_does_not_disturb_the_end(run, monkeypatch):
+    def interrupted(*_):
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(30)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("os.fsync", interrupted)
+        run("train", "newswire", "--out", "m")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (run.code, run.out) == (130, "")
+    assert list(Path().iterdir()) == []
+
+
+def test_ctrl_c_while_commands_are_imported_ends_without_a_traceback():
+    program = """
+import os, signal, sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "textcat.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupting())
+from textcat.__main__ import main
+main()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, b"")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="system: there is no /dev/full")
 def test_a_full_disk_ends_in_a_sentence(model):
     with open("/dev/full", "w") as full:

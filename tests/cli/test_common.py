@@ -67,8 +67,9 @@ def test_encoding_quotes_lines_and_format_are_options_of_training_and_of_tagging
     options = {"wide.data": ("--format", "csv", *TEXTS), "plain.tsv": ("--quote", "none")}
     for path, read in options.items():
         labels = LABELS if path == "wide.data" else ()
-        assert run("train", path, *read, *labels, "--recipe", "paum", "--out", "m").code == 0, run.err
-        lines = run("tag", "m", path, *read).out.splitlines()
+        model = Path(path).stem
+        assert run("train", path, *read, *labels, "--recipe", "paum", "--out", model).code == 0, run.err
+        lines = run("tag", model, path, *read).out.splitlines()
         assert (run.code, len(lines)) == (0, 18 if path == "wide.data" else 4)
     assert "--quote is 'double' or 'none', not 'single'" in run.misuses("train", "plain.tsv", "--quote", "single")
 

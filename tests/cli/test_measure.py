@@ -207,18 +207,28 @@ def test_models_of_different_topics_are_not_compared(run, model, own):
     )
 
 
-def test_a_model_is_measured_on_a_file_of_test_documents_alone_which_nothing_trains_on(run, model):
+def test_a_model_is_measured_on_any_file_as_a_whole_whatever_its_name(run, model):
     documents = textcat.open_corpus("newswire").test
     lines = [json.dumps({"id": each.id, "zones": each.zones, "topics": each.topics}) for each in documents]
     Path("test.jsonl").write_text("\n".join(lines), encoding="utf-8")
     assert json.loads(run("evaluate", model, "test.jsonl", "--json").out) == json.loads(
         run("evaluate", model, "--json").out
     )
-    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["documents"]["test"] == len(documents)
-    assert "no topic with a training document" in run.refuses("train", "test.jsonl")
+    assert json.loads(run("corpora", "show", "test.jsonl", "--json").out)["documents"]["train"] == len(documents)
     Path("test.jsonl").rename("some.jsonl")
-    assert "--test-size" in run.refuses("evaluate", model, "some.jsonl")
-    assert "--test-size" in run.refuses("report", model, "some.jsonl")
+    assert json.loads(run("evaluate", model, "some.jsonl", "--json").out)["test_documents"] == len(documents)
+    assert "Report: " in run("report", model, "some.jsonl", "--out", "r.html").out
+
+
+def test_of_a_named_corpus_with_both_parts_the_test_part_is_measured_and_it_is_said(run, model):
+    documents = textcat.open_corpus("newswire").test
+    lines = [json.dumps({"id": each.id, "zones": each.zones, "topics": each.topics}) for each in documents]
+    Path("both").mkdir()
+    Path("both", "train.jsonl").write_text("\n".join(lines[:10]), encoding="utf-8")
+    Path("both", "test.jsonl").write_text("\n".join(lines[10:]), encoding="utf-8")
+    measured = run("evaluate", model, "both", "--json")
+    assert json.loads(measured.out)["test_documents"] == len(documents) - 10
+    assert "its 10 training documents are left out" in measured.err
 
 
 def test_of_a_model_without_test_documents_no_intervals_are_made_and_the_remedy_is_told(run, own):
@@ -288,11 +298,11 @@ def test_models_stand_side_by_side_with_what_the_tests_say():
     ]
 
 
-def test_topics_that_differ_most_stand_first():
+def test_topics_stand_in_the_order_of_the_comparison_with_their_corrected_p():
     assert shown(measure.difference_rows(COMPARISON, ["A", "B"])) == [
-        "topic  train  test      A      B  B - A",
-        "[b]        3     2   .500  1.000  +.500",
-        "a          1     1  1.000   .750  -.250",
+        "topic  train  test      A      B  B - A  corrected p",
+        "[b]        3     2   .500  1.000  +.500        .0400",
+        "a          1     1  1.000   .750  -.250       1.0000",
     ]
     assert len(shown(measure.difference_rows(COMPARISON, ["A", "B"], 1))) == 2
 

@@ -76,6 +76,27 @@ def test_options_go_before_the_recipe(run):
     assert run.out.splitlines()[0].split()[:4] == ["topic", "train", "test", "precision"]
 
 
+def test_an_existing_model_is_replaced_by_force_or_if_a_person_says_so(run, own, monkeypatch):
+    run("train", own, "--out", "m")
+    before = Path("m/manifest.json").read_bytes()
+    for more in (("--out", "m"), ("--recipe", "paum", "--out", "m")):
+        refusal = run.refuses("train", own, *more)
+        assert refusal == "The model m exists: replace it with --force, or name another folder with --out."
+    assert run.refuses("train", "nothing-there.csv", "--out", "m").startswith("The model m exists")
+    run("train", own, "--recipe", "paum")
+    assert "The model models/own-paum exists" in run.refuses("train", own, "--recipe", "paum")
+    assert Path("m/manifest.json").read_bytes() == before
+    assert run("train", own, "--recipe", "paum", "--out", "m", "--force").code == 0
+    assert textcat.load("m").recipe["features"] == textcat.read_recipe("paum").complete().as_dict()["features"]
+
+    questions = []
+    monkeypatch.setattr("textcat.cli.terminal.can_ask", lambda: True)
+    for answer, code in ((False, 1), (True, 0)):
+        monkeypatch.setattr(train, "confirm", lambda text, err, answer=answer: questions.append(text) or answer)
+        assert run("train", own, "--out", "m").code == code
+    assert questions == ["The model m exists. Replace it?"] * 2
+
+
 def test_kappa_is_a_setting_where_the_margin_follows_prevalence(run, own):
     assert run("train", own, "--out", "m", "--set", "learner.kappa=-7").code == 0
     assert json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]["kappa"] == -7
@@ -111,7 +132,9 @@ def test_a_corpus_without_a_test_part_is_cross_validated(run, model, own):
     assert "no scores were kept" in run.refuses("evaluate", "m", own, "--trec", "t")
     assert "the scores" in run.refuses("evaluate", "m", own, "--bootstrap", "100")
     own.rename("other")
-    assert "no test documents" in run.refuses("evaluate", "m", "other")
+    # A corpus of another name is other documents, all of which are measured.
+    measured = json.loads(run("evaluate", "m", "other", "--json").out)
+    assert (run.code, measured["test_documents"]) == (0, 6)
 
 
 def test_topics_that_did_not_converge_are_named_and_warned_of_in_a_line(run):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -155,6 +155,28 @@ def test_what_a_lost_worker_was_doing_is_done_again(two_processes, flag, times, 
     assert [result for _, result in results] == list(range(20))
     assert flag.read_bytes() == b"x" * times
     assert [record.message for record in caplog.records] == ["A worker was lost; its batches are done again."]
+
+
+def test_a_worker_that_dies_amid_sending_its_result_is_missed(two_processes, flag, caplog, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE", 0.2)
+    work = partial(archive_work.die_amid_a_result_at_5, flag)
+    assert [result for _, result in ordered_map(work, map(batch, range(20)), two_processes)] == list(range(20))
+    assert [record.message for record in caplog.records] == ["A worker was lost; its batches are done again."]
+
+
+def test_processes_that_cannot_be_started_are_lost_ones(flag, monkeypatch):
+    def submit(*_):
+        if flag.exists():
+            flag.unlink()
+            raise BrokenPipeError  # the process was killed before it had read its work
+        return started(*_)
+
+    started = ProcessPoolExecutor.submit
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit)
+    monkeypatch.setattr(module, "is_single_threaded", lambda: False)
+    with open_workers(2, MUCH) as workers:
+        results = ordered_map(archive_work.number_of, map(batch, range(8)), workers)
+        assert [result for _, result in results] == list(range(8))
 
 
 class Losing:

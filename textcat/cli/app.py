@@ -1,4 +1,4 @@
-"""How the program starts and ends: what it makes of mistakes, warnings, Ctrl-C, and streams that are closed."""
+"""Run the command line: print mistakes, warnings and Ctrl-C as sentences, and refuse closed streams."""
 
 import gc
 import io
@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +18,18 @@ from typer.core import TyperCommand, TyperGroup
 
 from textcat.errors import TextcatError
 
-# What wrong usage raises, in every version of typer: those that bring their own click and those that need it installed.
+# The base class of all usage errors, whether typer brings its own click or uses an installed one.
 _UsageError: Any = BadParameter.__bases__[0]
 
-# Options of versions before 0.1, which are settings of the learner now.
+_SECONDS_TO_END = 3  # after Ctrl-C
+# Former options, which are settings of the learner now.
 _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lambda mini-epochs max-epochs seed"
 
 
 class _WithoutPydantic:
-    """A command of typer, most of whose values are checked without importing pydantic, which takes longer than to tag.
+    """A command that checks most values without pydantic, whose import takes longer than tagging a text.
 
-    It rests on how typer 0.29 checks values; other versions do that by themselves.
+    This depends on how typer 0.29 checks values; with other versions, typer checks all values itself.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
@@ -47,7 +49,7 @@ class _Group(_WithoutPydantic, TyperGroup):
 
 
 class _Check:
-    """What turns a value as given into the parameter's; what is no text, path or number it leaves to typer."""
+    """Convert the value of a parameter to text, path or number; leave all other types to typer."""
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         kind, info = param.type_descriptor.annotation, param.type_descriptor.parameter_info
@@ -56,7 +58,7 @@ class _Check:
             return () if several else None
         if kind == list[str] and several and not isinstance(value, str):
             return [*value]
-        if type(value) is kind and kind in (str, int, float):  # a number is a default: those of users are texts yet
+        if type(value) is kind and kind in (str, int, float):  # a number is a default: what a user gives is a text
             return value
         if kind is int and info.min is info.max is None and re.fullmatch("-?[0-9]{1,9}", value):
             return int(value)
@@ -90,20 +92,19 @@ def textcat(
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, and what that means for the user; unlike KeyboardInterrupt, typer does not catch it."""
+    """Ctrl-C, with a message about what to do next; typer does not catch it, as it does KeyboardInterrupt."""
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is printed as a sentence, a bug shows its traceback."""
+    """Run the command line; print a user's mistake as a sentence, and a bug with its traceback."""
     _replace_closed_streams()
     try:
         with _warnings_as_sentences(), _interruptible():
             try:
                 code = app(prog_name="textcat", standalone_mode=False)
             finally:
-                # Here, a full disk or a reader that has gone can still be reported; at exit it could not.
-                sys.stdout.flush()
-                gc.freeze()  # so that what is left is not looked through for garbage at exit
+                sys.stdout.flush()  # at exit, a full disk or a closed pipe could no longer be reported
+                gc.freeze()  # so that the exit does not search for garbage
     except TextcatError as error:
         _fail(str(error), 1)
     except _UsageError as error:
@@ -111,7 +112,7 @@ def main() -> None:
     except Interrupted as end:
         _fail(f"interrupted; {str(end) or 'no file was left half written'}.", 130)
     except BrokenPipeError:
-        # The reader of our output has gone (as with `| head`); the interpreter must not flush to it again.
+        # The reader has closed the pipe (as `| head` does); the interpreter must not flush to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
@@ -120,7 +121,7 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Refuse to run where results would be lost; Python has None for a stream that was closed by the caller."""
+    """Print to nowhere if standard error is closed (then Python has None for it); fail if standard output is."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -133,7 +134,7 @@ def _fail(message: str, code: int) -> None:
 
 
 def _fail_as_wrong_usage(error: Any) -> None:
-    """Print in one line what is wrong and how the command is used; without any command, typer has printed the help."""
+    """Print the error and the usage in one line; without any command, typer has printed the help already."""
     message, option = " ".join(error.format_message().split()), getattr(error, "option_name", "").removeprefix("--")
     if option in _FORMER.split():
         field = "lambda_" if option == "lambda" else option.replace("-", "_")
@@ -146,11 +147,11 @@ def _fail_as_wrong_usage(error: Any) -> None:
 
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Print what the library warns of as sentences, and never fail for a character that the output cannot show."""
+    """Print the library's warnings as sentences, and characters that the output cannot encode as escapes."""
     import logging
     import warnings
 
-    class Handler(logging.Handler):  # a StreamHandler would keep the stream that standard error is now
+    class Handler(logging.Handler):  # a StreamHandler would go on with today's stream if standard error is replaced
         def emit(self, record: logging.LogRecord) -> None:
             show_warning(record.getMessage())
 
@@ -172,13 +173,21 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Turn Ctrl-C into `Interrupted`, unless whoever started us wants it ignored."""
+    """Raise `Interrupted` at Ctrl-C, unless the program was started with Ctrl-C ignored.
+
+    Ctrl-C again is ignored while workers end and files are removed; if that takes long, it ends the process.
+    """
+    first: list[float] = []
 
     def interrupt(*_: Any) -> None:
-        raise Interrupted
+        first.append(time.monotonic())
+        if len(first) == 1:
+            raise Interrupted
+        if first[-1] - first[0] > _SECONDS_TO_END:
+            os._exit(130)
 
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:
+    if before in (signal.SIG_DFL, signal.default_int_handler):
         signal.signal(signal.SIGINT, interrupt)
     try:
         yield

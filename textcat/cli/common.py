@@ -1,4 +1,4 @@
-"""What all commands share: their options, and how a corpus is opened."""
+"""Define the options that commands share, and how commands open a corpus."""
 
 import functools
 import inspect
@@ -81,10 +81,10 @@ _input = functools.partial(Option, rich_help_panel="Input")
 
 
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Return a decorator of commands, and of such functions: it replaces parameters by groups of options.
+    """Return a decorator that replaces parameters of a command by groups of options.
 
-    By the name of a parameter, a group is a function whose own parameters are options; what it returns for them is the
-    command's argument.
+    For each parameter, a group is a function whose parameters are the options, and whose result is the command's
+    argument. Groups may be decorated, too.
     """
     options = {name: inspect.signature(group).parameters for name, group in groups.items()}
 
@@ -126,7 +126,7 @@ def input_settings(
     ] = "double",
     lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
 ) -> "InputSettings":
-    """Return how inputs are read."""
+    """Return the settings by which inputs are read."""
     from textcat.reading import InputSettings
 
     if quote not in ("double", "none"):
@@ -180,7 +180,7 @@ def corpus_to_train_on(
 
 
 class CorpusReader(NamedTuple):
-    """Opens a corpus according to the options of a command."""
+    """Open a corpus according to the options of a command."""
 
     corpus_dir: Path | None
     settings: "InputSettings | None"
@@ -190,9 +190,10 @@ class CorpusReader(NamedTuple):
     vocabulary_language: str = ""
 
     def speaking(self, recipe: "Recipe") -> "CorpusReader":
-        """Return the reader that names topics in the language of a recipe, unless another one is asked for."""
-        chosen = self.vocabulary_language or recipe.tokens.get("lang") or "en"
-        return self._replace(vocabulary_language=chosen)
+        """Return a reader that names topics in the language of a recipe, unless the options name a language."""
+        if self.vocabulary_language or self.vocabulary is None or ".tsv" in self.vocabulary.suffixes:
+            return self  # a .tsv has names in one language, which it does not say
+        return self._replace(vocabulary_language=recipe.tokens.get("lang", ""))
 
     def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
         """Open a corpus by its name, its path or its `Corpus.origin`."""
@@ -207,7 +208,7 @@ class CorpusReader(NamedTuple):
             return reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
 
     def stream(self, corpus: str) -> "ForkedCorpus | None":
-        """Begin to read a corpus in a process of its own, if that is safe, and it is small enough to be held twice."""
+        """Begin to read a corpus in another process; return None if this is unsafe, or takes too much memory."""
         from textcat.corpus.catalogue import stream_corpus
 
         return stream_corpus(corpus, **self._asdict())
@@ -228,7 +229,7 @@ def scheduler_address(
 
 
 def table_form(**asked: bool) -> str:
-    """Return the form of output that was asked for, "" if none; wrong usage if several were."""
+    """Return the form of output that was asked for, or ""; raise BadParameter if several were."""
     if sum(asked.values()) > 1:
         *first_forms, last = (f"--{form}" for form in asked)
         raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textcat.documents import Corpus
     from textcat.papers.experiments import Experiment, Result
 
-_ENDS = 5  # of the first and last topics of a corpus that are printed
+_ENDS = 5  # largest and smallest topics of a corpus that are printed
 
 
 def corpora(context: typer.Context, as_json: common.AsJson = False, corpus_dir: common.CorpusDir = None) -> None:
@@ -94,7 +94,7 @@ def reproduce(
 
 
 def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]]", *, as_json: bool = False) -> None:
-    """Print the known corpora, and where each is or how to get it."""
+    """Print the known corpora with their folders, or how to get them."""
     from textcat.cli import tables
 
     rows = []
@@ -108,7 +108,7 @@ def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]
 
 
 def show_fetched(console: "Console", card: "Card", path: Path) -> None:
-    """Print where a corpus is, and its terms of use."""
+    """Print a corpus' folder, licence and citation."""
     from textcat.cli import tables
 
     title = f"{card.name}: {card.title}"
@@ -116,7 +116,7 @@ def show_fetched(console: "Console", card: "Card", path: Path) -> None:
 
 
 def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_json: bool = False) -> None:
-    """Print a corpus' counts, and its largest and smallest topics; as JSON all of them."""
+    """Print a corpus' counts and its largest and smallest topics; as JSON, all topics."""
     from textcat.cli import tables
 
     statistics = documents.statistics()
@@ -139,7 +139,7 @@ def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_js
 
 
 def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", *, as_json: bool) -> None:
-    """Print the papers' experiments: how long each takes, when it was run, what data it needs, and what is missing."""
+    """Print the papers' experiments: their minutes, last run, and data, with what is missing."""
     from textcat.cli import tables
     from textcat.papers.datasets import missing
 
@@ -161,7 +161,7 @@ def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", 
 
 
 def show_reproductions(console: "Console", results: "Iterable[Result]", out: Path | None, *, as_json: bool) -> None:
-    """Print the published figures of experiments beside ours, as they come or as JSON; write pages if asked."""
+    """Print the published figures of experiments next to ours, and write pages to the folder `out`."""
     from textcat.cli import tables
     from textcat.papers.experiments import as_objects, columns, notes, write_result
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from textcat.reading import InputSettings, Record
 
 _STYLES = {True: ("dark_sea_green4", "green", "bold green"), False: ("red3", "red", "bold red")}
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Explanations</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width">
-<style>
+_STYLE = """
 :root { color-scheme: light dark; background: Canvas; color: CanvasText; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
 .zone { white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
@@ -35,7 +31,6 @@ mark.for { background: rgb(0 150 80 / calc(.1 + .08 * var(--s))); }
 mark.against { background: rgb(220 50 50 / calc(.1 + .08 * var(--s))); text-decoration: underline dotted; }
 mark[data-strength="1"] { --s: 1; } mark[data-strength="2"] { --s: 2; } mark[data-strength="3"] { --s: 3; }
 mark[data-strength="4"] { --s: 4; } mark[data-strength="5"] { --s: 5; }
-</style></head><body><main>
 """
 
 
@@ -46,7 +41,9 @@ def explain(
     file: Annotated[str, Argument(help="File of the document, or of several; - is standard input.")] = "-",
     topic: Annotated[
         list[str] | None,
-        Option(help="Explain this topic. May be repeated.", show_default="the topics of the document"),
+        Option(
+            help="Explain this topic, given by id or name. May be repeated.", show_default="the topics of the document"
+        ),
     ] = None,
     terms: Annotated[int, Option(min=1, help="Number of terms: those that change the score most.")] = 10,
     html: Annotated[Path | None, Option(help="Write a page with the marked texts to this file.")] = None,
@@ -104,7 +101,7 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
 
     probability = "" if explained.probability is None else f", probability {explained.probability:.3f}"
     numbers = f"score {explained.score:.3f}, threshold {explained.threshold:.3f}{probability}"
-    topic, id = map(terminal.harmless, (explained.topic, record.id))
+    topic, id = map(terminal.harmless, (explained.label, record.id))
     console.print(Text.assemble((topic, "bold"), f" in {id}: {numbers}"), soft_wrap=True)
     strongest = max(abs(reason.contribution) for reason in explained) if len(explained) else 0.0
     for zone, text in record.zones.items():
@@ -152,13 +149,13 @@ def _counterfactual(explained: "Explanation") -> str:
 
 
 def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:
-    from textcat.model.explain import escape_html
+    from textcat.markup import html_text, page_head
 
-    yield _PAGE
+    yield f"{page_head('Explanations', _STYLE)}<main>\n"
     for record, explanations in explained:
-        yield f"<h1>{escape_html(record.id)}</h1>\n"
+        yield f"<h1>{html_text(record.id)}</h1>\n"
         for explanation in explanations:
-            yield f"<section><h2>{escape_html(explanation.topic)}</h2>\n{explanation.html(record)}\n"
+            yield f"<section><h2>{html_text(explanation.label)}</h2>\n{explanation.html(record)}\n"
             yield f"{explanation._repr_html_()}\n"
-            yield f"<p>{escape_html(_counterfactual(explanation))}</p></section>\n"
+            yield f"<p>{html_text(_counterfactual(explanation))}</p></section>\n"
     yield "</main></body></html>\n"

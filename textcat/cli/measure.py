@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
     from textcat.progress import Stages
 
-_LARGEST = 10  # of the topics that differ most between models, and of the pairs of topics that are mistaken most
+_LARGEST = 10  # the number of topics listed that differ most between models, and of pairs mistaken most often
 
 
 @common.with_options(read=common.corpus_reader)
@@ -161,8 +161,14 @@ def report(
 def _test_corpus(
     read: common.CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
 ) -> "Corpus":
-    """Open the corpus to measure on, by default the one that the tagger was trained on."""
-    documents = read(corpus or _origin(tagger), stages)
+    """Open the corpus to measure on, by default the corpus that the tagger was trained on."""
+    from textcat.corpus.catalogue import cards
+    from textcat.model.measure import with_test_documents
+
+    documents = with_test_documents(tagger, read(corpus or _origin(tagger), stages))
+    if corpus and documents.train and documents.test and corpus not in cards():
+        left_out = f"its {len(documents.train):,} training documents are left out"
+        echo(f"textcat: measured on the {len(documents.test):,} test documents of {corpus}; {left_out}.", err=True)
     if not labelled_only:
         return documents
     labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]
@@ -170,7 +176,7 @@ def _test_corpus(
 
 
 def _origin(tagger: "Tagger") -> Mapping[str, Any]:
-    """Return how the corpus of a tagger was opened."""
+    """Return the arguments that open the corpus of a tagger again; raise TextcatError if they are not known."""
     from textcat.corpus.catalogue import cards
 
     where = tagger.origin.get("name_or_path", tagger.corpus)
@@ -195,7 +201,7 @@ def show_evaluation(
     per_topic: bool = False,
     every_measure: bool = False,
 ) -> None:
-    """Print an evaluation: as tables, also in Markdown or LaTeX, or as JSON or CSV for programs."""
+    """Print an evaluation as tables (plain, in Markdown or LaTeX), as JSON or as CSV."""
     from textcat.cli import tables
     from textcat.evaluation.export import csv_lines, json_text
 
@@ -223,10 +229,10 @@ def show_evaluation(
 
 
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
-    """Return the averages with a column per band, as Table 2 of Li et al. (2002) has them; sparsity only if known.
+    """Return a row per measure with a column per band, as in Table 2 of Li et al. (2002), and rows with counts.
 
-    Under a measure stands its interval, if it has been asked for. A line with the topics left out for lack of a test
-    positive appears if there are any.
+    A measure is followed by its interval, if there is one. The last row, if not zero, counts topics that are left out
+    because they have no test positive.
     """
     from textcat.cli import tables
 
@@ -249,7 +255,7 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return notes on the documents that measures at k leave out, and on topics that count as not found."""
+    """Return notes on documents that measures at k leave out, and on topics that the model does not know."""
     notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
@@ -260,7 +266,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic, the largest in training first, with the facts that training records about it."""
+    """Return a row per topic with its measures and the facts of training, largest topic first."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 
@@ -289,7 +295,7 @@ def short_fact(fact: Any) -> Any:
 def show_comparison(
     console: "Console", compared: "Comparison", folders: Sequence[Path], corpus: str, *, form: str = "", per_topic: bool
 ) -> None:
-    """Print models side by side, named A, B and so on, and the topics they differ in most; or JSON for programs."""
+    """Print models, named A, B and so on, side by side, and the topics that differ most between them; or print JSON."""
     from textcat.cli import tables
     from textcat.evaluation.export import json_text
 
@@ -312,15 +318,17 @@ def show_comparison(
         tables.print_text(console, f"{resamples} No p-value is corrected for the number of comparisons.")
         return
     tables.show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+    corrected = "corrected p" if len(names) == 2 else "p B and so on"
     tables.print_text(
         console,
         f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
-        "chance, 10000 times. No p-value is corrected for the number of comparisons.",
+        "chance, 10000 times. Neither is corrected for the number of comparisons.\n"
+        f"Topics are sorted by {corrected}: McNemar's test of the decisions, corrected by Holm's method over topics.",
     )
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure: its values for the first and another model, and how these differ."""
+    """Return a row per band and measure, with the values of the first and another model, and their difference."""
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
 
@@ -340,7 +348,7 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
 
 
 def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
-    """Return the average precision of the n topics (by default all) that differ most between the models."""
+    """Return a row per topic with each model's average precision and corrected p-values: the first n topics or all."""
     from textcat.cli import tables
 
     rows = []
@@ -348,6 +356,9 @@ def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None 
         figures = (
             *map(tables.format_figure, row.average_precision),
             *(tables.format_figure(value, sign="+") for value in row.differences),
+            *(tables.format_figure(p, 4) for p in row.p_values),
         )
         rows.append((row.topic, row.train_positives, row.test_positives, *figures))
-    return tables.named_rows(("topic", "train", "test", *names, *(f"{name} - {names[0]}" for name in names[1:])), rows)
+    differences = (f"{name} - {names[0]}" for name in names[1:])
+    p_values = ("corrected p",) if len(names) == 2 else (f"p {name}" for name in names[1:])
+    return tables.named_rows(("topic", "train", "test", *names, *differences, *p_values), rows)

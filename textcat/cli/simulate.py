@@ -167,11 +167,7 @@ def _all_tables(
             qualities.append(name | _quality(group))
             answers.append(name | _answers(group))
     tables = [qualities, answers]
-    stops = [
-        row
-        for setting in compared
-        for row in _stop_rows([r for r in results if r.way == setting.name], setting, several=several)
-    ]
+    stops = _stop_rows(results, compared, several=several)
     return [*tables, stops] if stops else tables
 
 
@@ -211,25 +207,26 @@ def _mean_text(
     return Figure(f"{format_figure(scale * mean.mean, decimals)}{half}")
 
 
-def _stop_rows(results: "Sequence[Result]", setting: "Setting", *, several: bool) -> list[dict[str, Any]]:
-    """Return for each rule how often the target recall was reached, and the answers compared with those needed."""
+def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, several: bool) -> list[dict[str, Any]]:
+    """Return how often each rule reached the target recall, and how many answers it took, in each setting."""
     import numpy as np
 
     from textcat.cli.tables import Figure
     from textcat.teaching.measures import answers_to_reach
 
     rows = []
-    for rule in setting.rules:
-        recalls = np.array([result.recall_at_stop(rule) for result in results])
-        needed = np.array([answers_to_reach(result.found, setting.target) for result in results])
-        asked = np.array([result.stops[rule] for result in results])
+    for setting, rule in [(one, rule) for one in compared for rule in one.rules]:
+        group = [result for result in results if result.way == setting.name]
+        recalls = np.array([result.recall_at_stop(rule) for result in group])
+        needed = np.array([answers_to_reach(result.found, setting.target) for result in group])
+        asked = np.array([result.stops[rule] for result in group])
         covered = int((recalls >= setting.target).sum())
-        low, high = exact_interval(covered, len(results))
+        low, high = exact_interval(covered, len(group))
         name = {"rule": rule} | ({"strategy": setting.name} if several else {})
         rows.append(
             name
             | {
-                "coverage": Figure(f"{100 * covered / len(results):.1f} %"),
+                "coverage": Figure(f"{100 * covered / len(group):.1f} %"),
                 "interval": Figure(f"{100 * low:.1f} to {100 * high:.1f}"),
                 "recall": Figure(f"{100 * recalls.mean():.1f} %"),
                 "answers": Figure(f"{asked.mean():.0f}"),
@@ -271,11 +268,7 @@ def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict
     overall = [
         {"strategy": setting.name, **all_means([r for r in results if r.way == setting.name])} for setting in compared
     ]
-    stops = [
-        row
-        for setting in compared
-        for row in _stop_rows([r for r in results if r.way == setting.name], setting, several=True)
-    ]
+    stops = _stop_rows(results, compared, several=True)
     return {"means": overall, "topics": topics, "rules": stops, "runs": runs}
 
 

@@ -1,4 +1,4 @@
-"""Rows → tables as text for people, as Markdown and LaTeX for papers, or JSON for programs."""
+"""Rows → a table as text, Markdown, LaTeX or JSON."""
 
 import json
 import os
@@ -18,19 +18,19 @@ from textcat.progress import Stages, peak_memory
 
 
 class Figure(str):
-    """A cell of a column of numbers, which stands right."""
+    """A number as text: columns of such cells are aligned right."""
 
 
 def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
-    """Print rows that have the same keys, which are the headers; see `show_columns`."""
+    """Print rows as a table with their keys, the same in all rows, as headers; see `show_columns`."""
     show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
 
 
 def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
-    """Print a table; no cell is cut off, on a terminal, in a pipe or in a file.
+    """Print columns, each a title and cells, as a table; cells are never cut off.
 
-    Columns that hold words stand left. Where a line has no room for all of them, the last are left out, and named, but
-    never the first `needed` ones (by default all); a last column of words is wrapped on a terminal.
+    Columns of words are aligned left, columns of numbers right. If the console is too narrow, the last columns after
+    the first `needed` ones (by default all) are left out and named; a last column of words is wrapped on a terminal.
     """
     table = [_Column(title, cells) for title, cells in columns]
     left_out: list[str] = []
@@ -59,7 +59,7 @@ def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]],
 
 
 class _Column:
-    """A column of a table as text."""
+    """A column as text: its header, its cells, and its width."""
 
     def __init__(self, title: str, cells: Sequence[Any]):
         self.title, self.header = title, title.split("\n")
@@ -73,29 +73,29 @@ class _Column:
 
 
 def format_figure(value: float | None, decimals: int = 3, undefined: str = "-", sign: str = "") -> Figure:
-    """Return .751 for 0.751, as tables of precision have it."""
+    """Return a number as a cell, without the zero before the point: .751; return `undefined` for None."""
     return Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
 def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figure:
-    """Return the ends of an interval as a cell."""
+    """Return an interval as a cell: ".71 to .79", or "-" for None."""
     return Figure("-" if bounds is None else " to ".join(format_figure(bound, sign=sign) for bound in bounds))
 
 
 def print_text(console: Console, text: str) -> None:
-    """Print a text as it is, without control characters."""
+    """Print a text without wrapping it, with signs for control characters."""
     console.print(terminal.harmless(text), soft_wrap=True, markup=False)
 
 
 def wrapped_text(console: Console, text: str, indent: str = "") -> str:
-    """Return a text in lines that the console has room for."""
+    """Return a text in lines no longer than the console is wide, or than 100 characters."""
     width = max(40, min(console.width, 100)) - len(indent)
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), indent)
 
 
 def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
-    """Print a line for each fact that is there."""
+    """Print a line for each fact whose value is not None."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
@@ -103,13 +103,13 @@ def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
 
 
 def print_json(console: Console, value: Any, indent: int | None = 1) -> None:
-    """Write a value as JSON, in which a number that is none is null."""
-    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)  # NaN is no number in JSON
+    """Print a value as JSON, with null for NaN and infinity, which JSON does not have."""
+    finite = json.loads(json.dumps(value), parse_constant=lambda _: None)
     console.file.write(json.dumps(finite, ensure_ascii=False, indent=indent) + "\n")
 
 
 def show_in_form(console: Console, tables: Iterable[Sequence[Mapping[str, Any]]], form: str) -> None:
-    """Print tables in the form "markdown" or "latex"."""
+    """Print tables as "markdown" or as "latex"."""
     console.file.write(formatted_tables(tables, "latex" if form == "latex" else "markdown"))
 
 
@@ -119,13 +119,13 @@ def show_rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: b
 
 
 def named_rows(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
-    """Return rows of cells as rows by title."""
+    """Return rows of cells as dicts of cells by title."""
     names = list(titles)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[dict[str, Any]]:
-    """Return rows of topics by a size, the largest first, equal ones by name."""
+    """Return rows of topics, the one with the largest size first, rows of equal size by the topic's name."""
     return sorted(rows, key=lambda row: (-row[size], row["topic"]))
 
 
@@ -135,12 +135,12 @@ def cost_of_stages(stages: Stages) -> dict[str, Any]:
 
 
 def show_stages(console: Console, stages: Stages) -> None:
-    """Print what each stage took."""
+    """Print the seconds of each stage, and the peak memory."""
     show(console, stage_rows(stages.seconds, peak_memory()))
 
 
 def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
-    """Return the seconds each stage took, their sum, and the peak memory."""
+    """Return rows for the seconds of each stage, for their sum, and for the peak memory."""
     cells = {stage: f"{taken:.2f}" for stage, taken in (*seconds.items(), ("total", sum(seconds.values())))}
     if peak_memory is not None:
         cells["peak memory"] = f"{peak_memory / 1e6:.0f} MB"

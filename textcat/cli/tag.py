@@ -1,4 +1,4 @@
-"""Commands that use a model: `tag`, and `topics` and `show`, which print what is in it."""
+"""The commands `tag`, `topics` and `show`: use a model, and print its topics and terms."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ def output_settings(
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
 ) -> "OutputSettings":
-    """Return which tags are written, and how."""
+    """Return the settings of the output: which topics are written, and in which format."""
     from textcat.tagging.output import OutputSettings
 
     if scores not in ("above", "all"):
@@ -87,7 +87,7 @@ def tag(
 
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
-    # Progress is drawn on standard error, unless tags are printed on the same terminal.
+    # No progress is drawn on a terminal on which tags are printed.
     hidden = quiet or (out is None and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
     try:
@@ -99,7 +99,7 @@ def tag(
                 summary = run.tag_archive(model, inputs, out, restart=restart, **options)
     except Interrupted:
         raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
-    # Behind the tags a summary stands only if asked for, or for people and several documents.
+    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
         show_summary(terminal.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected else 0)
@@ -114,17 +114,25 @@ def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
 
 def show(
     model: common.ModelFolder,
-    topic: Annotated[str | None, Option(help="Show the terms with the largest weights for this topic.")] = None,
+    topic: Annotated[
+        str | None, Option(help="Show the terms with the largest weights for this topic (id or name).")
+    ] = None,
     n: Annotated[int, Option("--terms", min=1, help="How many terms.")] = 20,
     as_json: common.AsJson = False,
 ) -> None:
     """Show how a model was trained, or the terms that weigh most for a topic."""
     from textcat.model import read_manifest, storage
+    from textcat.model.topic_names import find_topic, topic_label
 
     if topic is None:
         show_model(terminal.console(), read_manifest(model), model, as_json=as_json)
     else:
-        show_terms(terminal.console(), storage.load(model, prepare=False).terms(topic, n), as_json=as_json)
+        tagger, console = storage.load(model, prepare=False), terminal.console()
+        terms = tagger.terms(topic, n)
+        if tagger.topic_names and not as_json:
+            label = topic_label(find_topic(tagger.topics, tagger.topic_names, topic), tagger.topic_names)
+            console.print(f"{terminal.harmless(label)}\n", markup=False, soft_wrap=True)
+        show_terms(console, terms, as_json=as_json)
 
 
 def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
@@ -141,7 +149,7 @@ def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, std
 
 @contextmanager
 def _log_to(path: Path) -> Iterator[None]:
-    """Append the library's log of runs to a file."""
+    """Append the library's log of runs to a file during a ``with`` block."""
     import logging
 
     handler = logging.FileHandler(path, encoding="utf-8")
@@ -164,7 +172,7 @@ def _log_to(path: Path) -> Iterator[None]:
 
 
 def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as_json: bool = False) -> None:
-    """Print what tagging an archive came to: counts, reasons, a row per topic, and what differs from training."""
+    """Print the summary of a run: counts, reasons of rejections, and a row per topic with its rate in training."""
     from textcat.cli import tables
 
     counts, before = summary.counts, summary.before
@@ -204,10 +212,19 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
 
 def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: set[str]) -> None:
     from textcat.cli import tables
+    from textcat.model import names_in
+    from textcat.model.topic_names import topic_label
 
     sizes, counts, train_documents = summary.train_sizes, summary.counts, summary.manifest["train_documents"]
+    names = names_in(summary.manifest)
     rows = (
-        (topic, counts.topics[topic], counts.topics[topic] / counts.tagged, size / train_documents, drift)
+        (
+            topic_label(topic, names),
+            counts.topics[topic],
+            counts.topics[topic] / counts.tagged,
+            size / train_documents,
+            drift,
+        )
         for topic, size in sizes.items()
         if (drift := "*" if topic in drifting else "") or counts.topics[topic]
     )
@@ -229,18 +246,21 @@ def show_topics(console: "Console", manifest: Mapping[str, Any], *, as_json: boo
     """Print a model's topics, the largest first."""
     from textcat.cli import tables
     from textcat.cli.measure import printed_facts, short_fact
+    from textcat.model import names_in
 
     sizes, facts = manifest["train_sizes"], manifest["facts"]
     prevalence = [size / manifest["train_documents"] for size in sizes]
-    columns = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True)
+    columns, named = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True), names_in(manifest)
     rows = tables.largest_first(tables.named_rows(("topic", "train", "prevalence", *facts), columns))
+    if named:
+        rows = [{"topic": row["topic"], "name": named.get(row["topic"]), **row} for row in rows]
     if as_json:
         tables.print_json(console, rows)
         return
-    names = printed_facts(list(rows[0])[1:])
-    tables.show(
-        console, [{"topic": row["topic"], **{name: short_fact(row[name]) for name in names}} for row in rows], needed=3
-    )
+    texts = ("topic", "name") if named else ("topic",)
+    facts = printed_facts([fact for fact in rows[0] if fact not in texts])
+    rows = [{text: row[text] for text in texts} | {fact: short_fact(row[fact]) for fact in facts} for row in rows]
+    tables.show(console, rows, needed=2 + len(texts))
 
 
 def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *, as_json: bool = False) -> None:
@@ -249,16 +269,22 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
     from textcat.cli.measure import band_rows
     from textcat.cli.train import settings_text
     from textcat.evaluation.evaluation import Evaluation
+    from textcat.model import names_in
     from textcat.recipe import Recipe
 
     recipe = Recipe(name="", **manifest["recipe"])
     size = sum(path.stat().st_size for path in folder.iterdir())
     counts = {"topics": len(manifest["topics"]), "terms": manifest["features"]["n_terms"]}
+    named, language = names_in(manifest), manifest.get("names_language", "")
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         facts_stored = {name: manifest.get(name) for name in names}
-        tables.print_json(console, {"model": str(folder), **facts_stored, **counts, "bytes": size})
+        names_stored = {"named_topics": len(named), "names_language": language} if named else {}
+        tables.print_json(console, {"model": str(folder), **facts_stored, **counts, **names_stored, "bytes": size})
         return
+    if named:
+        of_names = f"{len(named)} have a name{f' ({language})' if language else ''}"
+        counts["topics"] = f"{counts['topics']}, of which {of_names}"
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",

@@ -132,7 +132,7 @@ def teach(
 
 
 def _folder_of(inputs: list[str]) -> Path:
-    """Return the folder of a session that was named itself, or of one over archives that have no name for it."""
+    """Return the session's folder: the input if it is a session, or else a name made from that of the first input."""
     from textcat.teaching.journal import is_session
 
     first = Path(inputs[0])

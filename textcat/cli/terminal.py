@@ -1,4 +1,4 @@
-"""Where commands print: standard output, standard error with its progress, and texts made harmless for both."""
+"""The consoles that commands print to, and a filter for control characters."""
 
 import os
 import sys
@@ -11,8 +11,13 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich may regard standard error as a terminal; if it does not, rich need not be imported."""
+    """Return whether rich may take standard error for a terminal; if not, rich need not be imported."""
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
+
+
+def can_ask() -> bool:
+    """Return whether a person can be asked: whether standard input and standard error are a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -22,14 +27,14 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False)
 
 
-# Signs of the same length, so that places in a text stay what they are: new lines and tabs do no harm.
+# One sign for each character, so that positions in a text stay the same; line feeds and tabs are harmless.
 _SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
 _SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
 _SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
 
 
 def harmless(text: str) -> str:
-    """Return a text with signs for what a terminal obeys, as a document may hold it: colours, titles, other places."""
+    """Return a text with visible signs for control characters, by which a document could command the terminal."""
     return text.translate(_SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""Commands that train: `train`, `learn` and `tune`; and `recipes`, what they train by."""
+"""The commands `train`, `learn` and `tune`, and the command `recipes`, which shows how they train."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option, echo
+from typer import Argument, BadParameter, Option, confirm, echo
 
 from textcat.cli import common, terminal
+from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.training.examples import CountedCorpus
     from textcat.training.update import UpdateResult
 
-_MOST_TRIALS = 30  # of a study; a file has them all
+_MOST_TRIALS = 30  # shown of a study; a file has all
 
 
 def _changed_recipe(
@@ -49,7 +50,7 @@ def _changed_recipe(
 
     chosen = default_recipe() if recipe is None else read_recipe(recipe)
     if learner or settings:
-        chosen = replace(chosen, many=None).changed(learner)  # settings for few topics are none for thousands
+        chosen = replace(chosen, many=None).changed(learner)  # no switch to a recipe for thousands of topics
     chosen = chosen.with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
     kappa = any(setting.partition("=")[0].strip() == "learner.kappa" for setting in settings or ())
     if kappa and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
@@ -66,6 +67,7 @@ def train(
     out: Annotated[
         Path | None, Option(help="Folder to write the model to.", show_default="models/CORPUS-RECIPE")
     ] = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing model without asking.")] = False,
     jobs: common.Jobs = -1,
     band: common.Bands = None,
     topics: common.PerTopic = False,
@@ -89,6 +91,8 @@ def train(
 
     stages, read = terminal.new_stages(), read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
+    if out is not None:
+        _check_replacing(out, force=force)
     counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     from textcat.training.train import train_and_evaluate
@@ -97,6 +101,8 @@ def train(
     if why:
         echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
+    if out is None:
+        _check_replacing(folder, force=force)
     storage.check_target(folder)
     options: dict[str, Any] = {"bands": band, "n_jobs": jobs, "rows_dir": rows_dir, "stages": stages}
     options |= {"keep_support": keep_support, "updatable": updatable, "keep_texts": False, "counted": counted}
@@ -107,10 +113,23 @@ def train(
     show_training(terminal.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
 
 
+def _check_replacing(folder: Path, *, force: bool) -> None:
+    """Ask at a terminal before a model is replaced; raise TextcatError if it must not be, or nobody can be asked."""
+    from textcat.folders import MANIFEST
+
+    if force or not (folder.expanduser() / MANIFEST).exists():
+        return
+    if terminal.can_ask():
+        if confirm(f"The model {folder} exists. Replace it?", err=True):
+            return
+        raise TextcatError(f"The model {folder} is not replaced: name another folder with --out.")
+    raise TextcatError(f"The model {folder} exists: replace it with --force, or name another folder with --out.")
+
+
 def _counted_while_read(
     reading: "ForkedCorpus | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
-    """Import what training needs while a corpus is being read, and count its terms; None if something goes wrong."""
+    """Import what training needs and count terms while the corpus is being read; None if something goes wrong."""
     if reading is None:
         return None
     from textcat.reading import STREAM_ERRORS
@@ -244,7 +263,7 @@ def show_training(
     per_topic: bool,
     as_json: bool,
 ) -> None:
-    """Print the bands, and which documents they are of; what did not converge, the model, and what it cost."""
+    """Print the evaluation, the time of each stage, topics that did not converge, and the model's folder."""
     from textcat.cli import tables
     from textcat.cli.measure import show_evaluation
     from textcat.evaluation.evaluation import MeasuredOn
@@ -284,7 +303,7 @@ def show_training(
 def show_update(
     console: "Console", result: "UpdateResult", stages: "Stages", *, per_topic: bool, as_json: bool
 ) -> None:
-    """Print what an update has changed: how many documents and topics before and after, and what was measured."""
+    """Print the documents that an update has changed, and each topic's size and quality before and after."""
     from textcat.cli import tables
 
     rows, evaluation = result.rows(), result.tagger.evaluation
@@ -323,7 +342,7 @@ def show_update(
 
 
 def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:
-    """Print which model was brought back."""
+    """Print which model was restored."""
     from textcat.cli import tables
 
     if as_json:
@@ -333,12 +352,12 @@ def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:
 
 
 def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
-    """Return settings as words, without those that are none."""
+    """Return settings as text, "name=value, …", without those that are None."""
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
 
 def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bool) -> None:
-    """Print the names of recipes, and what they are."""
+    """Print the names, learners and titles of recipes."""
     from textcat.cli import tables
 
     rows = [{"recipe": one.name, "learner": one.learner.get("name", "paum"), "title": one.title} for one in shipped]
@@ -346,7 +365,7 @@ def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bo
 
 
 def show_recipe(console: "Console", one: "Recipe", *, as_json: bool) -> None:
-    """Print a recipe as a file that can be read again, with every setting and what it means."""
+    """Print a recipe as a TOML file that can be read again, with every setting and its meaning."""
     from textcat.cli import tables
     from textcat.settings import format_value
 
@@ -374,28 +393,28 @@ def show_trials(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print the recipes compared, the best first, and the one to take; write both to a folder if asked."""
+    """Print the compared recipes, the best first, and the chosen one; write both to a folder if asked."""
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
     from textcat.evaluation.export import markdown_table
     from textcat.folders import write_atomically
-    from textcat.training.cross_validation import MAP
+    from textcat.training.cross_validation import EXPECTED, MAP
     from textcat.training.tune import is_yardstick, to_toml
 
     varied = _varied([trial.recipe for trial in trials])
-    rows = [_trial_row(trial, varied) for trial in trials]
+    figures = [(measure, band) for measure, values in trials[0].measures.items() for band in values]
     if out is not None:
-        write_atomically(out / "table.md", markdown_table(rows))
+        write_atomically(out / "table.md", markdown_table([_trial_row(trial, varied, figures) for trial in trials]))
         write_atomically(out / "recipe.toml", to_toml(chosen.recipe))
     if as_json:
         tried = [trial.as_dict() for trial in trials]
         tables.print_json(console, {"chosen": chosen.as_dict(), "trials": tried, **tables.cost_of_stages(stages)})
         return
-    first = [name for name in rows[0] if name in {key for _, key in varied} or name.endswith((" ALL", " EXPECTED"))]
-    order = list(dict.fromkeys([*first, *rows[0]]))
-    tables.show(console, [{name: row[name] for name in order} for row in rows[:_MOST_TRIALS]], needed=len(varied) + 3)
-    if len(rows) > _MOST_TRIALS:
-        console.print(f"... and {len(rows) - _MOST_TRIALS} more", style="dim")
+    figures.sort(key=lambda figure: figure[1] not in ("ALL", EXPECTED))  # these bands first; the sort is stable
+    shown = [_trial_row(trial, varied, figures) for trial in trials[:_MOST_TRIALS]]
+    tables.show(console, shown, needed=len(varied) + 3)
+    if len(trials) > _MOST_TRIALS:
+        console.print(f"... and {len(trials) - _MOST_TRIALS} more", style="dim")
     console.print()
     tables.show_stages(console, stages)
     measure, band = chosen.judged_by
@@ -410,18 +429,16 @@ def show_trials(
         tables.print_text(console, f"Table, recipe and trials: {out}")
 
 
-def _trial_row(trial: "Trial", varied: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return the row of a recipe in a table: the parameters that vary, and what was measured."""
+def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return a recipe's row in the table: the parameters that vary, and the figures, given by measure and band."""
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
 
-    parameters = {key: getattr(trial.recipe, section).get(key) for section, key in varied}
-    measures = {
-        f"{TITLES[measure].column} {band}": tables.Figure(f"{value:.{4 if TITLES[measure].decimals else 0}f}")
-        for measure, values in trial.measures.items()
-        for band, value in values.items()
-    }
-    return parameters | measures
+    row = {key: getattr(trial.recipe, section).get(key) for section, key in varied}
+    for measure, band in figures:
+        title, value = TITLES[measure], trial.measures[measure][band]
+        row[f"{title.column} {band}"] = tables.Figure(f"{value:.{4 if title.decimals else 0}f}")
+    return row
 
 
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The folder of a run: numbered shards, rejections, and a journal by which it resumes; locked while the run writes.
+"""The folder of a run: numbered shards, rejections, and a journal by which the run resumes; locked during the run.
 
 A shard is synced and renamed before the journal records it as done. Other files have names that begin with ``_`` or
 ``.``, so that programs which read a folder of Parquet files ignore them.
@@ -7,9 +7,9 @@ A shard is synced and renamed before the journal records it as done. Other files
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -42,13 +42,11 @@ Line = dict[str, Any]
 def open_folder(
     path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False, start_over: str = START_OVER
 ) -> Iterator[RunState]:
-    """Open and lock a folder for the run in a ``with`` block, and remove unfinished files of an interrupted run.
+    """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
 
-    `facts` are the facts, by readable names, that the output depends on besides the inputs; `inputs` are facts about
-    each source, with its "name", that change when the source changes.
-
-    A TextcatError is raised if the folder is damaged, or holds another run or
-    other files; `start_over` says in its message how to begin the run again.
+    `facts` has, by readable names, the settings that the output depends on; `inputs` has the name, size and time of
+    each source. Unfinished files of an interrupted run are removed. A TextcatError is raised if the folder is damaged,
+    or holds other files or a run with other facts or inputs; `start_over` says in its message how to begin again.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -69,12 +67,12 @@ def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
 def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool, remedy: str) -> RunState:
     journal = _own_journal(path)
     if journal is None:
-        left = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # by a run that was killed at once
-        if foreign := sorted({file.name for file in path.iterdir()} - left):
+        own = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # of a run that was killed at once
+        if foreign := sorted({file.name for file in path.iterdir()} - own):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
         for file in _own_files(path):
-            if file.name != JOURNAL:  # which is replaced
+            if file.name != JOURNAL:  # the journal is replaced below
                 folders.remove(file)
         folders.sync_folder(path)
         _write_whole(path / INPUTS, map(_line_of_input, inputs))
@@ -102,7 +100,7 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _own_journal(path: Path) -> Journal | None:
-    """Return the journal, if there is one; rename files of earlier versions."""
+    """Return the journal, or None if there is none; rename the files of a run of an earlier version."""
     former = not (path / JOURNAL).exists()
     journal_path = path / ("journal.jsonl" if former else JOURNAL)
     journal = read_journal(journal_path)
@@ -134,12 +132,12 @@ def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line], reme
         before, now = (_in_words(name, of_run.get(name)) for of_run in (former, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
+    if not (path / INPUTS).is_file() or folders.sha256_of_file(path / INPUTS) != header["inputs"]:
+        raise TextcatError(f"{path / INPUTS} is missing or damaged: {remedy}.")
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
                 raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {remedy}.")
-    if folders.sha256_of_file(path / INPUTS) != header["inputs"]:
-        raise TextcatError(f"{path / INPUTS} is damaged: {remedy}.")
 
 
 def _in_words(name: str, value: Any) -> str:
@@ -152,10 +150,10 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
 
 
 def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
-    """Return the state at the end of the journal, if all shards are unchanged."""
+    """Return the state at the end of the journal; raise a TextcatError if a shard is missing or changed."""
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
-    with ThreadPoolExecutor() as threads:  # sums are computed without the interpreter's lock
+    with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
         for shard, actual in zip(sums, threads.map(_sum_if_there, sums), strict=True):
             if actual != sums[shard]:
                 raise _missing(shard, remedy)
@@ -177,7 +175,7 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
-    """Remove what was written after the journal's last line."""
+    """Remove the files, and the rejections, that were written after the last line of the journal."""
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
             folders.remove(file)
@@ -192,11 +190,22 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     folders.sync_folder(path)
 
 
-class ShardWriter:
-    """Write shards (`number` of them are done), rejections and the journal; do not use it again after an error.
+def write_shards(
+    folder: Path, state: RunState, form: PlainFile, results: Generator[tuple[Batch, BatchResult]], **limits: int
+) -> int:
+    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards."""
+    with closing(ShardWriter(folder, state, form, **limits)) as shards, closing(results):
+        for batch, result in results:
+            shards.add(batch, result)
+        shards.finish()
+    return shards.number
 
-    A shard ends after the batch with which it reaches a number of records, or of bytes before compression; this depends
-    only on the input, not on time.
+
+class ShardWriter:
+    """Write shards, rejections and the journal of a run; not to be used again after an error.
+
+    A shard ends after the batch with which it reaches a number of records, or of bytes before compression. This depends
+    only on the input, not on time. `number` counts the finished shards.
     """
 
     def __init__(
@@ -225,14 +234,14 @@ class ShardWriter:
                 self._end()
 
     def finish(self) -> None:
-        """End the last shard, and say in the journal that the run is finished."""
+        """End the last shard, and write into the journal that the run is finished."""
         with _errors_as_sentences(self._folder):
             if self._position:
                 self._end()
             self._log({"finished": True})
 
     def close(self) -> None:
-        """Close all files, without finishing the shard that is being written."""
+        """Close all files, and leave an unfinished shard unfinished."""
         for file in (self.journal, self._rejected, self._shard):
             file.close()
 
@@ -242,7 +251,7 @@ class ShardWriter:
         self._position = {}
 
     def _end(self) -> None:
-        """End the shard; if all its records were rejected, there is no file, but the journal has a line."""
+        """End the shard, and add its line to the journal; if all records were rejected, there is no file for it."""
         entry: Line = {"shard": ""}
         if self._n_bytes:
             self._shard.write(self._format.end())
@@ -261,10 +270,10 @@ class ShardWriter:
 
 
 class _AppendedFile:
-    """A file that is created when there is something to write."""
+    """A file that is created when the first bytes are written; a file with a `length` exists already."""
 
     def __init__(self, path: Path, length: int = 0):
-        self.length, self.sha256 = length, hashlib.sha256()  # the sum is of what is written
+        self.length, self.sha256 = length, hashlib.sha256()  # the sum of the bytes that are written
         self._path = path
         self._file: BinaryIO | None = None
 

@@ -1,4 +1,4 @@
-"""Check the inputs of a run: they must not include its output and should not change; list what it depends on."""
+"""Check that the inputs of a run do not include its output or change meanwhile; list the settings of reading."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -14,13 +14,13 @@ log = logging.getLogger(__name__)
 
 
 def total_size(sources: Sequence[Source]) -> int | None:
-    """Return the bytes of all stored sources; None if the size of one is not known."""
+    """Return the stored size of all sources in bytes; return None if the size of one is unknown."""
     sizes = [source.size for source in sources if source.size is not None]
     return sum(sizes) if len(sizes) == len(sources) else None
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return the settings and versions on which the documents depend, besides the inputs, by readable names."""
+    """Return the settings and library versions, by readable names, that decide how sources are read."""
     return {
         **_reader_versions(sources),
         "--format": settings.format,
@@ -35,18 +35,18 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
 
 
 def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
-    """Return the versions, by name, of libraries that the documents may depend on; "none" for a missing one."""
+    """Return the versions of the libraries that read documents; "none" for one that is not installed."""
     if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
         return {}
     versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
     for name in versions:
-        with suppress(ModuleNotFoundError):  # as PackageNotFoundError is
+        with suppress(ModuleNotFoundError):  # the base of PackageNotFoundError
             versions[name] = installed_version(name)
     return versions
 
 
 def check_output_apart(sources: Iterable[Source], out: Path) -> None:
-    """Raise an error if a run would read its own output."""
+    """Raise a TextcatError if a run would read its own output."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
             origin, target = Path(source.name).resolve(), out.resolve()
@@ -57,7 +57,7 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
 
 
 def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
-    """Warn of inputs that have changed since the run began; additions may not have been read."""
+    """Log a warning for each input that has changed since the run began, because new documents may be missing."""
     for source in sources:
         try:
             (now,) = find_sources([source.name], settings)

@@ -1,4 +1,4 @@
-"""Write encoded rows to files of JSON Lines, CSV or Parquet, compressed or not."""
+"""Encoded rows → the bytes of a file of JSON Lines, CSV or Parquet, compressed or not."""
 
 import io
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class PlainFile:
         return rows
 
     def flush(self) -> bytes:
-        """Return the bytes that `add` has not returned yet, so that a reader of the file sees all rows added so far."""
+        """Return the bytes of added rows that `add` has not returned yet."""
         return b""
 
     end = flush
@@ -46,7 +46,7 @@ class ZstandardFile(PlainFile):
         return self._frame.compress(rows)
 
     def flush(self) -> bytes:
-        """Return the compressed bytes of the rows added so far that `add` has not returned."""
+        """Return the compressed bytes of added rows that `add` has not returned yet."""
         return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
 
     def end(self) -> bytes:
@@ -62,12 +62,12 @@ class ParquetFile(PlainFile):
         self._library, self._schema = _library("pyarrow", "write Parquet", "parquet"), schema
 
     def begin(self) -> bytes:
-        """Return nothing: all is written at the end."""
+        """Return no bytes, because the file is written at its end."""
         self._batches: list[Any] = []
         return b""
 
     def add(self, rows: bytes) -> bytes:
-        """Keep rows until the file ends."""
+        """Hold rows until the file ends, and return no bytes."""
         self._batches += self._library.ipc.open_stream(rows)
         return b""
 

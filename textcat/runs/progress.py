@@ -1,4 +1,4 @@
-"""The progress of a run: read from its journal, updated while it goes on, and drawn on a terminal."""
+"""The progress of a run, as its journal holds it, and as it is drawn on a terminal."""
 
 import logging
 import time
@@ -20,38 +20,38 @@ LOG_SECONDS = 30.0  # between two lines of the log
 
 
 class RunState(NamedTuple):
-    """The progress of a run by its journal."""
+    """The state of a run at the end of its journal, from which it resumes."""
 
     counts: Counts
-    shards: int = 0  # their number; the next one gets it for its name
-    checkpoint: "Checkpoint | None" = None  # where the input is to be read from; None: its beginning
-    read: int = 0  # bytes of the inputs up to there
+    shards: int = 0  # number of finished shards
+    checkpoint: "Checkpoint | None" = None  # the place in the inputs to read on from; None: the beginning
+    read: int = 0  # bytes of the inputs before the checkpoint
     rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
-    pipes: Mapping[str, "PipeState"] = {}  # what had been read of each pipe among the inputs, by its name
+    pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
 
 
 class RunProgress(NamedTuple):
-    """The progress of a run."""
+    """The progress of a run: documents, bytes, seconds and memory."""
 
-    counts: Counts  # of all that is written, by earlier runs on the same folder, too
-    read: int  # bytes of the inputs, as they are stored, up to there
-    total: int | None  # all of them, if that is known
-    records: int  # of this run alone
-    n_bytes: int  # of this run alone
+    counts: Counts  # of all documents in the folder, those of earlier runs included
+    read: int  # stored bytes of the inputs that have been read
+    total: int | None  # stored bytes of all inputs; None if unknown
+    records: int  # documents of this run alone
+    n_bytes: int  # bytes of this run alone
     seconds: float  # since this run began
-    memory: int  # the most that this process and its workers have held, in bytes
+    memory: int  # peak memory of this process and its workers in bytes
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the seconds that the rest takes at this rate; None if unknown."""
+        """Return the seconds that the rest of the inputs takes at the present rate; None if unknown."""
         if self.total is None or not self.n_bytes:
             return None
         return max(self.total - self.read, 0) * max(self.seconds, 1e-9) / self.n_bytes
 
     @property
     def documents(self) -> str:
-        """Return the number of documents and the speed, in words."""
+        """Return the number of documents, the speed, the time left and the memory as text."""
         left = "" if self.seconds_left is None else f", {clock(self.seconds_left)} left"
         seconds = max(self.seconds, 1e-9)
         return (
@@ -71,13 +71,13 @@ ShowProgress = Callable[[RunProgress], None]
 
 @contextmanager
 def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> Iterator[ShowProgress]:
-    """Draw the progress of a run on a terminal during a ``with`` block, and log it every half minute."""
+    """Yield a function that draws the progress of a run on a terminal, and logs it every half minute."""
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:
 
         def show(progress: RunProgress) -> None:
             nonlocal last_line, bar
-            # Only now, when workers are busy: rich is imported, and draws by a thread, before which they are forked.
+            # Only now, because rich starts a thread, and workers must be forked before any thread starts.
             bar = bar or drawing.enter_context(download_bar(console(), shows="text"))
             bar.show(completed=progress.read, total=progress.total, description=progress.documents)
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The results of a batch of input: encoded rows, rejections, and counts that can be added."""
+"""The result of a batch: encoded rows, rejections, and counts."""
 
 import os
 import re
@@ -13,22 +13,22 @@ import orjson
 from textcat.reading import Rejection
 from textcat.surrogates import escape_undecodable
 
-_MAX_REASONS = 100  # that are counted each by itself: what a reason quotes may be anything
+_MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
 
 
 @dataclass
 class Counts:
     """Numbers of documents: read, tagged, rejected, and with each topic."""
 
-    records: int = 0  # all that the input holds, document or rejection
+    records: int = 0  # documents in the input: tagged + rejected
     tagged: int = 0  # documents that were written
     rejected: int = 0
-    untagged: int = 0  # tagged documents that score above the threshold of no topic
-    topics: Counter[str] = field(default_factory=Counter)  # documents above each threshold, whatever is written
-    reasons: Counter[str] = field(default_factory=Counter)  # of rejections, without numbers and quotations
+    untagged: int = 0  # documents that were written without a topic above its threshold
+    topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
+    reasons: Counter[str] = field(default_factory=Counter)  # rejections by reason, see `kind_of_reason`
 
     def add(self, other: "Counts") -> None:
-        """Add the counts of another stretch of the input."""
+        """Add other counts to these."""
         for name in ("records", "tagged", "rejected", "untagged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
@@ -37,7 +37,7 @@ class Counts:
             self.reasons[reason if is_counted else "other reasons"] += n
 
     def add_rejections(self, rejections: Sequence[Rejection]) -> None:
-        """Add rejections, and why they were rejected."""
+        """Add rejections to their number and to the counts by reason."""
         self.rejected += len(rejections)
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
 
@@ -52,7 +52,7 @@ class Counts:
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return a reason without numbers and quotations, which differ from case to case: ``It is not utf-8 (byte …).``."""
+    """Return a reason with "…" in place of numbers and quotations: ``It is not utf-8 (byte …).``."""
     return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
 
 
@@ -60,20 +60,20 @@ def kind_of_reason(reason: str) -> str:
 class BatchResult:
     """The results of a batch."""
 
-    rows: list[bytes]  # as an encoder returns them, in the order of the input
+    rows: list[bytes]  # encoded rows of the documents, in the order of the input
     rejections: list[Rejection]
     counts: Counts
-    process: str  # that did it, see `process_name`
-    memory: int = 0  # the most that process has held so far, in bytes; 0 where the system does not tell
+    process: str  # name of the process that worked on the batch, see `process_name`
+    memory: int = 0  # peak memory of that process in bytes; 0 if unknown
 
 
 def process_name() -> str:
-    """Return a name of this process that is unique among all machines."""
+    """Return the machine's name and this process's number, which identify the process on a cluster."""
     return f"{node()}:{os.getpid()}"
 
 
 def encode_rejection(rejection: Rejection) -> bytes:
-    """Return the line of a rejection: source, position, reason, and the place of its bytes."""
+    """Return a rejection as a line of JSON: source, position, reason, and offset and length of its bytes."""
     line = rejection._asdict()
     del line["kind"]
     line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}

@@ -13,7 +13,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
@@ -24,44 +24,44 @@ from textcat.reading import START_OVER, Batch
 
 log = logging.getLogger(__name__)
 
-# Of input that is worked on in this process, before others are started for more.
-IN_PROCESS_BYTES = 8 << 20
-_PATIENCE = 5  # seconds for the thread of an executor to find that its workers are gone
-_LOSSES = 3  # of workers in a row, until a batch is held to be what kills them
-# Batches under way for each job: while one is worked on, the next has been read and the last is being written.
-_PER_JOB = 3
+IN_PROCESS_BYTES = 8 << 20  # of input that this process works on before it starts others
+PATIENCE = 5  # seconds to wait until an executor's thread finds that its workers are gone
+_LOSSES = 3  # workers lost in a row before the run ends and names the batch
+_PER_JOB = 3  # batches under way for each job: one is read, one is worked on, and one is written
 
 Work = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
-    """Describe the workers outside this process."""
+    """Describe how batches are worked on: how many at a time, and by which processes."""
 
-    start: Callable[[int], Executor]  # returns an executor, given a number of jobs
-    jobs: int  # how many batches are worked on at the same time
-    in_process_bytes: float = 0  # of batches that are worked on in this process before an executor is started
-    # What a result raises, besides being cancelled, if its worker was lost.
-    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)
-    started: Executor | None = None  # the first one, if it has been started
+    start: Callable[[int], Executor]  # starts that number of processes
+    jobs: int  # batches that are worked on at the same time
+    in_process_bytes: float = 0  # bytes of batches that this process works on before it starts others
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # errors that mean: the worker was lost
+    started: Executor | None = None  # processes that have been started already
 
 
 def ordered_map(
     function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str = START_OVER
 ) -> Generator[tuple[Batch, Any]]:
-    """Call a function on batches, which a thread reads, and yield each batch with its result, in order.
+    """Call a function on batches, which a thread reads ahead, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one, so that a TextcatError can name the batch that kills its workers, and say by `start_over` how to
-    begin the run again. An exception from reading or from the function is raised after all earlier batches. A bounded
-    number of batches is read ahead.
+    time one by one. If a worker is lost then, too, a TextcatError names the batch; `start_over` says in its message how
+    to begin the run again. An exception from reading or from the function is raised after the batches before it.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
-    events = reader.events  # all that futures refer to: a circle would keep batches long after they are done
+    events = reader.events  # futures refer to the queue only: a circle would hold batches long after they are done
     tasks = _Tasks(function, workers, lambda _: events.put(None), start_over)
     end: BaseException | None = None
     try:
         while end is None or tasks.batches:
-            event = events.get()
+            try:
+                event = events.get(timeout=PATIENCE)
+            except Empty:
+                tasks.check_workers()
+                continue
             if isinstance(event, BaseException):
                 end = event
             elif event is not None:
@@ -80,9 +80,9 @@ def ordered_map(
 
 
 class _ReadAhead:
-    """A thread that puts batches into a queue, and at the end an exception: StopIteration, if there was no error.
+    """A thread that puts batches into a queue, and at the end an exception, which is StopIteration without an error.
 
-    It puts a limited number of batches there, and one more each time that `free` is released.
+    The queue gets `limit` batches, and one more each time that `free` is released.
     """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
@@ -107,7 +107,7 @@ class _ReadAhead:
 
 
 class _Tasks:
-    """Batches that have been read but not yielded; the first of them, or all, have futures."""
+    """Batches that have been read but not yielded, in order; the first ones have been given to workers."""
 
     def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
         self.batches: deque[Batch] = deque()
@@ -130,8 +130,13 @@ class _Tasks:
         future = self._futures[0]
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
+    def check_workers(self) -> None:
+        """Do all batches again if workers have ended and their executor has not noticed it."""
+        if isinstance(self._executor, _ProcessPool) and self._executor.is_stuck():
+            self.restart()
+
     def pop(self) -> tuple[Batch, Any]:
-        """Remove the first batch, and return it with its result; or raise what the function has raised."""
+        """Remove the first batch, and return it with its result; raise the exception if the function raised one."""
         result, batch = self._futures.popleft().result(), self.batches.popleft()
         self._n_suspects -= 1
         if self._losses and not self._n_suspects:
@@ -169,9 +174,9 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Submit the batches without a future; only the first while looking for one that kills its workers."""
-        for n in range(len(self._futures), min(len(self.batches), 1) if self._one_by_one else len(self.batches)):
-            future = self._begin(self.batches[n])
+        """Give batches to workers: all that they do not have, or just the first if one of them kills its workers."""
+        for batch in list(self.batches)[len(self._futures) : 1 if self._one_by_one else None]:
+            future = self._begin(batch)
             self._futures.append(future)
             future.add_done_callback(self._wake)
 
@@ -184,9 +189,8 @@ class _Tasks:
                 return future
             if self._executor is None:
                 self._executor = self._workers.start(1 if self._one_by_one else self._workers.jobs)
-            with _interrupts_blocked():  # at the first batch, the processes are started
-                return self._executor.submit(self._function, batch)
-        except Exception as error:  # of the function; or workers are known to be lost
+            return self._executor.submit(self._function, batch)
+        except Exception as error:  # from the function, or because workers were lost before
             future.set_exception(error)
             return future
 
@@ -194,7 +198,7 @@ class _Tasks:
 def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...]) -> bool:
     """Return whether an error means that a worker was lost.
 
-    If a worker dies right after its result was read, distributed takes the result for an error, and fails on it.
+    If a worker dies right after it sent its result, distributed takes the result for an error, and raises a TypeError.
     """
     if not isinstance(error, TypeError):
         return isinstance(error, lost)
@@ -206,11 +210,11 @@ def _is_loss(error: BaseException | None, lost: tuple[type[BaseException], ...])
 def open_workers(
     jobs: int, n_bytes: int | None, scheduler: str = "", prepare: Callable[[], object] = lambda: None
 ) -> Iterator[WorkerPool]:
-    """Yield the workers: this process for little input or one job, more processes for more, or a cluster.
+    """Yield the workers: this process for one job or little input, otherwise several processes or a Dask cluster.
 
-    `jobs` batches are worked on at the same time (-1: one per core); a Dask cluster, at an address, has its own number.
-    The stored inputs have `n_bytes`, if that is known.
-    `prepare` loads modules and data in this process, so that forked processes need not load them.
+    `jobs` batches are worked on at the same time (-1: one per core); a cluster, at the address `scheduler`, has its own
+    number. `n_bytes` is the size of the inputs, None if unknown. `prepare` is called in this process, so that forked
+    processes need not load modules and data themselves.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")
@@ -232,18 +236,32 @@ def open_workers(
     with connect(scheduler) as client:
         from distributed import KilledWorker
 
-        # Equal batches are two batches. Those of a lost worker Dask hands to others by itself, some times.
+        # Not pure: Dask must not take two equal batches for one. It gives the batches of a lost worker to others.
         jobs, lost = sum(client.nthreads().values()), (KilledWorker, MemoryError)
         yield WorkerPool(lambda _: client.get_executor(pure=False), jobs, lost=lost)
 
 
 class _ProcessPool(ProcessPoolExecutor):
-    """Processes that end when this one ends, even if it is killed, and at once at a shutdown."""
+    """Processes that end at once when they are shut down, or when this process ends, even if it is killed."""
 
     def __init__(self, jobs: int, method: Literal["fork", "spawn"] = "spawn"):
         context = multiprocessing.get_context(method)
         self._lifeline = context.Pipe(duplex=False)
         super().__init__(jobs, context, initializer=_start_worker, initargs=self._lifeline)
+        # Start all processes at once: if one is killed while others are being added, the executor's thread fails.
+        self._safe_to_dynamically_spawn_children = False
+
+    def submit(self, *work: Any) -> Future[Any]:  # type: ignore[override]
+        """Give work to a process; raise BrokenExecutor if no process can be started."""
+        try:
+            with _interrupts_blocked():  # at the first work, processes and threads are started
+                return super().submit(*work)
+        except OSError as error:
+            raise BrokenExecutor(f"No process can be started: {error}") from error
+
+    def is_stuck(self) -> bool:
+        """Return whether a process has ended: the executor's thread may wait for the rest of its result for ever."""
+        return any(process.exitcode is not None for process in list((self._processes or {}).values()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """Kill all processes and wait until they have ended."""
@@ -258,7 +276,7 @@ class _ProcessPool(ProcessPoolExecutor):
         self._result_queue._writer.close()  # type: ignore[attr-defined]
         manager: Any = self._executor_manager_thread
         if manager is not None:
-            manager.join(_PATIENCE)
+            manager.join(PATIENCE)
             if manager.is_alive():  # Python before 3.12 may leave the second pipe open
                 self._call_queue._reader.close()  # type: ignore[attr-defined]
         super().shutdown(wait=True, cancel_futures=True)
@@ -266,21 +284,20 @@ class _ProcessPool(ProcessPoolExecutor):
 
 
 def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | None:
-    """Prepare this process and return processes forked from it; None if preparing has started a thread."""
+    """Call `prepare`, and return processes forked from this one; return None if `prepare` has started a thread."""
     prepare()
     if not is_single_threaded():
         return None
     pool = _ProcessPool(jobs, "fork")
-    with _interrupts_blocked():
-        pool.submit(os.getpid)  # so that all are forked now, and none when there are threads
+    pool.submit(os.getpid)  # forks all processes now, before there are threads
     return pool
 
 
 def _start_worker(lifeline: Connection, other_end: Connection) -> None:
-    """Prepare a new worker: it ends when the other end of its lifeline is closed."""
-    other_end.close()  # here; in the process that has started this one it stays open
+    """Prepare a new worker, and end it when its parent, the only process with the other end of a pipe, ends."""
+    other_end.close()  # this process's copy
     keep_imports_lean()
-    gc.freeze()  # what it was forked with stays
+    gc.freeze()  # objects from the parent are never garbage
 
     def wait() -> None:
         with suppress(EOFError, OSError):

@@ -1,4 +1,4 @@
-"""A batch of input → the rows of its records' tags, rejections, and counts of both; in any process."""
+"""A batch of input → encoded rows of tags, rejections, and counts; in any process."""
 
 import gc
 import logging
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Of the token cache, in each process. With four times as much, tagging is no faster.
-_CACHE_BYTES = 32 << 20
+_CACHE_BYTES = 32 << 20  # of the token cache in each process; with four times as much, tagging is no faster
 
 
 class Job(NamedTuple):
-    """What a run does to each batch of its input."""
+    """The model and the settings by which a run tags each batch."""
 
     model: str  # the model's folder, as a worker sees it
-    digest: str  # of the model that must be there
-    spacy: str = ""  # the version that must be there, as the tokens depend on it; "" is any
+    digest: str  # checksum that the model there must have
+    spacy: str = ""  # version that a worker must have, because tokens depend on it; "" is any
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
 
@@ -42,7 +41,7 @@ class Job(NamedTuple):
 def tag_batch(job: Job, batch: Batch) -> BatchResult:
     """Read the records of a batch, tag them, and encode their rows.
 
-    A TextcatError is raised if the model is missing, or if it or spaCy is not the one of the job.
+    A TextcatError is raised if the model is missing, or if the model or spaCy is not the one of the job.
     """
     from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
 
@@ -59,13 +58,13 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
 
 
 def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
-    """Tag and encode records; if one cannot be tagged, tag each by itself, and reject that one."""
+    """Tag and encode records, and add them to `tagged`; reject a record that cannot be tagged."""
     if not records:
         return
     try:
         scores = tagger.scores(records)
         tagged.rows.append(_encode(tagger, output, records, scores))
-    except MemoryError:  # it may be enough when less is done at the same time
+    except MemoryError:  # the run tries again, with fewer batches at a time
         raise
     except Exception as error:
         if len(records) > 1:
@@ -93,12 +92,13 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
 
         return term_contributions(tagger, record, topics, output.explain)
 
-    return ENCODERS[output.to](records, tags, **{"terms": terms} if output.explain else {})
+    options = ({"terms": terms} if output.explain else {}) | ({"names": tagger.topic_names} if output.names else {})
+    return ENCODERS[output.to](records, tags, **options)
 
 
 @lru_cache(maxsize=1)
 def load_tagger(job: Job) -> "Tagger":
-    """Return the tagger of a job, with only the topics and thresholds asked for."""
+    """Return the tagger of a job, with the job's topics and least probability."""
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
     if read_manifest(job.model)[SUM] != job.digest:
@@ -111,10 +111,9 @@ def load_tagger(job: Job) -> "Tagger":
         tagger = restrict_topics(tagger, job.output.topics)
     if job.output.min_probability is not None and tagger.calibration is not None:
         tagger = tagger.with_min_probability(job.output.min_probability)
-    tagger.scores([""])  # at the first text, tables of the vocabulary are made
+    tagger.scores([""])  # makes tables of the vocabulary
     if multiprocessing.parent_process() is not None:
-        # In a worker, what has been loaded stays: to look through it for garbage takes a tenth of the time.
-        gc.freeze()
+        gc.freeze()  # a search for garbage among loaded objects takes a tenth of a worker's time
     return tagger
 
 

@@ -1,4 +1,4 @@
-"""Tags of records → encoded rows of JSON Lines, CSV or Parquet; and what is written of each document."""
+"""Tags of records → encoded rows of JSON Lines, CSV or Parquet; the settings of the output."""
 
 import csv
 import io
@@ -11,6 +11,7 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
+from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
 from textcat.surrogates import escape_undecodable
@@ -18,33 +19,34 @@ from textcat.surrogates import escape_undecodable
 DECIMALS = 4  # of scores and probabilities
 _CSV_COLUMNS = "id,source,position,topic,score,probability"  # and terms, if they are asked for
 
-# Of a document: topic, score and probability, or None where the model has no probabilities.
+# A document's tags: topic, score, and probability (None if the model has no probabilities).
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
-# From a record and topics to what the record's terms add to its score for each topic.
+# A function of a record and topics, which returns for each topic how much terms add to its score.
 TermsOf: TypeAlias = Callable[[Record, Sequence[str]], Sequence[Mapping[str, float]]]
 
 
 class OutputSettings(NamedTuple):
-    """What is written of each document, and how.
+    """Hold the settings of the output: which topics of each document are written, and in which format.
 
     Parameters
     ----------
     to : {"jsonl", "csv", "parquet"}
         Format of the output.
     compress : {"", "zst"}
-        Compression; not for Parquet, which is compressed in itself.
+        Compression of JSON Lines and CSV; Parquet is always compressed.
     top : int >= 1, optional
-        Write this many topics of each document, those with the highest scores, in place of those above their
-        thresholds.
+        Write the topics with the highest scores, this many, instead of the topics above their thresholds.
     everything : bool
         Write all topics of each document.
     explain : int >= 0
-        Write this many terms that speak for or against each topic.
+        Write this many terms with each topic: those that change its score most.
     topics : tuple of str
         Write only these topics of the model; (): all.
     min_probability : float in [0, 1], optional
-        Write the topics of at least this probability, in place of those above their thresholds; with `top`, only those
-        of them. For models with calibrated probabilities only.
+        Write the topics of at least this probability, instead of the topics above their thresholds; `top` limits their
+        number. The model must have calibrated probabilities.
+    names : bool
+        Write the name of each topic next to its id; set where tags are written by a model that has names.
     """
 
     to: str = "jsonl"
@@ -54,15 +56,16 @@ class OutputSettings(NamedTuple):
     explain: int = 0
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
+    names: bool = False
 
     @property
     def suffix(self) -> str:
-        """The ending of the files' names."""
+        """The suffix of the files: ".csv.zst"."""
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
 
 def check_output(settings: OutputSettings) -> None:
-    """Raise a TextcatError for settings that contradict each other, or need a library that is missing."""
+    """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
     top, least, everything = settings.top, settings.min_probability, settings.everything
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
@@ -79,27 +82,36 @@ def check_output(settings: OutputSettings) -> None:
 
 
 def library_versions(settings: OutputSettings) -> dict[str, str]:
-    """Return the versions, by name, of the libraries that the bytes of the output depend on."""
+    """Return the versions of the libraries that write the output, by name."""
     names = ["pyarrow"] if settings.to == "parquet" else ["zstandard"] if settings.compress else []
     return {name: installed_version(name) for name in names}
 
 
-def _encode_jsonl(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+def _encode_jsonl(
+    records: Sequence[Record],
+    tags: Sequence[Tags],
+    terms: TermsOf | None = None,
+    names: Mapping[str, str] | None = None,
+) -> bytes:
     """Return an object per line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
-        topics = _topic_objects(record, tags_of_record, terms)
+        topics = _topic_objects(record, tags_of_record, terms, names)
         line = {"id": record.id, "source": record.source, "position": record.position, "topics": topics}
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-        except TypeError:  # a file's name that is no UTF-8
+        except TypeError:  # a file's name is not UTF-8
             line |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source)}
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(lines)
 
 
-def _topic_objects(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, Any]]:
+def _topic_objects(
+    record: Record, tags: Tags, terms: TermsOf | None, names: Mapping[str, str] | None
+) -> list[dict[str, Any]]:
     topics = [_topic_object(*tag) for tag in tags]
+    if names is not None:
+        topics = [{"topic": tag["topic"], **name_entry(tag["topic"], names), **tag} for tag in topics]
     for topic, of_topic in zip(topics, _rounded_terms(record, tags, terms), strict=False):
         topic["terms"] = of_topic
     return topics
@@ -112,7 +124,7 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return the contributions of terms to the score of each tag; [] if terms are not requested."""
+    """Return the contributions of terms to the score of each tag; return [] if terms are not requested."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
@@ -122,7 +134,12 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
     ]
 
 
-def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+def _encode_csv(
+    records: Sequence[Record],
+    tags: Sequence[Tags],
+    terms: TermsOf | None = None,
+    names: Mapping[str, str] | None = None,
+) -> bytes:
     """Return a row per document and topic, and for a document without a topic a row with an empty topic.
 
     Terms are an object of JSON in the last column.
@@ -134,17 +151,23 @@ def _encode_csv(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf 
         of_document = (record.id, record.source, record.position)
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
-            write((*of_document, topic, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *extra))
+            name = () if names is None else (names.get(topic, ""),)
+            write((*of_document, topic, *name, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *extra))
         if not tags_of_record:
-            write((*of_document, "", "", "") if terms is None else (*of_document, "", "", "", ""))
+            write((*of_document, *[""] * (3 + (terms is not None) + (names is not None))))
     return escape_undecodable(rows.getvalue()).encode()
 
 
-def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: TermsOf | None = None) -> bytes:
+def _encode_parquet(
+    records: Sequence[Record],
+    tags: Sequence[Tags],
+    terms: TermsOf | None = None,
+    names: Mapping[str, str] | None = None,
+) -> bytes:
     """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
 
-    topics = [_topic_objects(*pair, terms) for pair in zip(records, tags, strict=True)]
+    topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
     for topic in chain.from_iterable(topics) if terms is not None else ():
         topic["terms"] = [{"term": term, "adds": value} for term, value in topic["terms"].items()]
     columns = {
@@ -153,27 +176,31 @@ def _encode_parquet(records: Sequence[Record], tags: Sequence[Tags], terms: Term
         "position": [record.position for record in records],
         "topics": topics,
     }
-    return packed_column(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(with_terms=terms is not None)))
+    return packed_column(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(terms is not None, names is not None)))
 
 
-def _arrow_schema(*, with_terms: bool) -> Any:
+def _arrow_schema(with_terms: bool, with_names: bool) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
     extra_fields = [("terms", pa.list_(term))] if with_terms else []
-    tag = pa.struct([("topic", pa.string()), ("score", pa.float64()), ("probability", pa.float64()), *extra_fields])
+    name = [("name", pa.string())] if with_names else []
+    tag = pa.struct(
+        [("topic", pa.string()), *name, ("score", pa.float64()), ("probability", pa.float64()), *extra_fields]
+    )
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
     return pa.schema(types.items())
 
 
-# From records and their tags, one for each, to rows.
+# Functions of records, the tags of each, and perhaps a function of terms, that return encoded rows.
 ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _encode_csv, "parquet": _encode_parquet}
 
 
 def file_format(settings: OutputSettings) -> PlainFile:
-    """Return the encoder of rows as the bytes of files; raise a TextcatError if a library for it is missing."""
+    """Return the form of the output files; raise a TextcatError if a library for it is not installed."""
     if settings.to == "parquet":
-        return ParquetFile(settings.suffix, partial(_arrow_schema, with_terms=settings.explain > 0))
-    columns = _CSV_COLUMNS + (",terms" if settings.explain else "")
+        return ParquetFile(settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names))
+    columns = _CSV_COLUMNS.replace("topic", "topic,name") if settings.names else _CSV_COLUMNS
+    columns += ",terms" if settings.explain else ""
     head = f"{columns}\n".encode() if settings.to == "csv" else b""
     return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)

@@ -1,4 +1,4 @@
-"""A model, inputs and settings → tags in a folder of shards or in a stream: one run, from its last checkpoint."""
+"""A model, inputs and settings → tags in a folder of shards, or in a stream."""
 
 import logging
 import os
@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
-from textcat.errors import TextcatError, did_you_mean
+from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.model import CALIBRATION, SUM, read_manifest
+from textcat.model import CALIBRATION, SUM, names_in, read_manifest
+from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
 from textcat.reading import Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
-from textcat.runs.folder import ShardWriter, open_folder
+from textcat.runs.folder import open_folder, write_shards
 from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
@@ -31,14 +32,14 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 
 
 class _Plan(NamedTuple):
-    """What a run does, and how; how it is done does not change the rows."""
+    """The job, inputs and model of a run; how many jobs do it, where, and whether a rejection ends it."""
 
     job: Job
     sources: Sequence[Source]
-    manifest: dict[str, Any]  # of the model
-    jobs: int
-    scheduler: str
-    strict: bool
+    manifest: dict[str, Any]  # the model's
+    jobs: int = -1
+    scheduler: str = ""
+    strict: bool = False
 
 
 def tag_archive(
@@ -96,7 +97,7 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    plan = make_plan(model, inputs, input_settings, output_settings, jobs, scheduler, strict)
+    plan = make_plan(model, inputs, input_settings, output_settings, jobs=jobs, scheduler=scheduler, strict=strict)
     return tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
 
 
@@ -109,9 +110,9 @@ def tag_to_stream(
     progress: ShowProgress | None = None,
     **settings: Any,
 ) -> Summary:
-    """Tag the inputs into a stream, which is flushed after each batch; Parquet is refused.
+    """Tag the inputs, ``-`` being standard input, and write the rows to a stream, which is flushed after each batch.
 
-    The settings are those of `tag_archive`; the input ``-`` is standard input.
+    `settings` are those of `tag_archive`. A TextcatError is raised for Parquet.
     """
     plan = make_plan(model, inputs, **settings)
     if plan.job.output.to == "parquet":
@@ -136,17 +137,17 @@ def make_plan(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     input_settings: InputSettings = INPUT,
     output_settings: OutputSettings = OUTPUT,
-    jobs: int = -1,
-    scheduler: str = "",
-    strict: bool = False,
+    **how: Any,
 ) -> _Plan:
-    """Find the inputs and the model, and raise a TextcatError if they do not fit the settings."""
+    """Find the inputs and read the model's manifest; raise a TextcatError if the settings do not suit the model.
+
+    `how` has the jobs, the scheduler and whether the run is strict.
+    """
     check_output(output_settings)
     manifest = read_manifest(model)
-    for topic in output_settings.topics:
-        if topic not in manifest["topics"]:
-            near = did_you_mean(topic, manifest["topics"])
-            raise TextcatError(f"The model has no topic {topic!r}.{near} `textcat topics MODEL` lists its topics.")
+    names = names_in(manifest)
+    topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
+    output_settings = output_settings._replace(topics=topics, names=bool(names))
     if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
         raise TextcatError(
             f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
@@ -155,33 +156,24 @@ def make_plan(
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    return _Plan(
-        job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, jobs, scheduler, strict
-    )
+    return _Plan(job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, **how)
 
 
 def tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
-    """Tag the inputs into a folder of shards, with the limits of `ShardWriter`."""
+    """Tag the inputs into a folder of shards; `limits` are those of `ShardWriter`."""
     check_output_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
-    # Workers first: what they are forked with they would hold longer than this process, if that is killed, as the lock.
+    # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
     with _workers(plan) as workers, open_folder(out, _facts(plan), inputs, restart=restart) as state:
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
-        with (
-            closing(ShardWriter(out, state, file_format(plan.job.output), **limits)) as shards,
-            closing(_tagged(plan, batches, workers, tally)) as results,
-        ):
-            for batch, tagged in results:
-                shards.add(batch, tagged)
-            warn_of_changes(plan.sources, plan.job.input)
-            shards.finish()
-        return tally.summary(shards.number)
+        results = _tagged(plan, batches, workers, tally)
+        return tally.summary(write_shards(out, state, file_format(plan.job.output), results, **limits))
 
 
 def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
@@ -191,7 +183,7 @@ def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
 def _tagged(
     plan: _Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
 ) -> Generator[tuple[Batch, BatchResult]]:
-    """Yield batches with their results, and count each batch after it has been written."""
+    """Yield batches with their results, and add each result to the tally after it has been written."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
@@ -201,10 +193,11 @@ def _tagged(
                 )
             yield batch, tagged
             tally.add(batch, tagged)
+    warn_of_changes(plan.sources, plan.job.input)
 
 
 def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
-    """Check the counts of a batch by counting again: no single count must decide that nothing is lost."""
+    """Raise a RuntimeError if the records of a batch, counted in two ways, are not all written or rejected."""
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
     if not counts.records == written + rejected == counts.tagged + counts.rejected:
@@ -213,7 +206,7 @@ def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
 
 
 class _Tally:
-    """The counts of a run so far."""
+    """The counts, formats, memory and time of a run so far."""
 
     def __init__(self, plan: _Plan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
@@ -246,7 +239,7 @@ class _Tally:
 
 
 def _facts(plan: _Plan) -> dict[str, Any]:
-    """Return the facts on which the output depends, besides the inputs, by readable names."""
+    """Return the model, versions and settings that the output depends on, by readable names."""
     write = plan.job.output
     return {
         "model": plan.job.digest[:16],

@@ -1,4 +1,4 @@
-"""What a run has tagged, and topics that are more or less frequent than in training."""
+"""The summary of a run, and topics that are much more or less frequent than in training."""
 
 import math
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from textcat.runs.results import Counts
 if TYPE_CHECKING:
     from textcat.reading import Source
 
-_RATIO = 3.0  # thresholds that suit F1 let more or fewer documents pass than have the topic, but seldom so many
-_P = 0.001  # of one such topic or more, if all rates were those of training
+_RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
+_P = 0.001  # significance, for all topics together
 
 
 class Drift(NamedTuple):
@@ -19,8 +19,8 @@ class Drift(NamedTuple):
 
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
-    prevalence: float  # fraction of the training documents that have it
-    g: float  # how far that is from chance, see `log_likelihood_ratio`
+    prevalence: float  # fraction of the training documents that have the topic
+    g: float  # the difference's `log_likelihood_ratio`
 
 
 def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
@@ -40,17 +40,17 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
 
 class Summary(NamedTuple):
-    """What a run has written, and its time and memory."""
+    """The inputs of a run, the documents it has written, and its time and memory."""
 
-    manifest: dict[str, Any]  # of the model
+    manifest: dict[str, Any]  # the model's
     sources: "Sequence[Source]"  # the inputs
-    topics: tuple[str, ...]  # those that tags were asked for
-    counts: Counts  # of all that is written, by earlier runs on the same folder, too
-    before: RunState  # what earlier runs had written
+    topics: tuple[str, ...]  # the requested topics
+    counts: Counts  # of all documents in the folder, those of earlier runs included
+    before: RunState  # the state from which this run resumed
     shards: int
-    formats: list[str]  # what the inputs were read as in this run
+    formats: list[str]  # formats as which this run read inputs
     seconds: float  # of this run
-    memory: int  # the most that it and its workers have held, in bytes
+    memory: int  # peak memory of this run's processes in bytes
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
@@ -74,7 +74,7 @@ class Summary(NamedTuple):
             n, tagged = self.counts.topics[topic], self.counts.tagged
             rate, prevalence = n / max(tagged, 1), size / train_documents
             g = log_likelihood_ratio(n, tagged, size, train_documents)
-            p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # that a χ² of one degree of freedom is at least so large
+            p = math.erfc(math.sqrt(max(g, 0.0) / 2))  # probability of so large a χ² with one degree of freedom
             if max(rate, prevalence) > _RATIO * min(rate, prevalence) and p < _P / len(sizes):
                 drifts.append(Drift(topic, rate, prevalence, g))
         return sorted(drifts, key=lambda drift: -drift.g)
