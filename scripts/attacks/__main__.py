@@ -1,0 +1,64 @@
+"""Run the attacks of each kind for a share of the time; print how many trials held, and what failed."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections import Counter
+from importlib import import_module
+
+from rich.console import Console
+from rich.table import Table
+
+KINDS = {
+    "texts": "texts that cost more time than their bytes are worth",
+    "stored": "damaged files of models, rows, pools and sessions",
+    "runs": "runs over archives that end early, and inputs that change meanwhile",
+    "surroundings": "homes without permission to write, other users, clocks that jump, Dask workers that die",
+}
+
+
+def main() -> None:
+    options = _options()
+    kinds = options.kinds or [*KINDS]
+    table = Table("attack", "trials", "held", "seconds", title=f"seed {options.seed}")
+    failures: list[tuple[str, str]] = []
+    for kind in kinds:
+        print(f"{kind}: {KINDS[kind]} ...", file=sys.stderr, flush=True)
+        failures += _attack(kind, options.seed, options.seconds / len(kinds), table)
+    console = Console()
+    console.print(table)
+    for name, detail in failures:
+        console.print(f"FAILED {name}: {detail}", markup=False, soft_wrap=True)
+    sys.exit(bool(failures))
+
+
+def _attack(kind: str, seed: int, seconds: float, table: Table) -> list[tuple[str, str]]:
+    """Run the trials of a kind, add a row per trial's name to a table, and return the trials that failed."""
+    tried, held, spent = Counter[str](), Counter[str](), Counter[str]()
+    failures = []
+    start = time.monotonic()
+    for name, ok, detail in import_module(f"attacks.{kind}").trials(random.Random(seed), seconds):
+        tried[name] += 1
+        held[name] += bool(ok)
+        spent[name] += time.monotonic() - start
+        if not ok:
+            failures.append((f"{kind}: {name}", detail))
+        start = time.monotonic()
+    for name in tried:
+        table.add_row(f"{kind}: {name}", str(tried[name]), str(held[name]), f"{spent[name]:.1f}")
+    return failures
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
+    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=f"{', '.join(KINDS)}")
+    parser.add_argument("--seconds", type=float, default=120, help="for all kinds together (default: %(default)g)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random (default: %(default)s)")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
