@@ -6,7 +6,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 # The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
-# Type checkers and editors read them in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
+# Type checkers and editors read them in __init__.pyi, which `python tests/test_front_door.py --write` generates.
 _NAMES_IN = {
     "cluster": "on_cluster",
     "corpus.catalogue": "open_corpus",

@@ -1,12 +1,15 @@
-"""Where the program begins: `textcat`, or `python -m textcat`."""
+"""Run the program: `textcat`, or `python -m textcat`."""
 
 import gc
+import signal
 
 
 def main() -> None:
     """Run the command line."""
-    gc.set_threshold(50_000)  # what is imported, and read, would be looked through again and again
-    # Here, for the processes that a run starts import this module, too, and need no commands.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends imports, and the exit, without a traceback
+    gc.set_threshold(50_000)  # otherwise the collector would scan imported modules and documents again and again
+    # Imported here, because the processes that a run starts import this module, too, and need no commands.
     from textcat.cli import main as run
     from textcat.lean_imports import keep_imports_lean
 

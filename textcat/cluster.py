@@ -39,9 +39,9 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run the joblib tasks of a ``with`` block on the cluster of a scheduler's address, or on this machine if it is "".
+    """Run the joblib tasks of a ``with`` block on the Dask cluster of a scheduler; without an address, on this machine.
 
-    A TextcatError is raised as by `connect`, or if tasks were given up because their workers were lost repeatedly.
+    A TextcatError is raised as by `connect`, or if Dask gave up tasks because their workers were lost repeatedly.
     """
     if not address:
         yield

@@ -1,4 +1,4 @@
-"""The exception that explains a user's mistake, or bad input, in a sentence, and hints to end such sentences with."""
+"""The exception that explains a user's mistake, or bad input, in a sentence, and hints that end such sentences."""
 
 import os
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
 
 
 def similar_files(path: Path) -> str:
-    """Return `` Did you mean 'folder/x'?`` with the name most like that of a missing path, or an empty string."""
+    """Return `` Did you mean 'folder/x'?`` with the path most like a missing one, or an empty string."""
     if path.exists() or not path.parent.is_dir():
         return ""
     return did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])

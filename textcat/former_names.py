@@ -92,7 +92,7 @@ LEFT_OUT_OF_LEARNER: dict[str, dict[str, Any]] = {
 
 
 def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a stored recipe, without its version, with today's names and with every field."""
+    """Translate a stored recipe: return its entries with today's names, a value for every field, and no version."""
     recipe: dict[str, Any] = dict(entries)
     version = recipe.pop("version", None)
     if version is not None and version != RECIPE_VERSION:
@@ -113,7 +113,7 @@ def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def todays_fact(fact: Any) -> Any:
-    """Return the recipe that a run's folder names, such as ``best ({'tokens': …})``, with the names of today."""
+    """Translate the recipe that a run's folder names, such as ``best ({'tokens': …})``; return other facts as is."""
     if not isinstance(fact, str):
         return fact
     name, space, terms = fact.partition(" ")
@@ -122,14 +122,14 @@ def todays_fact(fact: Any) -> Any:
 
 
 def todays_counts(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a model's training counts with the names and values of today."""
+    """Translate the entries of a model's training counts into today's names and values."""
     counts = {_OF_COUNTS.get(name, name): value for name, value in entries.items()}
     keep_support = "ids" if counts["keep_support"] == "documents" else counts["keep_support"]
     return counts | {"keep_support": keep_support, "terms_of": todays_recipe(counts["terms_of"])}
 
 
 def todays_line(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line of a session's journal with "mark" renamed "keyword" and "settled" renamed "adjudicated"."""
+    """Translate a line of a session's journal: "mark" becomes "keyword", "settled" becomes "adjudicated"."""
     if "mark" in line:
         line["keyword"] = line.pop("mark")
     for answer in line.get("answers", ()):
@@ -139,7 +139,7 @@ def todays_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def todays_piece(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Return the arrays of counted documents that an unfinished pool keeps, under today's names."""
+    """Translate the arrays of counted documents that an unfinished pool keeps into today's names."""
     if "texts" not in arrays:
         return arrays
     import json

@@ -23,11 +23,10 @@ def keep_imports_lean() -> None:
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Make pandas appear not installed, and load other modules only when they are used.
+    """Make pandas appear not installed, replace spaCy's commands, and load the modules in `_LAZY` at their first use.
 
-    pyarrow and scikit-learn import pandas, which takes 60 MB; scikit-learn imports scipy.stats, which takes longer than
-    the rest of scikit-learn, and scipy all names of numpy, which itself loads its help texts. Half of spaCy's import
-    time is for its commands, of which it needs one name.
+    pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
+    the rest of scikit-learn. Importing its commands takes half of spaCy's import time.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:

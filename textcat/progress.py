@@ -19,7 +19,7 @@ _STEP = 256
 
 
 class Bar:
-    """Draw a progress bar, which is called with the number of items just done; pooch can use it like a bar of tqdm.
+    """Draw a progress bar; code calls it with the number of items just done, and pooch uses it like a bar of tqdm.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ class Bar:
             self._bars.advance(self._bars.task_ids[0], n)
 
     def show(self, **changes: Any) -> None:
-        """Change the bar: the number of items `completed`, the `total`, or the `description` beside it."""
+        """Change the number of items `completed`, the `total`, or the `description` next to the bar."""
         if self._bars is not None:
             self._bars.update(self._bars.task_ids[0], **changes)
 
     def update(self, n: int) -> None:
-        """Advance by `n` bytes of `total`, which may have changed."""
+        """Advance by `n` bytes, and draw the current `total`."""
         if self._bars is not None:
             self._bars.tasks[0].total = self.total or None  # rich's own update(total=None) would leave it as it is
         self(n)
@@ -65,9 +65,9 @@ def download_bar(
     *,
     shows: Literal["items", "bytes", "text"] = "items",
 ) -> Iterator[Bar]:
-    """Draw a bar for the time of a block, if there is a terminal, with the name and, if known, the total.
+    """Draw a bar while a block runs, if there is a terminal; `shows` says what stands next to the bar.
 
-    The number of items done and the time, the bytes and the speed, or the text of `Bar.show` follow the bar.
+    "items": the number of items and the time; "bytes": the bytes and the speed; "text": the text of `Bar.show`.
     """
     if console is None or not console.is_terminal:
         yield Bar()
@@ -101,7 +101,7 @@ class Stages:
     def stage(
         self, name: str, total: int | None = None, *, shows: Literal["items", "bytes"] = "items"
     ) -> Iterator[Bar]:
-        """Time a stage, and draw its name and a progress bar, which counts items or bytes; `total` may be unknown."""
+        """Time the block as a stage, and draw a progress bar with its name, which counts items or bytes."""
         started = time.perf_counter()
         with download_bar(self._console, name, total, shows=shows) as bar:
             yield bar
@@ -109,7 +109,7 @@ class Stages:
 
 
 def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
-    """Yield items, and call `advance` from time to time with the number of items since the last call."""
+    """Yield items; after every 256 and at the end, call `advance` with the number of items since the last call."""
     done = 0
     for done, item in enumerate(items, 1):
         yield item
@@ -119,9 +119,9 @@ def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
 
 
 def is_single_threaded() -> bool:
-    """Return whether this process has a single thread, according to Linux; False on other systems.
+    """Return whether this process has a single thread, so that it can be forked safely; False if not on Linux.
 
-    Only then is it safe to fork: a lock held by another thread would never be released in the child.
+    A lock that another thread holds would never be released in the child.
     """
     try:
         return sys.platform.startswith("linux") and len(os.listdir("/proc/self/task")) == 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import MANY_TOPICS
@@ -34,7 +34,7 @@ _NAME_OF = {"random_state": "seed"}
 
 
 class _RecipeField(NamedTuple):
-    """Describe a field of a recipe: its value there, and what its class says of it."""
+    """Hold a field of a recipe: its value, and its type, default and explanation."""
 
     section: str
     name: str
@@ -46,7 +46,7 @@ class _RecipeField(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """What a recipe's section on topics says.
+    """Hold the section [topics] of a recipe.
 
     Parameters
     ----------
@@ -54,22 +54,22 @@ class TopicSettings:
         How many times each topic's description is a positive example of it; 0: never.
     shortlist : int
         For thousands of topics: rank only this many topics for a document, those with the nearest centroids. A topic is
-        then trained only on the documents that it is listed for. 0: rank all topics, and train them on all documents.
+        then trained only on documents that have it on their shortlist. 0: rank all topics, and train them on all
+        documents.
     """
 
     descriptions: int = 0
     shortlist: int = 0
 
     def __post_init__(self) -> None:
-        if self.descriptions < 0:
-            raise TextcatError(f"A recipe's descriptions in [topics] cannot be {self.descriptions}; give 0 or more.")
-        if self.shortlist < 0:
-            raise TextcatError(f"A recipe's shortlist in [topics] cannot be {self.shortlist}; give 0 or more.")
+        for name, value in vars(self).items():
+            if value < 0:
+                raise TextcatError(f"A recipe's {name} in [topics] cannot be {value}; give 0 or more.")
 
 
 @dataclass(frozen=True)
 class TagSettings:
-    """What a recipe's section on tags says: how scores become decisions.
+    """Hold the section [tags] of a recipe: how scores become decisions.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class TagSettings:
 
 @dataclass(frozen=True)
 class RankerSettings:
-    """How a ranker is trained.
+    """Hold the section [ranker] of a recipe: how the ranker is trained while a topic is taught.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class RankerSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a recipe file says: a name and a title, and settings for each stage; docs/recipes.md lists all of them.
+    """Hold what a recipe file says: a name, a title, and settings for each stage, which docs/recipes.md lists.
 
     Parameters
     ----------
@@ -166,13 +166,13 @@ class Recipe:
         Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
         default; `seed` stands for `random_state`.
     topics : dict
-        `descriptions` and `shortlist`, whole numbers.
+        Keyword arguments of `TopicSettings`: `descriptions` and `shortlist`.
     ranker : dict
         Keyword arguments of `RankerSettings`: how documents are ranked while a topic is taught.
     tags : dict
-        `strategy`, `probability` and `folds`, by which scores become decisions.
+        Keyword arguments of `TagSettings`: `strategy`, `probability` and `folds`, by which scores become decisions.
     many, short : Recipe, optional
-        The recipes that take its place if there are 1,000 topics or more, or if texts are short.
+        The recipes to use instead if there are 1,000 topics or more, or if texts are short.
     """
 
     name: str
@@ -196,9 +196,8 @@ class Recipe:
         Parameters
         ----------
         learner : str, optional
-            Name of the other learner. Only those parameters of the recipe that all learners share are kept, as the
-            others mean something else to another learner (the η of PAUM scales the solution, that of CRAMMA decides
-            whether there is one).
+            Name of the other learner. Parameters that not all learners share are dropped, because their meaning
+            differs: the η of PAUM scales the solution, the η of CRAMMA decides whether there is one.
         **parameters
             Parameters by name; None leaves one as it is.
 
@@ -225,8 +224,8 @@ class Recipe:
         """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
-        ``learner.name`` is set before the learner's parameters. A field that there is not, or a value that does not fit
-        it, is a TextcatError.
+        ``learner.name`` is set before the learner's parameters. A TextcatError is raised for an unknown field, or a
+        value that it cannot have.
         """
         recipe, pairs, assignments = self, [], list(assignments)
         for assignment in assignments:
@@ -257,7 +256,7 @@ class Recipe:
         return recipe
 
     def fields(self) -> list[_RecipeField]:
-        """Return all fields that a recipe has, with their values in this one, section by section."""
+        """Return all fields that a recipe can have, section by section, with their values in this one."""
         fields = []
         for section, name, kind in self._field_types():
             default, explanation = "paum", "Which learner."
@@ -265,7 +264,7 @@ class Recipe:
                 cls = self._class_of(section)
                 keyword, _ = _parameters_of(cls)[name]
                 default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
-            # Of a type its name, as a recipe writes it.
+            # Recipes name a type, such as float32.
             default, value = (
                 getattr(one, "__name__", one) for one in (default, getattr(self, section).get(name, default))
             )
@@ -273,14 +272,14 @@ class Recipe:
         return fields
 
     def complete(self) -> "Recipe":
-        """Return the recipe with a value for every field: where it has none, the default."""
+        """Return the recipe with a value for every field, the default for those that it leaves out."""
         sections: dict[str, Any] = {section: {} for section in _SECTIONS}
         for section, name, _, _, value, _ in self.fields():
             sections[section][name] = value
         return replace(self, **sections)
 
     def stored(self) -> dict[str, Any]:
-        """Return the entries that models and pools keep of the recipe: a version, and a value for every field."""
+        """Return the recipe as models and pools store it: a version, and a value for every field."""
         return {"version": RECIPE_VERSION, **self.complete().as_dict()}
 
     def _field_types(self) -> Iterator[tuple[str, str, Any]]:
@@ -325,11 +324,11 @@ class Recipe:
 
     @property
     def descriptions(self) -> int:
-        """How many times each topic's description is a positive example of it."""
+        """The number of copies of each topic's description that are positive examples of the topic."""
         return int(self._make("topics").descriptions)
 
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
-        """Return `many` for 1,000 topics or more, else `short` for short texts, else the recipe itself; and why."""
+        """Return the recipe for a corpus, and the reason: `many` if topics are many, `short` if texts are short."""
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
         sample = corpus.sample_train(_N_SAMPLED)
@@ -340,11 +339,11 @@ class Recipe:
 
     @property
     def shortlist(self) -> int:
-        """How many topics a document is ranked for; 0: all."""
+        """The number of topics on a document's shortlist; 0: all topics are ranked."""
         return int(self._make("topics").shortlist)
 
     def make_tags(self) -> TagSettings:
-        """Return how scores become decisions."""
+        """Return the section [tags]; raise TextcatError if its strategy does not go with a shortlist."""
         tags: TagSettings = self._make("tags")
         if self.shortlist and tags.strategy not in _OF_PROBABILITIES:
             raise TextcatError(
@@ -354,7 +353,7 @@ class Recipe:
         return tags
 
     def make_learner(self, **options: Any) -> "MarginClassifier":
-        """Return the learner, with further keywords of it, such as `n_jobs`."""
+        """Return the learner, made with further keyword arguments, such as `n_jobs`."""
         learner = self._make("learner", **options)
         try:
             learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
@@ -364,8 +363,7 @@ class Recipe:
 
     def make_ranker(self) -> RankerSettings:
         """Return the settings of the ranker that is used while a topic is taught."""
-        ranker: RankerSettings = self._make("ranker")
-        return ranker
+        return cast(RankerSettings, self._make("ranker"))
 
     def _make(self, section: str, **options: Any) -> Any:
         cls = self._class_of(section)
@@ -384,7 +382,7 @@ class Recipe:
         return cls(**keywords, **options)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the contents of this recipe's file as a dict."""
+        """Return the recipe's title and sections, as its file has them."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
@@ -398,7 +396,7 @@ def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
 
 
 def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
-    """Return a class's keywords and their types, by the names that a recipe has for them."""
+    """Return a class's keyword arguments and their types, by their names in recipes."""
     types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
     return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in _NOT_IN_RECIPES}
 
@@ -417,7 +415,7 @@ def recipes() -> dict[str, Path]:
 
 
 def default_recipe() -> Recipe:
-    """Return the recipe used if none is named: `default`, or `many-topics`, or `short-texts`, by the corpus."""
+    """Return the recipe `default`, with `many-topics` and `short-texts` as its alternatives for such corpora."""
     return replace(read_recipe("default"), many=read_recipe("many-topics"), short=read_recipe("short-texts"))
 
 

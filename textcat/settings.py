@@ -28,7 +28,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
 
 
 def parse_value(text: str, annotation: Any) -> Any:
-    """Return a text such as ``5``, ``true`` or ``{ title = 2 }`` parsed as TOML, or the text itself if that fails.
+    """Parse a text such as ``5``, ``true`` or ``{ title = 2 }`` as TOML; return the text itself if that fails.
 
     ValueError is raised if neither the parsed value nor the text has the type `annotation`: see `has_type`.
     """
@@ -58,9 +58,9 @@ def format_value(value: Any) -> str:
 
 
 def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a value of a TOML file has a type; whole numbers pass for floats, true and false for no number.
+    """Return whether a value of a TOML file has a type, such as ``float | None`` or ``Mapping[str, float]``.
 
-    A type is such as ``int``, ``float | None``, ``Mapping[str, float]`` or ``Sequence[str]``.
+    Whole numbers pass as floats; true and false do not pass as numbers.
     """
     for kind, entry_type in _kinds(annotation):
         if kind is Any or type(value) is kind or (kind is float and type(value) is int):

@@ -1,16 +1,16 @@
-"""Texts that no encoding can hold: bytes of a file's name that are not UTF-8, and halves of surrogate pairs.
+"""Encode and print texts with lone surrogates, which no encoding can hold.
 
-Python represents both as lone surrogates. Which function is right depends on what becomes of the text.
+They stand for bytes of a file's name that are not UTF-8, and for halves of surrogate pairs.
 """
 
 
 def escape_undecodable(text: str) -> str:
-    r"""Return a text with lone surrogates as escapes such as ``\udc80``, which tell them apart."""
+    r"""Return a text with each lone surrogate replaced by an escape such as ``\udc80``."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def mark_surrogates(text: str) -> str:
-    """Return a text with a question mark for each lone surrogate."""
+    """Return a text with each lone surrogate replaced by a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -20,10 +20,10 @@ def join_surrogates(text: str) -> str:
 
 
 def decode_surrogates(text: str) -> str:
-    """Return a text, whose non-ASCII bytes were kept as surrogates, decoded as UTF-8; invalid bytes become U+FFFD."""
+    """Decode the bytes that a text keeps as surrogates as UTF-8; invalid bytes become U+FFFD."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def surrogate_bytes(text: str) -> bytes:
-    """Return the bytes of any text, lone surrogates included, for checksums and for arrays of our own."""
+    """Return the UTF-8 bytes of a text that may have lone surrogates, for checksums and arrays."""
     return text.encode("utf-8", "surrogatepass")

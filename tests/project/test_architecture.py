@@ -9,7 +9,18 @@ from textcat import HOMES
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {"cluster", "errors", "folders", "former_names", "journal", "lean_imports", "progress", "settings", "surrogates"},
+    {
+        "cluster",
+        "errors",
+        "folders",
+        "former_names",
+        "journal",
+        "lean_imports",
+        "markup",
+        "progress",
+        "settings",
+        "surrogates",
+    },
     {"reading"},
     {"documents"},
     {"corpus", "evaluation", "features", "margin", "runs"},
