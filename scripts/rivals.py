@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.bands import choose_bands
-from textcat.evaluation.evaluation import evaluate
+from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution, StopReason
@@ -142,7 +142,9 @@ def print_comparison(corpus: Corpus, recipe: Recipe, best_value_of: dict[str, fl
         scores[f"{name}, {RIVALS[name].parameter} = {value:g}"] = np.column_stack(per_topic)
     sizes = np.asarray(labels.sum(axis=0)).ravel()
     relevant, known = corpus.labels(corpus.test), (corpus.topics, sizes, len(corpus.train))
-    comparison = compare_evaluations([evaluate(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()])
+    comparison = compare_evaluations(
+        [evaluate_scores(of_model, relevant, *known, spec=BANDS) for of_model in scores.values()]
+    )
     rows = []
     for measure in comparison.measures:
         if measure.measure == "macro_average_precision":

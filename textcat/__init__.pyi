@@ -8,7 +8,7 @@ from textcat.errors import TextcatError as TextcatError
 from textcat.evaluation.at_k import evaluate_at_k as evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
-from textcat.evaluation.evaluation import evaluate as evaluate
+from textcat.evaluation.evaluation import evaluate_scores as evaluate_scores
 from textcat.evaluation.significance import compare_evaluations as compare_evaluations
 from textcat.evaluation.thresholds import Calibration as Calibration
 from textcat.features.store import open_rows as open_rows
@@ -30,7 +30,9 @@ from textcat.margin.problems import Problem as Problem
 from textcat.margin.problems import Solution as Solution
 from textcat.margin.solve import solve as solve
 from textcat.model.explain import Explanation as Explanation
+from textcat.model.measure import evaluate as evaluate
 from textcat.model.selection import Tag as Tag
+from textcat.model.selection import Tags as Tags
 from textcat.model.storage import load as load
 from textcat.model.storage import save as save
 from textcat.model.tagger import Tagger as Tagger

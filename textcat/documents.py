@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.frames import is_table
 from textcat.markup import html_table
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Corpus", "Document", "largest_topics_table", "shortened_text", "topic_counts"]
 
 TOPIC_RULES = ("both", "train", "described")
+TABLE, RECORDS = "table", "records"  # the names of corpora that were made of these in memory
 
 _TOPICS_SHOWN = 20
 SEPARATORS = re.compile(r"[\W_]+")
@@ -154,10 +156,10 @@ class Corpus:
         cls,
         records: Iterable[Mapping[str, Any]],
         *,
-        name: str = "records",
+        name: str = RECORDS,
         text: str | Sequence[str] = "text",
         id: str = "id",
-        topics: str = "topics",
+        topics: str | Sequence[str] = "topics",
         topics_separator: str = "",
         split: str = "split",
         topic_rule: str = "train",
@@ -205,18 +207,23 @@ class Corpus:
             A table of pandas or polars, with a row per document.
         **fields
             The arguments of `from_records`: ``text="abstract"``, ``topics="labels"`` and so on name the columns.
+            `topics` may also name several columns, one per topic, that hold 1 where a document has the topic and 0
+            elsewhere.
 
         Returns
         -------
         Corpus
+
+        Raises
+        ------
+        TextcatError
+            If it is no table or has no rows, a column is missing, or the text or the topics of a row.
         """
-        if not hasattr(frame, "columns"):
+        if not is_table(frame):
             raise TextcatError(
                 f"A {type(frame).__name__} is not a table: give a DataFrame, or use Corpus.from_records."
             )
-        columns = [str(column) for column in frame.columns]
-        rows = zip(*(frame[column] for column in frame.columns), strict=True)
-        return cls.from_records((dict(zip(columns, row, strict=True)) for row in rows), **{"name": "table", **fields})
+        return cls.from_records(frame, **{"name": TABLE, **fields})
 
     def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
         """Set a random sample of the training documents aside as the test part.

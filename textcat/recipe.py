@@ -398,7 +398,8 @@ def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
 def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
     """Return a class's keyword arguments and their types, by their names in recipes."""
     types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
-    return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in _NOT_IN_RECIPES}
+    left_out = {*_NOT_IN_RECIPES, *(["probability"] if hasattr(cls, "rule") else [])}  # [tags] makes probabilities
+    return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in left_out}
 
 
 def _explanations(cls: Callable[..., Any]) -> dict[str, str]:

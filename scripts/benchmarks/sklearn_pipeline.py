@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.evaluation import export
-from textcat.evaluation.evaluation import evaluate
+from textcat.evaluation.evaluation import evaluate_scores
 
 
 def main(name: str, folder: Path, backend: str, learner: str = "") -> None:
@@ -35,7 +35,7 @@ def main(name: str, folder: Path, backend: str, learner: str = "") -> None:
     with joblib.parallel_config(backend=backend):
         model.fit(train, labels)
     scores = model.predict_proba(test) if learner else model.decision_function(test)
-    evaluation = evaluate(
+    evaluation = evaluate_scores(
         scores,
         corpus.labels(corpus.test),
         corpus.topics,

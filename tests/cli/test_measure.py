@@ -15,7 +15,7 @@ from printed_tables import printed, shown
 
 import textcat
 from textcat.cli import measure
-from textcat.evaluation.evaluation import TITLES, evaluate
+from textcat.evaluation.evaluation import TITLES, evaluate_scores
 
 
 def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
@@ -253,13 +253,13 @@ def test_the_band_table_has_a_column_per_band_like_the_papers():
 
 
 def test_the_band_table_leaves_out_lines_that_say_nothing():
-    evaluation = evaluate(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
+    evaluation = evaluate_scores(SCORES[:, :2], LABELS[:, :2], ["mid", "big"], [4, 8], 16, spec="ALL")
     titles = [line.split("  ")[0] for line in shown(measure.band_rows(evaluation))]
     assert titles[1:] == ["macro-averaged precision (MAP)", "macro F1", "micro F1", "topics"]
 
 
 def test_a_band_without_a_topic_to_count_says_so():
-    evaluation = evaluate(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
+    evaluation = evaluate_scores(SCORES, LABELS, ["mid", "big", "none"], [4, 8, 2], 16, spec="LAST1")
     assert shown(measure.band_rows(evaluation))[1].split("  ")[-1] == "no topic"
 
 

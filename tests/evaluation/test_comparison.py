@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.evaluation.evaluation import evaluate
+from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.significance import compare_evaluations, holm, mcnemar, paired_bootstrap, sign_flip_test
 
 TOPICS = list("abcdefgh")
@@ -27,7 +27,7 @@ def compared(*qualities, seed=0, **options):
 
 
 def evaluated(scores, labels, **options):
-    return evaluate(scores, labels, TOPICS, SIZES, 100, **{"spec": ["ALL", "TOP3"], **options})
+    return evaluate_scores(scores, labels, TOPICS, SIZES, 100, **{"spec": ["ALL", "TOP3"], **options})
 
 
 def test_values_are_those_of_the_evaluations_and_differences_theirs():
@@ -39,7 +39,7 @@ def test_values_are_those_of_the_evaluations_and_differences_theirs():
         itertools.product(["ALL", "TOP3"], ["macro_average_precision", "macro_f1", "micro_f1"])
     )
     for model, (values, threshold) in enumerate(zip(scores, thresholds, strict=True)):
-        rows = evaluate(values, labels, TOPICS, SIZES, 100, spec=["ALL", "TOP3"], threshold=threshold)
+        rows = evaluate_scores(values, labels, TOPICS, SIZES, 100, spec=["ALL", "TOP3"], threshold=threshold)
         of_band = {row.band: row for row in rows.bands}
         of_topic = {row.topic: row for row in rows.topics}
         assert all(row.values[model] == of_band[row.band][row.measure] for row in found.measures)

@@ -19,7 +19,7 @@ from sklearn.metrics import (
 
 from textcat.errors import TextcatError
 from textcat.evaluation import export
-from textcat.evaluation.evaluation import Evaluation, evaluate, one_topic
+from textcat.evaluation.evaluation import Evaluation, evaluate_scores, one_topic
 
 LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 0]])
 SCORES = np.array([[2.0, -1.0, 1.0], [1.0, 3.0, -1.0], [-1.0, 2.0, -1.0], [-2.0, -2.0, -1.0]])
@@ -28,7 +28,7 @@ FACTS = {"support": [10, 20, 60], "stopped": ["converged", "converged", "epochs"
 
 def small_evaluation(**changes):
     options = {"spec": ["ALL", "TOP1", "LAST1"], "facts": FACTS} | changes
-    return evaluate(SCORES, sparse.csr_matrix(LABELS), ["big", "mid", "none"], [8, 4, 2], 16, **options)
+    return evaluate_scores(SCORES, sparse.csr_matrix(LABELS), ["big", "mid", "none"], [8, 4, 2], 16, **options)
 
 
 def test_an_evaluation_has_a_row_per_topic_in_column_order():
@@ -74,7 +74,9 @@ def test_an_evaluation_measures_every_band_as_scikit_learn_measures_its_columns(
     random = np.random.default_rng(0)
     labels, scores = random.random((60, 8)) < 0.3, random.normal(size=(60, 8)).astype(np.float32)
     thresholds = random.normal(size=8)
-    evaluation = evaluate(scores, labels, list("abcdefgh"), range(8), 100, spec=["ALL", "TOP3"], threshold=thresholds)
+    evaluation = evaluate_scores(
+        scores, labels, list("abcdefgh"), range(8), 100, spec=["ALL", "TOP3"], threshold=thresholds
+    )
     for band, columns in zip(evaluation.bands, (range(8), (7, 6, 5)), strict=True):
         Y, given_ = labels[:, columns], (scores > thresholds)[:, columns]
         for name, theirs in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
@@ -101,7 +103,7 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
     random = np.random.default_rng(0)
     own, scores = random.integers(0, 3, 50), random.normal(size=(50, 3))
     labels, got = np.eye(3, dtype=int)[own], scores.argmax(axis=1)
-    evaluation = evaluate(scores, labels, list("abc"), [1, 2, 3], 9, threshold=one_topic(scores))
+    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 2, 3], 9, threshold=one_topic(scores))
     assert evaluation.accuracy == pytest.approx(accuracy_score(own, got))
     assert evaluation.to_frame("confusion").to_numpy().tolist() == confusion_matrix(own, got).tolist()
     assert [row.f1 for row in evaluation.topics] == pytest.approx(f1_score(own, got, average=None))
@@ -113,14 +115,14 @@ def test_with_one_topic_a_document_an_evaluation_counts_accuracy_and_confusions_
 def test_a_document_of_several_topics_that_got_one_of_them_has_confused_nothing():
     scores = np.array([[3.0, 2, 1], [1, 2, 3], [3, 2, 1]])
     labels = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
-    evaluation = evaluate(scores, labels, list("abc"), [1, 1, 1], 3, threshold=one_topic(scores))
+    evaluation = evaluate_scores(scores, labels, list("abc"), [1, 1, 1], 3, threshold=one_topic(scores))
     assert evaluation.accuracy == 1 / 2
     assert evaluation.confusion == (("a", "a", 1), ("a", "c", 1), ("b", "c", 1))
 
 
 def test_without_a_labelled_document_there_is_no_accuracy():
     scores = np.array([[1.0, 2.0]])
-    evaluation = evaluate(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))
+    evaluation = evaluate_scores(scores, np.zeros((1, 2)), ["a", "b"], [1, 1], 2, threshold=one_topic(scores))
     assert (evaluation.accuracy, evaluation.confusion) == (None, ())
 
 

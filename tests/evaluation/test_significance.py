@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 from textcat.evaluation import significance
 from textcat.evaluation.bands import Band
-from textcat.evaluation.evaluation import ScoredDocuments, evaluate
+from textcat.evaluation.evaluation import ScoredDocuments, evaluate_scores
 from textcat.evaluation.metrics import RankingSteps
 from textcat.evaluation.significance import add_intervals, centred_interval, resampled_measures
 
@@ -27,7 +27,7 @@ def sample(seed=0, n_documents=40, decimals=1):
 
 
 def evaluated(scores, labels, spec, threshold=0.0):
-    return evaluate(scores, labels, TOPICS, SIZES, 20, spec=spec, threshold=threshold)
+    return evaluate_scores(scores, labels, TOPICS, SIZES, 20, spec=spec, threshold=threshold)
 
 
 def naive_resamples(n_documents, n_resamples, seed):
@@ -53,7 +53,9 @@ def test_resamples_are_measured_as_the_documents_drawn(decimals):
     for resample, drawn in enumerate(naive_resamples(len(labels), 20, seed=3)):
         precision = [naive_average_precision(labels[:, t], scores[:, t], drawn.tolist()) for t in range(3)]
         # What is drawn twice counts twice in F1, as in an evaluation of these documents.
-        rows = evaluate(scores[drawn], labels[drawn], TOPICS, SIZES, 20, spec=["ALL", "LAST1"], threshold=[0.5, 0, 0.2])
+        rows = evaluate_scores(
+            scores[drawn], labels[drawn], TOPICS, SIZES, 20, spec=["ALL", "LAST1"], threshold=[0.5, 0, 0.2]
+        )
         for place, (band, row) in enumerate(zip(chosen, rows.bands, strict=True)):
             known = [precision[t] for t in band.topics if not math.isnan(precision[t])]
             expected = [np.mean(known) if known else None, row["macro_f1"], row["micro_f1"]]
@@ -69,7 +71,7 @@ def test_with_every_document_drawn_once_a_resample_is_the_evaluation(seed):
     ones = np.ones((len(labels), 1), np.int32)
     for t in range(3):
         ranking = RankingSteps.of(scores[:, t], np.flatnonzero(labels[:, t]))
-        expected = evaluate(scores[:, [t]], labels[:, [t]], ["t"], [1], 1).topics[0].average_precision
+        expected = evaluate_scores(scores[:, [t]], labels[:, [t]], ["t"], [1], 1).topics[0].average_precision
         value = ranking.average_precision(ones)[0]
         assert value == pytest.approx(math.nan if expected is None else expected, nan_ok=True)
 
@@ -105,7 +107,7 @@ def test_an_interval_holds_the_middle_of_the_resamples_around_the_measured_value
 def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
     def micro_f1(seed):
         scores, labels = sample(seed, n_documents=200, decimals=6)
-        return evaluate(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0]["micro_f1"]
+        return evaluate_scores(scores, labels, TOPICS, SIZES, 20, spec="ALL").bands[0]["micro_f1"]
 
     scores, labels = sample(n_documents=200, decimals=6)
     low, high = centred_interval(0, resampled_measures(evaluated(scores, labels, "ALL"))["micro_f1"][0])
@@ -116,7 +118,7 @@ def test_an_interval_is_as_wide_as_the_measure_varies_from_sample_to_sample():
 def test_an_evaluation_gets_the_intervals_of_its_bands():
     scores, labels = sample()
     labels[:, 2] = False
-    evaluation = evaluate(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
+    evaluation = evaluate_scores(scores, labels, TOPICS, SIZES, 20, spec=["ALL", "LAST1"])
     everything, smallest = add_intervals(evaluation, n_resamples=100).bands
     for name, (low, high) in everything.intervals.items():
         assert 0 <= low <= everything[name] <= high <= 1

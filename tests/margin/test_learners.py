@@ -22,7 +22,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_classifiers_train, estimator_checks_generator, parametrize_with_checks
 
 from textcat.margin import rules
 from textcat.margin.learners import (
@@ -65,6 +65,16 @@ CLASSES = list(LEARNERS.values())
 def test_scikit_learns_own_checks_pass(estimator, check):
     with suppress(SkipTest):  # by a check of what the estimator does not offer, such as probabilities
         check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [PAUM(1, 50, probability=True), Romma(kernel="rbf", probability=True)])
+def test_scikit_learns_own_checks_pass_with_probabilities(estimator):
+    for one, check in estimator_checks_generator(estimator):
+        # As for SVC, the class of the highest score need not have the highest probability, which one check asks for.
+        if check.func is not check_classifiers_train:
+            with suppress(SkipTest), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                check(one)
 
 
 def rows(n_rows=80, n_features=30, dtype=np.float64):
@@ -256,12 +266,16 @@ def test_left_out_documents_come_in_the_shape_of_an_indicator(left_out):
         PAUM().fit(rows(), indicator()[:, 5], left_out=np.zeros((80, 1)))
 
 
-def test_there_are_no_probabilities_unless_calibrated():
+def test_there_are_no_probabilities_unless_they_are_asked_for():
     X, y = rows(), indicator()[:, 10]
     learner = PAUM(1, 5)
     assert not hasattr(learner, "predict_proba")
-    with pytest.raises(AttributeError, match=r"PAUM has scores, .* train CalibratedClassifierCV\(PAUM"):
+    assert hasattr(PAUM(1, 5, probability=True), "predict_proba")
+    with pytest.raises(AttributeError) as refused:
         learner.predict_proba(X)
+    assert "PAUM has scores, which are no probabilities: for these train PAUM(probability=True)" in str(
+        refused.value.__cause__ or refused.value
+    )
     probabilities = CalibratedClassifierCV(learner, cv=3).fit(X, y).predict_proba(X)
     assert probabilities.shape == (80, 2)
     assert roc_auc_score(y, probabilities[:, 1]) > 0.8

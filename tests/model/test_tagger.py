@@ -131,7 +131,7 @@ def test_what_is_no_stream_of_documents_is_told_of(tagger):
         tagger.tag_stream(["wheat"], batch=0)
 
 
-def test_a_table_or_a_single_record_is_no_stream_of_documents(tagger):
+def test_an_unknown_table_or_a_single_record_is_no_stream_of_documents(tagger):
     class Table:
         columns = ("text",)
 
@@ -140,7 +140,7 @@ def test_a_table_or_a_single_record_is_no_stream_of_documents(tagger):
 
     for ask in (tagger.tag, tagger.tag_stream, tagger.scores):
         with pytest.raises(
-            TextcatError, match=r"A table is no stream of documents, as it yields the names of its columns"
+            TextcatError, match=r"A Table is no stream of documents: give a DataFrame of pandas or polars"
         ):
             ask(Table())
         for record in ({"text": "wheat"}, textcat.Document("1", {"body": "wheat"})):

@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 import textcat
 from textcat.errors import TextcatError
-from textcat.evaluation.evaluation import evaluate
+from textcat.evaluation.evaluation import evaluate_scores
 from textcat.evaluation.metrics import average_precisions
 from textcat.margin.problems import Problem
 from textcat.margin.rules import PA, PAM, PAUM
@@ -59,7 +59,7 @@ def ours(row):
 def test_a_row_of_the_table_is_what_evaluation_says_of_its_rankers(vectors):
     row = paum.perceptron_row("PAUM(1,50)", vectors, PAUM(1, 50), 1, PRINTED["table2"]["PAUM(1,50)"])
     solutions = vectors.solve(PAUM(1, 50), 1)
-    evaluation = evaluate(
+    evaluation = evaluate_scores(
         vectors.scores(vectors.test, solutions),
         vectors.test_labels,
         vectors.topics,

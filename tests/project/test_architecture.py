@@ -14,6 +14,7 @@ LAYERS = (
         "errors",
         "folders",
         "former_names",
+        "frames",
         "journal",
         "lean_imports",
         "markup",

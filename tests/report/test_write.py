@@ -14,7 +14,7 @@ from hostile_reports import HOSTILE, data_of, letters
 import textcat
 from textcat import cli
 from textcat.errors import TextcatError
-from textcat.evaluation.evaluation import evaluate
+from textcat.evaluation.evaluation import evaluate_scores
 from textcat.model.measure import relevant_topics
 from textcat.report.write import write_report
 from textcat.training.train import train_and_evaluate
@@ -134,7 +134,9 @@ def test_the_slider_recomputes_precision_recall_and_f1(opened, model, file):
         shown.locator("#cut").fill(str(place))
         cut = tagger.thresholds.copy()
         cut[1] = cuts[0][place]
-        expected = evaluate(scores, labels, tagger.topics, tagger.train_sizes, tagger.train_documents, threshold=cut)
+        expected = evaluate_scores(
+            scores, labels, tagger.topics, tagger.train_sizes, tagger.train_documents, threshold=cut
+        )
         row, band = expected.topics[1], expected.bands[0]
         text = shown.locator("#one output").text_content()
         assert f"precision {row.precision:.3f}, recall {row.recall:.3f}, F1 {row.f1:.3f}" in text

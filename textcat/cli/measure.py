@@ -163,12 +163,15 @@ def _test_corpus(
 ) -> "Corpus":
     """Open the corpus to measure on, by default the corpus that the tagger was trained on."""
     from textcat.corpus.catalogue import cards
-    from textcat.model.measure import with_test_documents
+    from textcat.model.measure import is_corpus_of, measured_part, own_split, with_test_documents
 
-    documents = with_test_documents(tagger, read(corpus or _origin(tagger), stages))
-    if corpus and documents.train and documents.test and corpus not in cards():
-        left_out = f"its {len(documents.train):,} training documents are left out"
-        echo(f"textcat: measured on the {len(documents.test):,} test documents of {corpus}; {left_out}.", err=True)
+    source: str | Mapping[str, Any] = corpus or _origin(tagger)
+    if corpus and read.test_size is None:  # a model's own corpus has the parts that training made of it
+        read = read._replace(**own_split(tagger, corpus)) if read.settings else read
+        source = corpus if read.settings or not is_corpus_of(tagger, corpus) else tagger.origin
+    documents = with_test_documents(tagger, read(source, stages))
+    if corpus and corpus not in cards() and (said := measured_part(tagger, documents, corpus)):
+        echo(f"textcat: {said}", err=True)
     if not labelled_only:
         return documents
     labelled = [document for document in documents.test if not set(tagger.topics).isdisjoint(document.topics)]

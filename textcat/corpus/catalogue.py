@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -17,9 +17,10 @@ from textcat.corpus import descriptions
 from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
-from textcat.documents import Corpus
+from textcat.documents import RECORDS, TABLE, Corpus
 from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
+from textcat.frames import is_table
 from textcat.reading import (
     STEP,
     SUBJECTS,
@@ -190,6 +191,36 @@ def open_corpus(
         origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
     corpus = replace(_open(described, data, settings, as_read, words, progress), origin=origin)
     return corpus if test_size is None else corpus.split(test_size, seed=seed)
+
+
+def corpus_of(source: Any, **columns: Any) -> Corpus:
+    """Return a corpus: itself, made of a table or of records in memory, or opened by its name, card, path or URL.
+
+    The columns or fields are those of `column_settings`. TextcatError is raised if they are given with a corpus that
+    has been made already, or if the corpus cannot be made.
+    """
+    if isinstance(source, str | Path | Card):
+        return open_corpus(source, settings=column_settings(**columns))
+    if not isinstance(source, Corpus):
+        return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
+    if column_settings(**columns):
+        named = ", ".join(f"{name}={value!r}" for name, value in columns.items() if value)
+        raise TextcatError(
+            f"Corpus {source.name} has its texts and topics already: leave out the columns of a table, {named}."
+        )
+    return source
+
+
+def column_settings(
+    text: str | Sequence[str] = "text", topics: str | Sequence[str] = "topics", topics_separator: str = ""
+) -> InputSettings | None:
+    """Return the settings that read files by the columns or fields of `Corpus.from_records`; None for the defaults."""
+    if not isinstance(topics, str):
+        raise TextcatError(f"The topics of files are in one field, not in {topics!r}: name it, or give a table.")
+    settings = InputSettings(topics_field=topics, topics_separator=topics_separator)
+    if text != "text":
+        settings = settings._replace(text_fields=(text,) if isinstance(text, str) else tuple(text))
+    return None if settings == InputSettings() else settings
 
 
 def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":

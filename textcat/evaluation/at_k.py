@@ -73,8 +73,8 @@ def evaluate_at_k(
     ks : iterable of int, default=(1, 3, 5, 10)
         Numbers of first topics at which to measure each document.
     spec : str or iterable of str, optional
-        The bands, as in `evaluate`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training documents,
-        and ``0-0`` if a topic has none.
+        The bands, as in `evaluate_scores`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training
+        documents, and ``0-0`` if a topic has none.
     n_unknown : array-like of shape (n_documents,), int, optional
         Number of relevant topics of each document that have no column. No ranking can find them; overall and in ``ALL``
         they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).

@@ -328,7 +328,7 @@ class Evaluation:
         return {name: title for name, title in TITLES.items() if name in measures}
 
 
-def evaluate(
+def evaluate_scores(
     scores: ArrayLike,
     Y: Any,
     topics: Sequence[str],

@@ -123,8 +123,8 @@ def trec_files(
     take the place of TREC's queries. Documents that are not in the qrels are not relevant. A topic without a positive
     has no line there, and trec_eval leaves it out. White space in names is percent-encoded. Scores have enough digits
     to read the same float back. Documents of equal score are ranked by name, backwards, as trec_eval does, so its
-    ``map`` differs from `textcat.evaluate` if scores are equal. A TextcatError is raised if an id or a topic is empty
-    or occurs twice.
+    ``map`` differs from `textcat.evaluate_scores` if scores are equal. A TextcatError is raised if an id or a topic is
+    empty or occurs twice.
     """
     positives, values = checked_labels(Y, scores)
     documents, queries = _trec_names(document_ids, "document"), _trec_names(topics, "topic")

@@ -1,21 +1,25 @@
 """Measure a tagger on a corpus: with few topics, each topic's ranking; with many, each document's first topics."""
 
 import logging
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from textcat.documents import Corpus, Document
+from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
+from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
-from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate
+from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
 from textcat.model.selection import first_topics
 from textcat.progress import Advance, Stages, advance_over
+from textcat.reading.in_memory import as_documents
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,11 +30,66 @@ _log = logging.getLogger(__name__)
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
+def evaluate(
+    model: "Tagger | str | Path",
+    corpus: Any,
+    *,
+    text: str | Sequence[str] = "text",
+    topics: str | Sequence[str] = "topics",
+    topics_separator: str = "",
+    bands: str | Iterable[str] | None = None,
+    stages: Stages | None = None,
+) -> Evaluation:
+    """Measure a model on documents whose topics are known.
+
+    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
+    measures the first topics of each document, and topics that the model does not know count as not found. Bands are
+    made by the sizes of topics in training.
+
+    If the documents have a test part, only this part is measured, otherwise all of them are. The path of the corpus
+    that the model was trained on stands for the test part that training set aside. A `Corpus` without a test part on
+    which the model was trained gives the evaluation made after training: its `measured_on` names the documents.
+
+    Parameters
+    ----------
+    model : Tagger, str or Path
+        A tagger, or the folder of one.
+    corpus : Corpus, DataFrame, iterable of dict, str or Path
+        The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
+    text, topics, topics_separator : str or sequence of str, str or sequence of str, str
+        The columns or fields of the texts and topics, as for `textcat.train`.
+    bands : str or iterable of str, optional
+        As `spec` in `textcat.evaluate_scores`, or with many topics in `textcat.evaluate_at_k`.
+    stages : Stages, optional
+        Times the work, and draws its progress.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    TextcatError
+        If the model or the corpus cannot be read, no document has a topic of the model, or the corpus has no test
+        documents and no evaluation on it was kept.
+    """
+    import textcat  # through the front door: what reads a model knows the tagger, which knows this module
+
+    tagger = textcat.load(model) if isinstance(model, str | Path) else model
+    columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
+    return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, **columns)
+
+
 def evaluate_tagger(
-    tagger: "Tagger", corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
+    tagger: "Tagger",
+    corpus: Any,
+    *,
+    bands: str | Iterable[str] | None = None,
+    stages: Stages | None = None,
+    **columns: Any,
 ) -> Evaluation:
     """Measure the ranking of a corpus' test documents: see `Tagger.evaluate`."""
-    corpus = with_test_documents(tagger, corpus)
+    corpus = with_test_documents(tagger, _opened(tagger, corpus, **columns))
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
@@ -82,7 +141,7 @@ def measure_scores(
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
         return measure_at_k(tagger, scores, relevant, bands=bands, **options)
     assert isinstance(scores, np.ndarray)
-    return evaluate(
+    return evaluate_scores(
         _last_unjudged(scores, unjudged),
         relevant,
         tagger.topics,
@@ -137,18 +196,78 @@ def has_many_topics(tagger: "Tagger") -> bool:
     return len(tagger.topics) >= MANY_TOPICS
 
 
-def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
-    """Return a corpus with all documents in its test part, if it has none and the tagger was not trained on it."""
-    if corpus.test or was_trained_on(tagger, corpus):
+def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
+    """Return the corpus to measure a tagger on: itself, or made of a table or of records, or opened by name or path."""
+    if isinstance(source, str | Path):
+        settings = column_settings(**columns)
+        if settings is None and is_corpus_of(tagger, source):
+            corpus = reopen_corpus(tagger.origin)
+        else:
+            corpus = open_corpus(source, settings=settings, **own_split(tagger, source))
+        if said := measured_part(tagger, corpus, str(source)):
+            _log.warning(said)
         return corpus
-    source = corpus.origin.get("name_or_path")
-    if source and source == tagger.origin.get("name_or_path"):
+    if isinstance(source, Corpus):
+        return corpus_of(source, **columns)
+    documents = as_documents(source, **columns)
+    if tagger.corpus in (TABLE, RECORDS) and len(documents) == tagger.train_documents:
         _log.warning(
-            "The model was trained on documents of %s, so these figures are too good: measure it on others, or "
-            "name no corpus, to measure it as after its training.",
-            corpus.name,
+            "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "
+            "so measure it on others.",
+            f"{len(documents):,}",
         )
-    return replace(corpus, train=[], test=corpus.train)
+    return Corpus(TABLE, [], [document for document in documents if document.split == "test"] or documents, ())
+
+
+def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
+    """Return whether a name or a path is that of the corpus that a tagger was trained on, and that can be reopened."""
+    own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", "random")
+    return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == "random"
+
+
+def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
+    """Return by which size and seed training set a test part aside, if a name or path is that of a tagger's corpus."""
+    if not is_corpus_of(tagger, name_or_path) or tagger.origin.get("test_size") is None:
+        return {}
+    return {name: tagger.origin[name] for name in ("test_size", "seed")}
+
+
+def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
+    """Return a sentence on the part of a corpus that is measured; "" if it has no other part."""
+    if not (corpus.train and corpus.test):
+        return ""
+    split = own_split(tagger, called)
+    is_own = bool(split) and split.items() <= corpus.origin.items()
+    set_aside = f" that training set aside (--test-size {split['test_size']:g})" if is_own else ""
+    return (
+        f"measured on the {len(corpus.test):,} test documents of {called}{set_aside}; "
+        f"its {len(corpus.train):,} training documents are left out."
+    )
+
+
+def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
+    """Return a corpus with all documents in its test part, if it has none and the tagger was not trained on it.
+
+    Warn if the model was trained on some of the documents that are measured.
+    """
+    if not corpus.test and was_trained_on(tagger, corpus):
+        return corpus
+    source, own = corpus.origin, tagger.origin
+    same_parts = all(source.get(name) == own.get(name) for name in ("test_size", "seed"))
+    if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
+        pass
+    elif not corpus.test or not same_parts:
+        warn_once(
+            f"The model was trained on documents of {corpus.name}, so these figures are too good: measure it on "
+            "others, or name no corpus, to measure it as after its training."
+        )
+    elif own.get("test_size") is not None and len(corpus.train) > tagger.train_documents:
+        warn_once(
+            f"Corpus {corpus.name} has {len(corpus.train):,} training documents, and the model was trained on "
+            f"{tagger.train_documents:,}: if documents were added since, its test part is another one, and these "
+            "figures are too good; measure it on others."
+        )
+    return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
 
 
 def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:

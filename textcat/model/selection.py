@@ -1,6 +1,6 @@
 """Select the topics of documents by their scores, and give each its probability."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +9,7 @@ import numpy as np
 from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
+from textcat.frames import Frame, empty_frame
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top
 from textcat.model.shortlist import NOT_LISTED
@@ -27,6 +28,38 @@ class Tag(NamedTuple):
     topic: str
     score: float
     probability: float | None = None
+
+
+class Tags(list[list[Tag]]):
+    """The tags of each document, in a list.
+
+    Parameters
+    ----------
+    tags : iterable of list of Tag
+    documents : iterable
+        The documents that were tagged: a table gives `to_frame` its index and its library.
+    names : mapping of str to str
+        The names of topics, by id.
+    """
+
+    def __init__(self, tags: Iterable[list[Tag]], documents: Any = None, names: Mapping[str, str] | None = None):
+        super().__init__(tags)
+        self._frame, self._names = Frame.of(documents), dict(names or {})
+
+    def to_frame(self) -> Any:
+        """Return a table with a row per document and topic: topic, name, score and probability, by the index.
+
+        It is of the library of the table that was tagged, else of pandas. The name of a topic without one is its id. A
+        document without topics has no row. For polars, a column "index" has the number of each document, from 0.
+        """
+        tags = list(chain.from_iterable(self))
+        columns: dict[str, list[Any]] = {
+            "topic": [tag.topic for tag in tags],
+            "name": [self._names.get(tag.topic, tag.topic) for tag in tags],
+            "score": [tag.score for tag in tags],
+            "probability": [tag.probability for tag in tags],
+        }
+        return (self._frame or empty_frame(len(self))).long_answer(columns, list(map(len, self)))
 
 
 class Selection(NamedTuple):

@@ -3,18 +3,28 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
-from textcat.model.selection import BATCH_DOCUMENTS, Selection, Tag, comparable, curves, selected_tags, tags_of_batches
+from textcat.frames import answer_in_kind
+from textcat.model.selection import (
+    BATCH_DOCUMENTS,
+    Selection,
+    Tag,
+    Tags,
+    comparable,
+    curves,
+    selected_tags,
+    tags_of_batches,
+)
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.topic_names import find_topic
@@ -29,7 +39,7 @@ if TYPE_CHECKING:
     from textcat.model.explain import Explanation
     from textcat.recipe import Recipe
 
-Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]]
+Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]] | Any
 
 
 @dataclass(eq=False, repr=False)
@@ -100,8 +110,8 @@ class Tagger:
     @classmethod
     def fit(
         cls,
-        corpus: Corpus,
-        recipe: "Recipe | None" = None,
+        corpus: Any,
+        recipe: "Recipe | str | PathLike[str] | None" = None,
         **options: Any,
     ) -> "Tagger":
         """Train a tagger on the training documents of a corpus: the same as `textcat.train`.
@@ -119,27 +129,29 @@ class Tagger:
 
         return textcat.train(corpus, recipe, **options)
 
-    def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
+    def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
         """Score documents for every topic.
 
         Parameters
         ----------
-        documents : iterable of str, Document or dict
+        documents : iterable of str, Document or dict, or DataFrame or Series of pandas or polars
         text : str or sequence of str
-            The fields of a dict that hold its text, as in `Corpus.from_records`.
+            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`.
 
         Returns
         -------
         scores : ndarray of shape (n_documents, n_topics), float32
-            Signed, unscaled; larger = more relevant. Not a probability.
+            Signed, unscaled; larger = more relevant. Not a probability. For a DataFrame or Series, a DataFrame of the
+            same library and index, with a column per topic.
 
         Raises
         ------
         TextcatError
-            If a table, a single text or a single record is given, or a dict has no text.
+            If a single text or a single record is given, a column is missing, or a document has no text.
         """
         blocks = list(map(self.score_rows, self.features.row_blocks(document_stream(documents, text))))
-        return np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
+        scores = np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
+        return answer_in_kind(documents, scores, self.topics)
 
     def score_rows(self, rows: Rows) -> np.ndarray:
         """Return the scores of documents, given their rows: see `scores`."""
@@ -150,7 +162,7 @@ class Tagger:
         """Whether the weights are a sparse array."""
         return not isinstance(self.weights, np.ndarray)
 
-    def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> np.ndarray:
+    def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
         """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
 
         Parameters
@@ -160,14 +172,30 @@ class Tagger:
 
         Returns
         -------
-        probabilities : ndarray of shape (n_documents, n_topics), float64
+        probabilities : ndarray of shape (n_documents, n_topics), float64, or DataFrame
 
         Raises
         ------
         TextcatError
             As for `scores`, or if the tagger has no probabilities, as its recipe has the strategy "zero".
         """
-        return curves(self).probabilities(self.scores(documents, text=text))
+        probabilities = curves(self).probabilities(self.scores(documents, text=text))
+        return answer_in_kind(documents, probabilities, self.topics)
+
+    def predict(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
+        """Return whether each document gets each topic: 1 or 0.
+
+        Parameters
+        ----------
+        documents, text
+            As for `scores`, which also says what is raised.
+
+        Returns
+        -------
+        given : ndarray of shape (n_documents, n_topics), int64, or DataFrame
+        """
+        given = self.decide(np.asarray(self.scores(documents, text=text))).astype(np.int64)
+        return answer_in_kind(documents, given, self.topics)
 
     def tag(
         self,
@@ -177,7 +205,7 @@ class Tagger:
         everything: bool = False,
         min_probability: float | None = None,
         text: str | Sequence[str] = "text",
-    ) -> list[list[Tag]]:
+    ) -> Tags:
         """Return the topics of each document, the highest score first: by default those that score above thresholds.
 
         With a recipe for one topic per document (`single`), that is exactly one topic.
@@ -191,10 +219,12 @@ class Tagger:
 
         Returns
         -------
-        list of list of Tag
+        Tags
+            A list of tags per document; `to_frame` returns them as a table.
         """
         choice: dict[str, Any] = {"top": top, "everything": everything, "min_probability": min_probability}
-        return list(self.tag_stream(documents, batch=BATCH_DOCUMENTS, text=text, **choice))
+        tags = self.tag_stream(documents, batch=BATCH_DOCUMENTS, text=text, **choice)
+        return Tags(tags, documents, self.topic_names)
 
     def tag_stream(
         self,
@@ -343,34 +373,19 @@ class Tagger:
         return explain_document(self, next(document_stream([document], "text")), topics, n)
 
     def evaluate(
-        self, corpus: Corpus, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None
+        self, corpus: Any, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None, **columns: Any
     ) -> Evaluation:
-        """Measure the ranking of a corpus' test documents.
-
-        With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
-        measures the first topics of each document, and topics that the model does not know count as not found. Bands
-        are made by the sizes of topics in training. If the corpus has no test documents and the model was trained on
-        it, the evaluation made after training is returned: its `measured_on` names the documents. Another corpus
-        without a test part is measured as a whole.
+        """Measure the ranking of a corpus' test documents, or of all documents of a table: see `textcat.evaluate`.
 
         Parameters
         ----------
-        corpus : Corpus
-        bands : str or iterable of str, optional
-            As `spec` in `textcat.evaluate`, or with many topics in `textcat.evaluate_at_k`.
-        stages : Stages, optional
-            Times the work, and draws its progress.
+        corpus, bands, stages, **columns
+            As for `textcat.evaluate`, which also says what is raised.
 
         Returns
         -------
         Evaluation
-
-        Raises
-        ------
-        TextcatError
-            If the corpus has no test documents, and no evaluation on it was kept; or no test document has a topic of
-            the model.
         """
         from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
 
-        return evaluate_tagger(self, corpus, bands=bands, stages=stages)
+        return evaluate_tagger(self, corpus, bands=bands, stages=stages, **columns)

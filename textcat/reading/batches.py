@@ -7,7 +7,7 @@ import logging
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -533,7 +533,14 @@ def _documents_of(
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
-    part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=_pairs({one.source for _, one in records})))
+    pairs, alone = _pairs({one.source for _, one in records})
+    if alone and not any(record.split for _, record in records):
+        log.warning(
+            "%s: the documents of %s count like the others: a name makes a test part only next to a training part, and "
+            "there is no %s.",
+            *(location, alone, f"{alone.rpartition('/')[0]}/train".lstrip("/")),
+        )
+    part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=pairs))
     listed = any(subjects.values())
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
@@ -672,17 +679,23 @@ def folders_of(name: str) -> list[str]:
     return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
 
 
-def _pairs(names: Iterable[str]) -> set[str]:
-    """Return the folders that hold names of both parts, such as train.csv and test.csv; "" is the outermost folder."""
-    parts_in: dict[str, set[str]] = defaultdict(set)
+def _pairs(names: Set[str]) -> tuple[set[str], str]:
+    """Return the folders that hold names of both parts, such as train.csv and test.csv; "" is the outermost folder.
+
+    Also return the name of a test part that has other files around it, but no training part next to it; "" without one.
+    """
+    parts_in: dict[str, dict[str, str]] = defaultdict(dict)
     folders_above = {name.rpartition("/")[0] for name in names}
     stems = {_stem(name) for name in names}
     for path in folders_above | {stem for stem in stems if stem.lower().endswith(("train", "test"))}:
         entries = path.split("/")
         for depth, entry in enumerate(entries):
             if match := _PART.search(entry.lower()):
-                parts_in["/".join(entries[:depth])].add(match[1])
-    return {folder for folder, parts in parts_in.items() if len(parts) == 2}
+                parts_in["/".join(entries[:depth])][match[1]] = "/".join(entries[: depth + 1])
+    tests = [parts["test"] for parts in parts_in.values() if [*parts] == ["test"]]
+    alone = min((test for test in tests if not all(name.startswith(test) for name in names)), default="")
+    alone = next((name for name in names if _stem(name) == alone), alone)
+    return {folder for folder, parts in parts_in.items() if len(parts) == 2}, alone
 
 
 def _part_by_place(name: str, form: str, pairs: Container[str]) -> str:

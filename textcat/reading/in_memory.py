@@ -5,24 +5,25 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
+from textcat.frames import Frame, is_missing, is_table
 from textcat.reading.document import PARTS, Document
-
-_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Yield documents; a dict becomes the document that `Corpus.from_records` makes of it.
+    """Yield documents; a dict or a row of a table becomes the document that `Corpus.from_records` makes of it.
 
-    TextcatError is raised if `documents` is a single text, a single record or a table.
+    TextcatError is raised if `documents` is a single text, a single record or a table of an unknown library.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
         raise TextcatError("A single record is no stream of documents: give a list of records.")
-    if hasattr(documents, "columns"):
+    if (frame := Frame.of(documents)) is not None:
+        documents = frame.records(text)
+    elif hasattr(documents, "columns"):
         raise TextcatError(
-            "A table is no stream of documents, as it yields the names of its columns: "
-            "give one column of texts, or records, as `frame.to_dict('records')` returns."
+            f"A {type(documents).__name__} is no stream of documents: give a DataFrame of pandas or polars, one column "
+            "of texts, or records, as `frame.to_dict('records')` returns."
         )
     return (
         Document("", _Fields(document, number).zones(text))
@@ -36,11 +37,16 @@ def as_documents(
     records: Iterable[Mapping[str, Any]],
     text: str | Sequence[str] = "text",
     id: str = "id",
-    topics: str = "topics",
+    topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
     split: str = "split",
 ) -> list[Document]:
-    """Return the documents of records in memory: see `Corpus.from_records`."""
+    """Return the documents of a table or of records in memory: see `Corpus.from_frame` and `Corpus.from_records`."""
+    if is_table(records):
+        records = _table_records(records, text, topics)
+        topics = topics if isinstance(topics, str) else "topics"
+    elif not isinstance(topics, str):
+        raise TextcatError(f"The topics of records are in one field, not in {topics!r}: name it, or give a table.")
     fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
     named = [field for field, default in fields_of if field not in ("", default)]
     documents: list[Document] = []
@@ -62,6 +68,26 @@ def as_documents(
         date = "" if date is None else str(date)
         documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
     return documents
+
+
+def _table_records(table: Any, text: str | Sequence[str], topics: str | Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Return the rows of a table as records; topics in columns of their own come into the field "topics".
+
+    TextcatError is raised if it has no rows or is a column, a column is missing, or a row has no text or no topics.
+    """
+    frame = Frame.of(table) or Frame(table)
+    if frame.is_column:
+        raise TextcatError(f"A {type(table).__name__} is not a table: give a DataFrame that has the topics, too.")
+    if not len(table):
+        raise TextcatError("The table has no rows: give one with a row per document.")
+    frame.text_columns(text)
+    columns = frame.columns
+    frame.check(columns)  # that no two have the same name
+    rows = (dict(zip(columns, row, strict=True)) for row in frame.rows(columns))
+    if not topics:
+        return rows
+    field = topics if isinstance(topics, str) else "topics"
+    return ({**row, field: value} for row, value in zip(rows, frame.topics(topics), strict=True))
 
 
 class _Fields(NamedTuple):
@@ -104,7 +130,7 @@ class _Fields(NamedTuple):
     def value(self, field: str) -> Any:
         """Return the value of a field; None if it is missing, or NaN, NaT or NA."""
         value = self.fields.get(field)
-        return None if type(value).__name__ in _MISSING or (isinstance(value, float) and value != value) else value
+        return None if is_missing(value) else value
 
     def check(self, names: Iterable[str]) -> None:
         for name in names:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.errors import TextcatError, install_hint
-from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate
+from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate_scores
 from textcat.evaluation.thresholds import Calibration
 from textcat.report import figures
 
@@ -71,7 +71,7 @@ class _Drawn:
         Parameters
         ----------
         Y, scores, topics, train_sizes, threshold
-            As in `textcat.evaluate`.
+            As in `textcat.evaluate_scores`.
         bands : str or iterable of str, optional
             As `spec` there.
         ax, **options
@@ -81,7 +81,9 @@ class _Drawn:
         -------
         display
         """
-        measured = evaluate(scores, Y, topics, train_sizes, int(np.sum(train_sizes)), spec=bands, threshold=threshold)
+        measured = evaluate_scores(
+            scores, Y, topics, train_sizes, int(np.sum(train_sizes)), spec=bands, threshold=threshold
+        )
         return cls.from_evaluation(measured, ax=ax, **options)
 
     def plot(self: _Display, ax: Any = None, **style: Any) -> _Display:

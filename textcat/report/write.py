@@ -86,7 +86,7 @@ def write_report(
     before : Tagger, optional
         A tagger of the same topics: the report shows what changed since, and why.
     bands : str or iterable of str, optional
-        As `spec` in `textcat.evaluate`.
+        As `spec` in `textcat.evaluate_scores`.
     folds : int, default=5
         Parts of the training documents; each is scored by rankers trained on the others, to find labels that are
         probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger was

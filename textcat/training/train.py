@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from textcat.corpus.catalogue import corpus_of
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
@@ -29,7 +30,7 @@ from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
-from textcat.recipe import Recipe, default_recipe
+from textcat.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.cross_validation import (
     HoldOut,
     assign_folds,
@@ -59,23 +60,35 @@ SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 
 
 def train(
-    corpus: Corpus,
-    recipe: Recipe | None = None,
+    corpus: Any,
+    recipe: Recipe | str | os.PathLike[str] | None = None,
     *,
+    text: str | Sequence[str] = "text",
+    topics: str | Sequence[str] = "topics",
+    topics_separator: str = "",
     n_jobs: int | None = None,
     rows_dir: str | os.PathLike[str] | None = None,
     keep_support: str | None = None,
     updatable: bool = False,
     stages: Stages | None = None,
 ) -> Tagger:
-    """Train a tagger on the training documents of a corpus.
+    """Train a tagger on the training documents of a corpus, or on the rows of a table.
 
     Parameters
     ----------
-    corpus : Corpus
-    recipe : Recipe, optional
-        The default is `short-texts` for texts of less than 300 characters on average, `many-topics` from 1,000 topics
-        on, otherwise `default`, as on the command line.
+    corpus : Corpus, DataFrame, iterable of dict, str or Path
+        The documents: a corpus, a table of pandas or polars, records, or the name or the path of a corpus.
+    recipe : Recipe, str or path, optional
+        A recipe, its name or its path. The default is `short-texts` for texts of less than 300 characters on average,
+        `many-topics` from 1,000 topics on, otherwise `default`, as on the command line.
+    text : str or sequence of str
+        The columns of a table, or the fields of records, that hold the text, in order. "title" becomes the zone title,
+        the others are joined to the body.
+    topics : str or sequence of str
+        The column that holds each document's topic or list of topics; or several columns, one per topic, that hold 1
+        where a document has the topic and 0 elsewhere.
+    topics_separator : str
+        The separator of topics in one string, such as ";"; ``""``: the string is one topic.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     rows_dir : path, optional
@@ -96,10 +109,14 @@ def train(
     Raises
     ------
     TextcatError
-        If the corpus has no topic, or the recipe cannot be followed.
+        If the corpus has no topic, a column is missing, or the text or the topics of a row; or if the recipe cannot be
+        followed.
     """
+    corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
     if recipe is None:
         recipe, _ = default_recipe().for_corpus(corpus)
+    elif not isinstance(recipe, Recipe):
+        recipe = read_recipe(os.fspath(recipe))
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     return train_and_score(corpus, recipe, updatable=updatable, stages=stages, **options).tagger
 

@@ -1,0 +1,207 @@
+"""Tables of pandas and polars: read by their columns, answered in kind; what is wrong in them is told by row."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.frames import Frame, answer_in_kind, is_missing, is_table
+
+COLUMNS = {
+    "headline": ["Corn up", "Gold down", "Wheat late", "Silver steady"] * 3,
+    "story": ["Corn and wheat rose.", "Gold fell.", "The harvest of wheat is late.", "Silver and gold rested."] * 3,
+    "section": ["grain", "metal", "grain", "metal"] * 3,
+    "grain": [1, 0, 1, 0] * 3,
+    "metal": [False, True, False, True] * 3,
+}
+TEXT = ("headline", "story")
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def library(request):
+    return pytest.importorskip(request.param)
+
+
+@pytest.fixture
+def table(library):
+    table = library.DataFrame(COLUMNS)
+    if library.__name__ == "pandas":
+        table.index = [f"row {number}" for number in range(len(table))]
+    return table
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+    return textcat.train(rows, "paum", text=TEXT, topics="section")
+
+
+def test_a_table_or_a_column_is_known_by_its_type_and_nothing_else_is_one(library, table):
+    assert Frame.of(table) == (table, library.__name__, False)
+    assert Frame.of(table["story"])[1:] == (library.__name__, True)
+    assert [Frame.of(other) for other in (["text"], {"text": "a"}, "text", None, np.zeros(3))] == [None] * 5
+    assert is_table(table)
+    assert not is_table([{"text": "a"}])
+
+
+def test_neither_library_is_imported_unless_the_user_gave_a_table_of_it():
+    program = (
+        "import sys\n"
+        "from textcat.frames import Frame, answer_in_kind, is_table\n"
+        "assert not is_table(['corn']) and Frame.of('corn') is None and answer_in_kind(['corn'], 1, ['a']) == 1\n"
+        "assert 'pandas' not in sys.modules\n"  # which scikit-learn imports by itself
+        "import textcat\n"
+        "tagger = textcat.train([{'text': 'corn', 'topics': 'a'}, {'text': 'gold', 'topics': 'b'}], 'paum')\n"
+        "tagger.predict(['corn']), tagger.tag(['corn'])\n"
+        "assert 'polars' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"), [(None, True), (float("nan"), True), (np.float32("nan"), True), ("", False), (0, False)]
+)
+def test_none_and_nan_stand_for_no_value(value, is_one):
+    assert is_missing(value) is is_one
+
+
+def test_a_table_trains_the_model_that_its_records_train(table, tagger):
+    of_table = textcat.train(table, "paum", text=TEXT, topics="section")
+    assert (of_table.topics, of_table.train_documents) == (("grain", "metal"), 12)
+    np.testing.assert_array_equal(of_table.weights, tagger.weights)
+    in_columns = textcat.train(table, "paum", text=[*TEXT], topics=["metal", "grain"])
+    np.testing.assert_array_equal(in_columns.weights, tagger.weights)
+
+
+def test_answers_to_a_table_are_tables_of_its_library_with_its_index_and_a_column_per_topic(library, table, tagger):
+    texts = [f"{row[0]}\n{row[1]}" for row in zip(COLUMNS["headline"], COLUMNS["story"], strict=True)]
+    for ask in (tagger.scores, tagger.predict_proba, tagger.predict):
+        answer = ask(table, text=TEXT)
+        assert isinstance(answer, library.DataFrame)
+        assert [*answer.columns] == ["grain", "metal"]
+        plain = ask(texts)
+        assert isinstance(plain, np.ndarray)
+        np.testing.assert_array_equal(answer.to_numpy(), plain)
+        assert answer.to_numpy().dtype == plain.dtype
+        if library.__name__ == "pandas":
+            assert answer.index.equals(table.index)
+        assert ask(table[:0], text=TEXT).shape == (0, 2)
+    assert tagger.predict(texts).tolist() == tagger.decide(tagger.scores(texts)).tolist()
+    np.testing.assert_array_equal(tagger.scores(table["story"]).to_numpy(), tagger.scores(COLUMNS["story"]))
+
+
+def test_tags_of_a_table_become_a_long_table_by_its_index(library, table, tagger):
+    tags = tagger.tag(table[:3], text=TEXT, everything=True)
+    assert tags == tagger.tag([f"{row[0]}\n{row[1]}" for row in table[:3][[*TEXT]].to_numpy()], everything=True)
+    long = tags.to_frame()
+    assert isinstance(long, library.DataFrame)
+    expected = [(number, *tag) for number, of_document in enumerate(tags) for tag in of_document]
+    if library.__name__ == "pandas":
+        assert long.index.tolist() == [f"row {number}" for number, *_ in expected]
+        long = long.assign(index=[number for number, *_ in expected])
+    assert [*long.columns[:5]] == (
+        ["index", "topic", "name", "score", "probability"]
+        if library.__name__ == "polars"
+        else ["topic", "name", "score", "probability", "index"]
+    )
+    rows = zip(*(long[name] for name in ("index", "topic", "score", "probability")), strict=True)
+    assert [*rows] == expected
+    assert tagger.tag(table[:0], text=TEXT).to_frame().shape[0] == 0
+
+
+def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger):
+    pytest.importorskip("pandas")
+    named = textcat.Tagger(**{**vars(tagger), "topic_names": {"grain": "Cereals"}, "calibration": None})
+    long = named.tag(["corn and wheat", "nothing known", "gold"], top=1).to_frame()
+    assert long["topic"].tolist()[::2] == ["grain", "metal"]
+    assert long["name"].tolist()[::2] == ["Cereals", "metal"]
+    assert long.index.tolist() == [0, 1, 2]
+    assert long["probability"].isna().all()
+
+
+def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tagger):
+    test = library.DataFrame({name: values[:5] for name, values in COLUMNS.items()})
+    evaluation = tagger.evaluate(test, text=TEXT, topics="section")
+    assert (evaluation.test_documents, evaluation.measured_on) == (5, textcat.MeasuredOn.TEST)
+    assert textcat.evaluate(tagger, test, text=TEXT, topics=["grain", "metal"]) == evaluation
+    split = library.DataFrame({**COLUMNS, "split": ["test", "train", "test"] * 4})
+    assert tagger.evaluate(split, text=TEXT, topics="section").test_documents == 8
+    assert tagger.evaluate(split[:1], text=TEXT, topics="section").test_documents == 1
+
+
+def test_measuring_as_many_rows_as_were_trained_on_is_warned_of(table, tagger, caplog):
+    tagger.evaluate(table, text=TEXT, topics="section")
+    assert "trained on 12 documents, as many as these" in caplog.text
+
+
+HALF = ["a", None, None, "b"] * 3
+
+
+@pytest.mark.parametrize(
+    ("changed", "columns", "message"),
+    [
+        ({}, {"text": "stori"}, r"no column 'stori'. Did you mean 'story'\? It has headline, story, section, grain"),
+        ({}, {"text": "text"}, r"The table has no column 'text'. .*name the ones to take by text= and topics="),
+        ({}, {"topics": "topics"}, r"The table has no column 'topics'"),
+        ({"story": HALF}, {}, r"6 of the 12 rows have no text in 'story' \(rows 2, 3, 6, 7, 10, …, counted from 1"),
+        ({"story": [None, *["a"] * 11]}, {}, r"1 of the 12 rows has no text in 'story' \(row 1, counted from 1"),
+        ({"section": HALF}, {}, r"6 of the 12 rows have no topics in 'section' \(rows 2, .* '', which is no topic"),
+        (
+            {"grain": [1, None] * 6},
+            {"topics": ["grain", "metal"]},
+            r"no topics in 'grain' or 'metal' .* fill in 0 or 1",
+        ),
+        ({"grain": [1, 2] * 6}, {"topics": ["metal", "grain"]}, r"Row 2 of the table has 2 in the column 'grain'"),
+        ({}, {"topics": ["section"]}, r"Row 1 of the table has 'grain' in .*'section': .* give topics='section'"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_told_by_column_and_row_with_the_remedy(library, changed, columns, message):
+    table = library.DataFrame(COLUMNS | changed)
+    for ask in (textcat.train, textcat.Corpus.from_frame):
+        with pytest.raises(TextcatError, match=message):
+            ask(table, **{"text": "story", "topics": "section", **columns})
+
+
+def test_the_remedy_for_missing_values_is_in_the_words_of_the_library(library):
+    remedy = {"pandas": r"dropna\(subset=\['text'\]\)", "polars": r"drop_nulls\(\['text'\]\)"}[library.__name__]
+    table = library.DataFrame({"text": ["corn", None], "topics": ["a", "b"]})
+    with pytest.raises(TextcatError, match=rf"drop them by {remedy}, or fill in a text"):
+        textcat.train(table)
+    remedy = {"pandas": r"dropna\(\)", "polars": r"drop_nulls\(\)"}[library.__name__]
+    with pytest.raises(TextcatError, match=rf"1 of the 2 rows has no text \(row 2, counted from 1\): .* by {remedy}"):
+        Frame.of(table["text"]).records("text")
+
+
+def test_what_is_no_table_of_documents_is_told(library, table, tagger):
+    with pytest.raises(TextcatError, match="The table has no rows"):
+        textcat.train(table[:0], text=TEXT, topics="section")
+    with pytest.raises(TextcatError, match="A Series is not a table: give a DataFrame that has the topics, too"):
+        tagger.evaluate(table["story"])
+    with pytest.raises(TextcatError, match="in one field, not in \\['a'\\]"):
+        textcat.train([{"text": "corn"}], topics=["a"])
+
+
+def test_a_lazy_table_and_a_name_twice_are_refused(tagger):
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    for ask in (tagger.tag, tagger.evaluate, textcat.train):
+        with pytest.raises(TextcatError, match=r"A LazyFrame has no rows yet: give what its collect\(\) returns"):
+            ask(polars.LazyFrame(COLUMNS))
+    twice = pandas.DataFrame([["corn", "gold", "a"]], columns=["text", "text", "topics"])
+    with pytest.raises(TextcatError, match="The table has 2 columns 'text'"):
+        textcat.train(twice)
+
+
+def test_lists_of_topics_and_whole_numbers_are_topics(library):
+    table = library.DataFrame({"text": ["corn", "gold", "tin"], "topics": [["a", "b"], ["a"], []], "code": [3, 4, 3]})
+    assert [one.topics for one in textcat.Corpus.from_frame(table).train] == [("a", "b"), ("a",), ()]
+    assert textcat.Corpus.from_frame(table, topics="code").topics == ("3", "4")
+    in_one = library.DataFrame({"text": ["corn"], "topics": ["a; b"]})
+    assert textcat.Corpus.from_frame(in_one, topics_separator=";").topics == ("a", "b")
+
+
+def test_values_for_anything_else_than_a_table_stay_as_they_are():
+    values = np.zeros((1, 2))
+    assert answer_in_kind(["text"], values, ["a", "b"]) is values

@@ -1,0 +1,164 @@
+"""Read tables and columns of pandas and polars, and answer in kind; neither library is imported for it."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+from textcat.errors import TextcatError, did_you_mean
+
+_LIBRARIES = ("pandas", "polars")
+_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
+_SHOWN = 5  # rows that a sentence names
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) or type(value).__name__ in ("bool", "bool_")  # the last two are numpy's
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for none: None, NaN, or pandas' NaT or NA."""
+    return value is None or type(value).__name__ in _MISSING or (isinstance(value, Real) and bool(value != value))
+
+
+class Frame(NamedTuple):
+    """A table (DataFrame) or a column (Series), and the library that it is of; "": another one."""
+
+    data: Any
+    library: str = ""
+    is_column: bool = False
+
+    @classmethod
+    def of(cls, data: Any) -> "Frame | None":
+        """Return a table or column of pandas or polars as a Frame, and None for anything else.
+
+        TextcatError is raised for a LazyFrame, which has no rows yet.
+        """
+        for kind in type(data).__mro__:
+            library, name = kind.__module__.partition(".")[0], kind.__name__
+            if library in _LIBRARIES and name in ("DataFrame", "Series"):
+                return cls(data, library, name == "Series")
+            if library in _LIBRARIES and name == "LazyFrame":
+                raise TextcatError("A LazyFrame has no rows yet: give what its collect() returns.")
+        return None
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in order."""
+        return [str(column) for column in self.data.columns]
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise TextcatError if the table lacks a column, or has two of a name."""
+        columns = self.columns
+        for name in names:
+            if name not in columns:
+                known = f"It has {', '.join(columns) or 'none'}: name the ones to take by text= and topics=."
+                raise TextcatError(f"The table has no column {name!r}.{did_you_mean(name, columns)} {known}")
+            if columns.count(name) > 1:
+                raise TextcatError(f"The table has {columns.count(name)} columns {name!r}: give each its own name.")
+
+    def rows(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of some columns, row by row."""
+        of_name = dict(zip(self.columns, self.data.columns, strict=True))
+        return zip(*(self.data[of_name[name]] for name in names), strict=True) if names else iter([()] * len(self.data))
+
+    def records(self, text: str | Sequence[str]) -> Iterator[Any]:
+        """Return an iterator of the texts of a column, or of a table's rows as dicts with the fields of their texts.
+
+        TextcatError is raised if a column is missing, or the text of a row.
+        """
+        if self.is_column:
+            self._refuse_missing([is_missing(value) for value in self.data], "text")
+            return iter(self.data)
+        names = self.text_columns(text)
+        return (dict(zip(names, row, strict=True)) for row in self.rows(names))
+
+    def text_columns(self, text: str | Sequence[str]) -> list[str]:
+        """Return the columns that hold texts, as the fields of a record do; raise TextcatError as for `records`."""
+        names, columns = [text] if isinstance(text, str) else [*text], self.columns
+        if names == ["text"]:
+            names = [name for name in ("text", "title", "body", "zones") if name in columns] or names
+        names += [name for name in ("title", "zones") if name in columns and name not in names]
+        self.check(names)
+        self._refuse_missing([all(map(is_missing, row)) for row in self.rows(names)], "text", names)
+        return names
+
+    def topics(self, topics: str | Sequence[str]) -> Iterator[Any]:
+        """Return an iterator of each row's topics: the values of a column, or the names of the columns that have a 1.
+
+        TextcatError is raised if a column is missing, a row has no value there, or a column of a topic holds anything
+        but 0 and 1.
+        """
+        names = [topics] if isinstance(topics, str) else [*topics]
+        self.check(names)
+        self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names)
+        if isinstance(topics, str):
+            return (value for (value,) in self.rows(names))
+        for number, row in enumerate(self.rows(names), start=1):
+            for name, value in zip(names, row, strict=True):
+                if not (_is_number(value) and value in (0, 1)):
+                    raise TextcatError(
+                        f"Row {number} of the table has {value!r:.60} in the column {name!r}: in a column of a topic "
+                        "1 says that the document has it, and 0 that it has not; if the column holds names of topics, "
+                        f"give topics={name!r}."
+                    )
+        return ([name for name, value in zip(names, row, strict=True) if value] for row in self.rows(names))
+
+    def _refuse_missing(self, missing: list[bool], what: str, names: Sequence[str] = ()) -> None:
+        if not any(missing):
+            return
+        numbers = [str(number) for number, is_one in enumerate(missing, start=1) if is_one]
+        have, rows = ("has", "row") if len(numbers) == 1 else ("have", "rows")
+        which = f"{rows} {', '.join(numbers[:_SHOWN])}{', …' * (len(numbers) > _SHOWN)}, counted from 1"
+        where = f" in {' or '.join(map(repr, names))}" if names else ""
+        by = ""
+        if len(names) <= 1:
+            drop, prefix = ("drop_nulls", "") if self.library == "polars" else ("dropna", "subset=")
+            by = f" by {drop}({f'{prefix}{[*names]!r}' if names else ''})"
+        filled = "0 or 1" if len(names) > 1 and what == "topics" else "'', which is no topic" * (what == "topics")
+        raise TextcatError(
+            f"{len(numbers):,} of the {len(missing):,} rows {have} no {what}{where} ({which}): "
+            f"drop them{by}, or fill in {filled or 'a text, which may be empty'}."
+        )
+
+    def answer(self, values: Any, topics: Sequence[str]) -> Any:
+        """Return a table of the same library with a row per document, by its index, and a column per topic."""
+        if self.library == "polars":
+            return self._module().DataFrame(values, schema=[*topics], orient="row")
+        return self._module().DataFrame(values, index=self.data.index, columns=[*topics])
+
+    def long_answer(self, columns: dict[str, list[Any]], counts: Sequence[int]) -> Any:
+        """Return a table of the same library with `counts` rows for each document, by its index.
+
+        For polars, which has no index, a column "index" has the number of each document's row, from 0.
+        """
+        if self.library == "polars":
+            numbers = [number for number, count in enumerate(counts) for _ in range(count)]
+            types = self._module()
+            kinds = {"index": types.Int64, "topic": types.String, "name": types.String}
+            kinds |= {"score": types.Float64, "probability": types.Float64}
+            return types.DataFrame({"index": numbers, **columns}, schema=kinds)
+        return self._module().DataFrame(columns, index=self.data.index.repeat(counts))
+
+    def _module(self) -> Any:
+        return sys.modules[self.library]
+
+
+def is_table(source: Any) -> bool:
+    """Return whether this is a table or a column of pandas or polars, or has columns like one."""
+    return Frame.of(source) is not None or hasattr(source, "columns")
+
+
+def empty_frame(n_rows: int) -> Frame:
+    """Return a table of pandas with a number of rows and no columns; raise TextcatError without pandas."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise TextcatError("A DataFrame needs pandas: pip install pandas.") from error
+    return Frame(pandas.DataFrame(index=range(n_rows)), "pandas")
+
+
+def answer_in_kind(documents: Any, values: Any, topics: Sequence[str]) -> Any:
+    """Return values per document and topic as a table, if the documents are one; otherwise as they are."""
+    frame = Frame.of(documents)
+    return values if frame is None else frame.answer(values, topics)

@@ -1,0 +1,116 @@
+"""Scores of rows that were not trained on → Platt's curves, by which learners turn scores into probabilities."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import expit, logit
+
+from textcat.margin.problems import Problem, Solution
+from textcat.margin.solve import nothing, solve
+
+if TYPE_CHECKING:
+    from textcat.margin.learners import MarginClassifier
+
+N_FOLDS = 5
+_WEAK = 1e10  # inverse strength of a penalty: next to none
+
+
+def assign_folds(positives: Sequence[np.ndarray], n_rows: int, n_folds: int = N_FOLDS) -> np.ndarray:
+    """Return the fold of each row, given the positive rows of each topic; the same for the same labels.
+
+    Rows are dealt out topic by topic, each with the rows whose rarest topic it is, so that the positives of a topic
+    come into as many folds as possible. The sizes of folds differ by one at most.
+    """
+    group = np.full(n_rows, -1)
+    for topic in sorted(range(len(positives)), key=lambda topic: -len(positives[topic])):
+        group[positives[topic]] = topic  # that of the rarest topic stays
+    shuffled = np.random.default_rng(0).permutation(n_rows)
+    fold = np.empty(n_rows, int)
+    fold[shuffled[np.argsort(group[shuffled], kind="stable")]] = np.arange(n_rows) % n_folds
+    return fold
+
+
+def out_of_fold_scores(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], **options: Any) -> np.ndarray:
+    """Score every row by rankers that were not trained on its fold: shape (n_rows, n_problems), divided by the unit.
+
+    All folds are problems over the same rows, in one call of the solver, whose `options` these are. A row that a
+    problem leaves out is nan. ValueError is raised for less than two rows.
+    """
+    if (n_rows := X.shape[0]) < 2:
+        raise ValueError(f"probability=True needs 2 rows or more, to score each without it, and X has {n_rows}")
+    fold_of = assign_folds([problem.positives for problem in problems], n_rows, min(N_FOLDS, n_rows))
+    folds = [np.flatnonzero(fold_of == fold).astype(np.int32) for fold in range(fold_of.max() + 1)]
+    parts = [part for held_out in folds for part in _without(learner, X, problems, held_out)]
+    solutions = iter(solve(X, parts, keep=nothing, **options))
+    scores = np.empty((n_rows, len(problems)))
+    for held_out in folds:
+        for column, problem in zip(scores.T, problems, strict=True):
+            solution = next(solutions)
+            column[held_out] = solution.held_out[: len(held_out)] / solution.unit
+            column[problem.left_out] = np.nan
+    return scores
+
+
+def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
+    """Return problems without the rows of a fold, which are the first of those left out."""
+    left_out = [np.append(held_out, np.setdiff1d(one.left_out, held_out)).astype(np.int32) for one in problems]
+    positives = [np.setdiff1d(one.positives, held_out).astype(np.int32) for one in problems]
+    n_trained = np.maximum(X.shape[0] - np.array(list(map(len, left_out))), 1)
+    prevalence = np.array(list(map(len, positives))) / n_trained
+    parts = zip(positives, left_out, learner.rules_for(prevalence), learner.settings_for(X, prevalence), strict=True)
+    return [Problem(rows, rule, out, **settings) for rows, out, rule, settings in parts]
+
+
+def platt_curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[float, float]:
+    """Return a ≥ 0 and b of ``P(topic | score) = 1 / (1 + exp(-(a·score + b)))``.
+
+    The curve is fitted to the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt, "Probabilistic
+    outputs for support vector machines", 1999). If it falls, which says that scores rank no better than chance, it is
+    made flat.
+    """
+    from sklearn.linear_model import LogisticRegression  # here, as it takes long to import
+
+    n, n_positives = len(scores), int(np.sum(is_positive))
+    target = np.where(is_positive, (n_positives + 1) / (n_positives + 2), 1 / (n - n_positives + 2))
+    mean, deviation = float(np.mean(scores)), float(np.std(scores)) or 1.0
+    z = np.tile((scores - mean) / deviation, 2)[:, np.newaxis]
+    # A label between 0 and 1 is a row of each class, weighted.
+    curve = LogisticRegression(C=_WEAK, solver="newton-cholesky", tol=1e-10).fit(
+        z, np.repeat([1, 0], n), np.concatenate([target, 1 - target])
+    )
+    a, b = float(curve.coef_[0, 0]), float(curve.intercept_[0])
+    return (a / deviation, b - a * mean / deviation) if a > 0 else (0.0, float(logit(np.mean(target))))
+
+
+def platt_curves(
+    learner: "MarginClassifier", X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
+) -> np.ndarray:
+    """Return a and b of each problem's curve, shape (n_problems, 2), for scores of its solution."""
+    scores = out_of_fold_scores(learner, X, [replace(problem, start=None) for problem in problems], **options)
+    curves = np.zeros((len(problems), 2))
+    for k, (column, problem, solution) in enumerate(zip(scores.T, problems, solutions, strict=True)):
+        is_positive = np.zeros(len(column), bool)
+        is_positive[problem.positives] = True
+        in_sample = ~np.isnan(column)
+        if in_sample.any():
+            a, b = platt_curve(column[in_sample], is_positive[in_sample])
+            curves[k] = a / solution.unit, b
+    return curves
+
+
+def class_probabilities(scores: np.ndarray, curves: np.ndarray, *, multilabel: bool) -> np.ndarray:
+    """Return the probabilities of classes from the scores of rankers, shape (n_rows, n_classes).
+
+    With two classes there is one ranker, for the second. With more, the curves of each row are divided by their sum;
+    with `multilabel`, they are independent.
+    """
+    probabilities = expit(scores.reshape(len(scores), -1) * curves[:, 0] + curves[:, 1])
+    if multilabel:
+        return probabilities
+    if probabilities.shape[1] == 1:
+        return np.column_stack([1 - probabilities, probabilities])
+    total = probabilities.sum(axis=1, keepdims=True)
+    even = np.full_like(probabilities, 1 / probabilities.shape[1])
+    return np.divide(probabilities, total, out=even, where=total > 0)
