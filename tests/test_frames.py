@@ -155,7 +155,7 @@ HALF = ["a", None, None, "b"] * 3
             r"no topics in 'grain' or 'metal' .* fill in 0 or 1",
         ),
         ({"grain": [1, 2] * 6}, {"topics": ["metal", "grain"]}, r"Row 2 of the table has 2 in the column 'grain'"),
-        ({}, {"topics": ["section"]}, r"Row 1 of the table has 'grain' in .*'section': .* give topics='section'"),
+        ({}, {"topics": ["section"]}, r"Row 1 of the table has 'grain' in .*'section': give 1 .* topics='section'"),
     ],
 )
 def test_what_is_wrong_in_a_table_is_told_by_column_and_row_with_the_remedy(library, changed, columns, message):
@@ -168,7 +168,7 @@ def test_what_is_wrong_in_a_table_is_told_by_column_and_row_with_the_remedy(libr
 def test_the_remedy_for_missing_values_is_in_the_words_of_the_library(library):
     remedy = {"pandas": r"dropna\(subset=\['text'\]\)", "polars": r"drop_nulls\(\['text'\]\)"}[library.__name__]
     table = library.DataFrame({"text": ["corn", None], "topics": ["a", "b"]})
-    with pytest.raises(TextcatError, match=rf"drop them by {remedy}, or fill in a text"):
+    with pytest.raises(TextcatError, match=rf"leave them out by {remedy}, or fill in a text"):
         textcat.train(table)
     remedy = {"pandas": r"dropna\(\)", "polars": r"drop_nulls\(\)"}[library.__name__]
     with pytest.raises(TextcatError, match=rf"1 of the 2 rows has no text \(row 2, counted from 1\): .* by {remedy}"):

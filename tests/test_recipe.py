@@ -173,3 +173,10 @@ def test_every_learner_can_stand_in_a_recipe_but_not_on_a_kernel(name):
     assert isinstance(Recipe("mine", learner={"name": name}).make_learner(), LEARNERS[name])
     with pytest.raises(TextcatError, match="has no parameter 'kernel'"):
         Recipe("mine", learner={"name": name, "kernel": "rbf"}).make_learner()
+
+
+def test_probabilities_of_learners_are_no_matter_of_recipes():
+    assert not any(field.name == "probability" for field in Recipe("r").fields() if field.section == "learner")
+    with pytest.raises(TextcatError, match=r"\[learner\] has no parameter 'probability'"):
+        Recipe("r", learner={"probability": True}).make_learner()
+    assert Recipe("r", tags={"probability": 0.5}).make_tags().probability == 0.5

@@ -98,9 +98,9 @@ class Frame(NamedTuple):
             for name, value in zip(names, row, strict=True):
                 if not (_is_number(value) and value in (0, 1)):
                     raise TextcatError(
-                        f"Row {number} of the table has {value!r:.60} in the column {name!r}: in a column of a topic "
-                        "1 says that the document has it, and 0 that it has not; if the column holds names of topics, "
-                        f"give topics={name!r}."
+                        f"Row {number} of the table has {value!r:.60} in the column {name!r}: give 1 in a column of a "
+                        "topic if the document has it, else 0; or, if the column holds the names of topics, "
+                        f"topics={name!r}."
                     )
         return ([name for name, value in zip(names, row, strict=True) if value] for row in self.rows(names))
 
@@ -118,7 +118,7 @@ class Frame(NamedTuple):
         filled = "0 or 1" if len(names) > 1 and what == "topics" else "'', which is no topic" * (what == "topics")
         raise TextcatError(
             f"{len(numbers):,} of the {len(missing):,} rows {have} no {what}{where} ({which}): "
-            f"drop them{by}, or fill in {filled or 'a text, which may be empty'}."
+            f"leave them out{by}, or fill in {filled or 'a text, which may be empty'}."
         )
 
     def answer(self, values: Any, topics: Sequence[str]) -> Any:

@@ -85,6 +85,30 @@ def test_evaluate_finds_the_corpus_from_another_folder(run, own, monkeypatch):
     assert there.out == here.out
 
 
+def test_the_path_that_was_trained_on_stands_for_the_test_part_that_training_set_aside(run):
+    rows = [{"text": f"corn {i}", "label": "grain"} for i in range(20)]
+    rows += [{"text": f"gold {i}", "label": "metal"} for i in range(20)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ("--topics-field", "label")
+    run("train", "rows.jsonl", *options, "--test-size", "0.3", "--test-seed", "4", "--out", "m")
+    expected = run("evaluate", "m", "--json").out
+    set_aside = "12 test documents of rows.jsonl that training set aside (--test-size 0.3); its 28 training documents"
+    for arguments in (("rows.jsonl",), (Path("rows.jsonl").resolve(),), ("rows.jsonl", *options)):
+        measured = run("evaluate", "m", *arguments, "--json")
+        assert measured.out == expected
+        assert set_aside.replace("rows.jsonl", str(arguments[0])) in measured.err
+        assert "too good" not in measured.err
+    assert set_aside in run("compare", "m", "m", "--corpus", "rows.jsonl", "--bootstrap", "100").err
+    other = run("evaluate", "m", "rows.jsonl", *options, "--test-size", "0.5")
+    assert "that training set aside" not in other.err
+    assert other.err.count("figures are too good") == 1
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows + [rows[0]] * 4))
+    grown = run("evaluate", "m", "rows.jsonl").err
+    assert grown.count("has 31 training documents, and the model was trained on 28") == 1
+    Path("copy.jsonl").write_text(Path("rows.jsonl").read_text())
+    assert json.loads(run("evaluate", "m", "copy.jsonl", *options, "--json").out)["test_documents"] == 44
+
+
 def test_options_of_input_are_refused_where_the_corpus_of_training_is_opened_again(run, own):
     run("train", own, "--out", "m")
     for option in (("--text-field", "headline"), ("--test-size", "0.5"), ("--topics-separator", ";")):

@@ -1,5 +1,6 @@
 """A tagger is measured on documents: their topics in its columns, scored in blocks."""
 
+import json
 import re
 from pathlib import Path
 
@@ -26,6 +27,42 @@ def test_documents_are_counted_as_they_are_scored_for_many_topics(corpus, tagger
     blocks = list(score_row_blocks(tagger, rows, counted.append))
     assert counted == [100, 100, 100, 50]
     assert np.array_equal(np.concatenate(blocks), tagger.scores(corpus.test))
+
+
+def test_a_model_is_measured_by_its_folder_on_a_corpus_a_name_or_records(corpus, tagger, tmp_path):
+    folder, expected = textcat.save(tagger, tmp_path / "model"), tagger.evaluate(corpus)
+    for model in (tagger, folder, str(folder)):
+        for documents in (corpus, "newswire"):
+            measured = textcat.evaluate(model, documents, bands=["ALL", "TOP10"])
+            assert [band["macro_f1"] for band in measured.bands] == [
+                band["macro_f1"] for band in expected.bands if band.band != "LAST30"
+            ]
+    records = [{"text": d.zones["body"], "labels": list(d.topics)} for d in corpus.test]
+    of_records = textcat.evaluate(folder, records, topics="labels")
+    assert of_records.test_documents == len(corpus.test)
+    path = tmp_path / "records.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert textcat.evaluate(folder, path, topics="labels").bands == of_records.bands
+
+
+def test_the_path_that_was_trained_on_is_opened_as_for_training(tmp_path, caplog):
+    path = tmp_path / "rows.jsonl"
+    rows = [{"headline": f"{term} {i}", "topics": term} for term in ("corn", "gold") for i in range(20)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = textcat.InputSettings(text_fields=("headline",))
+    corpus = textcat.open_corpus(path, settings=settings, test_size=10)
+    tagger = textcat.train(corpus, "paum")
+    expected = tagger.evaluate(corpus)
+    assert not caplog.text
+    assert tagger.evaluate(path) == tagger.evaluate(str(path), text="headline") == expected
+    assert caplog.text.count("measured on the 10 test documents of") == 2
+    assert "that training set aside (--test-size 10); its 30 training documents are left out" in caplog.text
+    assert "too good" not in caplog.text
+
+
+def test_columns_of_a_corpus_that_is_open_are_refused(corpus, tagger):
+    with pytest.raises(TextcatError, match=r"has its texts and topics already: leave out .* topics='labels'"):
+        textcat.evaluate(tagger, corpus, topics="labels")
 
 
 @pytest.mark.parametrize("recipe", ["default", "paum", "paum-2002"])

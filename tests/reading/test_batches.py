@@ -305,6 +305,27 @@ def test_two_documents_of_one_id_are_told_with_their_lines(tmp_path):
         open_corpus(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("names", "alone"),
+    [
+        (("a.jsonl", "test.jsonl"), "test.jsonl"),
+        (("a.jsonl", "in/b.jsonl", "in/test/c.jsonl"), "in/test"),
+        (("train.jsonl", "test.jsonl"), ""),
+        (("test.jsonl",), ""),
+        (("test/a.jsonl", "test/b.jsonl"), ""),
+        (("a.jsonl", "train.jsonl"), ""),
+    ],
+)
+def test_a_test_file_without_a_training_file_beside_it_is_told_to_count_like_the_others(tmp_path, caplog, names, alone):
+    for number, name in enumerate(names):
+        (tmp_path / "all" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "all" / name).write_text(json.dumps({"id": f"{number}", "text": "Tin", "topics": "tin"}))
+    corpus = open_corpus(tmp_path / "all")
+    assert bool(corpus.test) == ("train.jsonl" in names and "test.jsonl" in names)
+    assert (f"the documents of {alone} count like the others" in caplog.text) == bool(alone)
+    assert bool(caplog.text) == bool(alone)
+
+
 def carded(folder, reader, **options):
     files = {"tsv": "a.tsv", "jsonl": "a.jsonl"}[reader]
     listed = ", ".join(f'{name} = "{value}"' for name, value in options.items())

@@ -15,7 +15,7 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
-from textcat.recipe import Recipe
+from textcat.recipe import Recipe, recipes
 from textcat.training.cross_validation import assign_folds
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
@@ -87,6 +87,21 @@ def test_without_a_recipe_the_corpus_decides(corpus):
     ]
     short = Corpus.from_records({"text": text, "topics": [topic]} for text, topic in words)
     assert textcat.Tagger.fit(short).recipe == textcat.read_recipe("short-texts").as_dict()
+
+
+def test_a_recipe_and_a_corpus_may_be_given_by_name_or_path(corpus, tmp_path):
+    expected = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum")).weights
+    (tmp_path / "mine.toml").write_text(recipes()["paum"].read_text())
+    for recipe in ("paum", tmp_path / "mine.toml", str(tmp_path / "mine.toml")):
+        np.testing.assert_array_equal(textcat.train("newswire", recipe).weights, expected)
+    with pytest.raises(TextcatError, match=r"No recipe 'puam'.* Did you mean 'paum'"):
+        textcat.train(corpus, "puam")
+    table = tmp_path / "news.csv"
+    table.write_text("headline,story,section\nWheat up,Wheat rose.,grain;wheat\nGold down,Gold fell.,metal\n")
+    columns = {"text": ("headline", "story"), "topics": "section", "topics_separator": ";"}
+    assert textcat.train(table, "paum", **columns).topics == ("grain", "metal", "wheat")
+    with pytest.raises(TextcatError, match="The topics of files are in one field, not in \\['grain'\\]"):
+        textcat.train(table, "paum", topics=["grain"])
 
 
 def test_one_job_and_many_give_the_same(corpus):
