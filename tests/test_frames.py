@@ -122,13 +122,14 @@ def test_tags_of_texts_become_a_table_of_pandas_with_the_names_of_topics(tagger)
     assert long["probability"].isna().all()
 
 
-def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tagger):
+def test_a_table_is_measured_whole_unless_a_column_splits_it(library, table, tagger, caplog):
     test = library.DataFrame({name: values[:5] for name, values in COLUMNS.items()})
     evaluation = tagger.evaluate(test, text=TEXT, topics="section")
     assert (evaluation.test_documents, evaluation.measured_on) == (5, textcat.MeasuredOn.TEST)
     assert textcat.evaluate(tagger, test, text=TEXT, topics=["grain", "metal"]) == evaluation
     split = library.DataFrame({**COLUMNS, "split": ["test", "train", "test"] * 4})
     assert tagger.evaluate(split, text=TEXT, topics="section").test_documents == 8
+    assert "measured on the 8 test documents of the table; its 4 training documents are left out" in caplog.text
     assert tagger.evaluate(split[:1], text=TEXT, topics="section").test_documents == 1
 
 
@@ -184,11 +185,15 @@ def test_what_is_no_table_of_documents_is_told(library, table, tagger):
         textcat.train([{"text": "corn"}], topics=["a"])
 
 
-def test_a_lazy_table_and_a_name_twice_are_refused(tagger):
+def test_a_lazy_table_one_of_pyarrow_and_a_name_twice_are_refused(tagger):
     polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
     for ask in (tagger.tag, tagger.evaluate, textcat.train):
         with pytest.raises(TextcatError, match=r"A LazyFrame has no rows yet: give what its collect\(\) returns"):
             ask(polars.LazyFrame(COLUMNS))
+    arrow = pytest.importorskip("pyarrow").table(COLUMNS)
+    for ask in (tagger.tag, tagger.evaluate, textcat.train, textcat.Corpus.from_frame):
+        with pytest.raises(TextcatError, match=r"A Table of pyarrow .*: give its to_pandas\(\)"):
+            ask(arrow)
     twice = pandas.DataFrame([["corn", "gold", "a"]], columns=["text", "text", "topics"])
     with pytest.raises(TextcatError, match="The table has 2 columns 'text'"):
         textcat.train(twice)

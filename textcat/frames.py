@@ -18,7 +18,9 @@ def _is_number(value: Any) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Return whether a value stands for none: None, NaN, or pandas' NaT or NA."""
-    return value is None or type(value).__name__ in _MISSING or (isinstance(value, Real) and bool(value != value))
+    if value is None or isinstance(value, str):
+        return value is None
+    return type(value).__name__ in _MISSING or (isinstance(value, Real) and bool(value != value))
 
 
 class Frame(NamedTuple):
@@ -32,7 +34,7 @@ class Frame(NamedTuple):
     def of(cls, data: Any) -> "Frame | None":
         """Return a table or column of pandas or polars as a Frame, and None for anything else.
 
-        TextcatError is raised for a LazyFrame, which has no rows yet.
+        TextcatError is raised for a LazyFrame, which has no rows yet, and for a table of pyarrow.
         """
         for kind in type(data).__mro__:
             library, name = kind.__module__.partition(".")[0], kind.__name__
@@ -40,6 +42,8 @@ class Frame(NamedTuple):
                 return cls(data, library, name == "Series")
             if library in _LIBRARIES and name == "LazyFrame":
                 raise TextcatError("A LazyFrame has no rows yet: give what its collect() returns.")
+            if library == "pyarrow" and name in ("Table", "RecordBatch"):
+                raise TextcatError(f"A {name} of pyarrow is no table of pandas or polars: give its to_pandas().")
         return None
 
     @property

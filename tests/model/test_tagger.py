@@ -165,6 +165,19 @@ def test_records_are_tagged_as_their_texts(tagger):
         tagger.tag([{"text": "wheat"}, {"content": "gold"}])
 
 
+@pytest.mark.parametrize("strategy", ["probability", "single"])
+def test_predictions_are_the_tags_as_0_and_1(corpus, strategy):
+    recipe = textcat.read_recipe("paum").with_settings([f"tags.strategy={strategy}"])
+    tagger = textcat.train(corpus, recipe)
+    predicted = tagger.predict(corpus.test)
+    assert {*predicted.ravel().tolist()} == {0, 1}
+    for row, tags in zip(predicted, tagger.tag(corpus.test), strict=True):
+        assert {tagger.topics[column] for column in np.flatnonzero(row)} == {tag.topic for tag in tags}
+    if strategy == "single":
+        assert (predicted.sum(axis=1) == 1).all()
+    assert tagger.predict([]).shape == (0, len(tagger.topics))
+
+
 def test_probabilities_are_those_of_the_tags(tagger):
     probabilities = tagger.predict_proba(TEXTS)
     assert probabilities.shape == (len(TEXTS), len(tagger.topics))

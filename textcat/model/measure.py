@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from textcat.corpus.cards import cards
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
 from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError
@@ -204,7 +205,7 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
             corpus = reopen_corpus(tagger.origin)
         else:
             corpus = open_corpus(source, settings=settings, **own_split(tagger, source))
-        if said := measured_part(tagger, corpus, str(source)):
+        if str(source) not in cards() and (said := measured_part(tagger, corpus, str(source))):
             _log.warning(said)
         return corpus
     if isinstance(source, Corpus):
@@ -216,7 +217,11 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
             "so measure it on others.",
             f"{len(documents):,}",
         )
-    return Corpus(TABLE, [], [document for document in documents if document.split == "test"] or documents, ())
+    parts = [[one for one in documents if (one.split == "test") == is_test] for is_test in (False, True)]
+    corpus = Corpus(TABLE, *(parts if parts[1] else ([], documents)), ())
+    if said := measured_part(tagger, corpus, "the table"):
+        _log.warning(said)
+    return corpus
 
 
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
