@@ -34,8 +34,8 @@ def test_parameters_are_those_that_scikit_learn_would_see():
     ("settings", "train", "message"),
     [
         ({}, [], "There is no document to learn terms from: give at least one."),
-        ({}, ["a", 3.5], "Document 1 is 3.5: give a string or a document with zones."),
-        ({}, [Zones({"title": None})], "Zone 'title' of document 0 is None: give a string."),
+        ({}, ["a", 3.5], "Document 2 is 3.5: give a string or a document with zones."),
+        ({}, [Zones({"title": None})], "Zone 'title' of document 1 is None: give a string."),
         ({"zones": {"title": -1}}, TRAIN, "The weight of zone 'title' is -1: give a positive number."),
         ({"zones": {"title": math.nan}}, TRAIN, "The weight of zone 'title' is nan: give a positive number."),
         ({"min_df": 0}, TRAIN, "min_df is 0: give a whole number of documents, at least 1."),
@@ -76,3 +76,13 @@ def test_mistakes_are_told_in_a_sentence(settings, train, message):
         TfIdf(TOKENS, **settings).fit(train)
     assert str(caught.value) == message
     assert isinstance(caught.value, ValueError)
+
+
+def test_a_table_is_no_list_of_texts():
+    table = pytest.importorskip("pandas").DataFrame({"text": TRAIN})
+    for ask in (TfIdf(TOKENS).fit, TfIdf(TOKENS).fit_transform, TfIdf(TOKENS).fit(TRAIN).transform):
+        with pytest.raises(
+            TextcatError, match=r"A DataFrame is no list of texts: give one of its columns, as in frame"
+        ):
+            ask(table)
+    assert TfIdf(TOKENS).fit_transform(table["text"]).shape == TfIdf(TOKENS).fit_transform(TRAIN).shape

@@ -150,6 +150,16 @@ def test_an_unknown_table_or_a_single_record_is_no_stream_of_documents(tagger):
                 ask(record)
 
 
+@pytest.mark.parametrize("wrong", [3, None, float("nan"), ["wheat"]])
+def test_what_is_no_document_is_told_by_its_number_from_1(tagger, wrong):
+    for documents in ([wrong], ["wheat"] * 5000 + [wrong]):
+        for ask in (tagger.scores, tagger.tag):
+            with pytest.raises(
+                TextcatError, match=rf"^Document {len(documents)} is .*: give a text, a dict or a Docum"
+            ):
+                ask(documents)
+
+
 def test_records_are_tagged_as_their_texts(tagger):
     zones = [{"title": "wheat exports", "body": text} for text in TEXTS]
     documents = [textcat.Document(str(i), texts) for i, texts in enumerate(zones)]

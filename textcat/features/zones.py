@@ -68,7 +68,7 @@ class ZoneTexts:
             for zone in self.plan_document(tuple(zones)).zones:
                 text = zones[zone]
                 if not isinstance(text, str):
-                    raise FeatureError(f"Zone {zone!r} of document {i} is {text!r:.60}: give a string.")
+                    raise FeatureError(f"Zone {zone!r} of document {i + 1} is {text!r:.60}: give a string.")
                 yield text
 
     def plan_document(self, names: tuple[str, ...]) -> _Plan:
@@ -122,17 +122,22 @@ def plan_texts(
 
 
 def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
-    """Return an iterator over documents, but refuse a single text, which is a stream of characters."""
+    """Return an iterator over documents; refuse a text and a table, which yield characters and names of columns."""
     if isinstance(documents, str):
         raise FeatureError("Iterable over raw text documents expected, string object received.")
+    if hasattr(documents, "columns"):
+        raise FeatureError(
+            f"A {type(documents).__name__} is no list of texts: give one of its columns, as in frame['text'], or name "
+            "columns in a ColumnTransformer, each by a string."
+        )
     return iter(documents)
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
-    """Return the text of each zone of a document; a string is the zone "body". Errors name the document by `i`."""
+    """Return the text of each zone of a document; a string is the zone "body". Errors name it by `i`, from 0."""
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)
     if type(zones) is not dict and not isinstance(zones, Mapping):  # the second question takes longer
-        raise FeatureError(f"Document {i} is {document!r:.60}: give a string or a document with zones.")
+        raise FeatureError(f"Document {i + 1} is {document!r:.60}: give a string or a document with zones.")
     return zones

@@ -87,7 +87,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         bit.
     probability : bool
         Also learn probabilities, for `predict_proba`: each topic gets a sigmoid, fitted to scores of rows that were not
-        trained on, by rankers of five folds (Platt 1999). `fit` then takes about six times as long; scores and
+        trained on, by rankers of five folds (Platt 1999). `fit` then takes several times as long; scores and
         predictions stay the same.
     warm_start : bool
         Start from the solution of the previous call of `fit`, if the shapes and the dtype are the same: to continue

@@ -25,12 +25,15 @@ def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
             f"A {type(documents).__name__} is no stream of documents: give a DataFrame of pandas or polars, one column "
             "of texts, or records, as `frame.to_dict('records')` returns."
         )
-    return (
-        Document("", _Fields(document, number).zones(text))
-        if isinstance(document, Mapping) and not hasattr(document, "zones")
-        else document
-        for number, document in enumerate(documents, start=1)
-    )
+    return (_in_zones(document, number, text) for number, document in enumerate(documents, start=1))
+
+
+def _in_zones(document: Any, number: int, text: str | Sequence[str]) -> Any:
+    if isinstance(document, str) or hasattr(document, "zones"):
+        return document
+    if not isinstance(document, Mapping):
+        raise TextcatError(f"Document {number} is {document!r:.60}: give a text, a dict or a Document.")
+    return Document("", _Fields(document, number).zones(text))
 
 
 def as_documents(
