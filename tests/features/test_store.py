@@ -267,6 +267,16 @@ def test_any_change_is_told_in_a_sentence_or_the_rows_can_be_used(small_store, t
             solve(rows, [Problem(np.arange(min(1, len(rows)), dtype=np.int32), rules.PAUM(1, 50), max_epochs=3)])
 
 
+@pytest.mark.parametrize("n_features", [-1, 2**31, 2**40, 2**70])
+def test_a_number_of_features_that_no_rows_can_have_is_told(small_store, tmp_path, n_features):
+    folder = shutil.copytree(small_store, tmp_path / "rows")
+    entries = json.loads((folder / "manifest.json").read_text())
+    entries |= {"shape": [entries["shape"][0], n_features]}
+    ROWS.write_manifest(folder, {key: value for key, value in entries.items() if key != "sum"})
+    with pytest.raises(StoreError, match=f"they are no 30 rows of {n_features} features"):
+        open_rows(folder)
+
+
 @pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [1, 2, 3, 3], [0, 1, 2, 2], [0, -5, 2, 3], [0, 1, 3], [0, 9, 2, 3]])
 def test_offsets_are_checked_even_if_nothing_is_verified(tmp_path, offsets):
     write_rows(tmp_path / "rows", [sp.csr_matrix(np.eye(3))])

@@ -167,8 +167,8 @@ def _check_offsets(rows: StoredRows) -> None:
     """Raise ValueError if the rows do not begin and end within the arrays, in their order."""
     n_rows, n_features = map(operator.index, rows.shape)
     ends, n_entries = rows.indptr, rows.nnz
-    fits = ends.shape == (n_rows + 1,) and rows.indices.shape == rows.data.shape == (n_entries,) and n_features >= 0
-    if not fits or (ends[0], ends[-1]) != (0, n_entries) or (np.diff(ends) < 0).any():
+    fits = ends.shape == (n_rows + 1,) and rows.indices.shape == rows.data.shape == (n_entries,)
+    if not fits or not 0 <= n_features < 2**31 or (ends[0], ends[-1]) != (0, n_entries) or (np.diff(ends) < 0).any():
         raise ValueError(f"they are no {n_rows} rows of {n_features} features")
 
 
