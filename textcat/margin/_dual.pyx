@@ -216,6 +216,7 @@ cdef class Expansion:
     cdef problem z
     cdef bint single
     cdef object kept  # the arrays that z points into
+    cdef Rule rule  # one in Python must stay alive
     cdef dict held
     cdef uintptr_t[::1] blocks
     cdef int64_t[::1] used
@@ -256,7 +257,7 @@ cdef class Expansion:
                 longest2 = z.diagonal[i]
         z.labels = &labels[0] if z.n_rows else NULL
         z.g, z.alpha = _address(self.g), _address(self.alpha)
-        z.rule = rule.formula
+        z.rule, self.rule = rule.formula, rule
         z.rho, z.lambda_, z.scale = rho, lambda_, 1
         z.R = sqrt(longest2 + rho * rho + lambda_)
         z.w_bias = z.N = z.t = 0
@@ -275,13 +276,18 @@ cdef class Expansion:
         self.z.t = t
 
     def run(self, Py_ssize_t budget):
-        """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1."""
+        """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1.
+
+        Raise the error of a rule in Python, if there is one.
+        """
         cdef Py_ssize_t block
         with nogil:
             if self.single:
                 block = _run(&self.z, budget, <float *> self.z.g, <float *> self.z.alpha)
             else:
                 block = _run(&self.z, budget, <double *> self.z.g, <double *> self.z.alpha)
+        if self.rule is not None:
+            self.rule.raise_failure()
         return block
 
     def hold(self, Py_ssize_t b, block):

@@ -195,12 +195,13 @@ cdef class Block:
     cdef void *block
     cdef int is_double
     cdef object kept  # what must stay alive
+    cdef dict rules  # of the lanes; those in Python must stay alive, too
     cdef readonly object dtype
     cdef Py_ssize_t n_rows, n_features
 
     def __cinit__(self, Rows rows, const int64_t[::1] order=None, int level=-1, bint single=False):
         cdef const int64_t *in_order = &order[0] if order is not None and order.shape[0] else NULL
-        self.kept = (rows, order)
+        self.kept, self.rules = (rows, order), {}
         self.dtype, self.is_double = rows.dtype, rows.dtype == np.float64
         self.n_rows, self.n_features = rows.x.n_rows, rows.x.n_features
         with nogil:
@@ -216,6 +217,7 @@ cdef class Block:
         """Load a problem into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
+        self.rules[lane] = rule
         load_lane(self.is_double, self.block, lane, &rule.formula, rho, lambda_, max_epochs, mini_epochs, tol,
                   p, positives.shape[0], z, left_out.shape[0])
 
@@ -226,9 +228,12 @@ cdef class Block:
                   support.shape[0])
 
     def run(self, Py_ssize_t budget):
-        """Present at most ``budget`` rows, without the GIL; return the bits of finished lanes."""
+        """Present at most ``budget`` rows, without the GIL; return the bits of finished lanes. Raise errors of rules."""
+        cdef Rule rule
         with nogil:
             run_block(self.is_double, self.block, budget)
+        for rule in self.rules.values():
+            rule.raise_failure()
         return finished_lanes(self.is_double, self.block)
 
     def score(self, int lane, const int32_t[::1] rows):

@@ -51,9 +51,38 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
     return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
 
 
+def _constraints(parameter: "rules.Parameter") -> list:
+    """Return scikit-learn's constraints of a rule's parameter; None is allowed if the rule computes the default."""
+    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
+    return [interval, None] if callable(parameter.default) else [interval]
+
+
+def _describe(learner: "type[MarginClassifier]") -> str:
+    """Return a learner's docstring with the formula, parameters and source of its rule, and the shared parameters.
+
+    If both describe a parameter, the learner's description counts.
+    """
+    of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
+    summary, _, details = of_learner.partition("\n\n")
+    text, _, notes = of_rule.partition("\nNotes\n-----\n")
+    text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
+    for name in re.findall(r"^(\w+) : ", details, re.MULTILINE):
+        text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
+    parts = [text.partition("\n\n")[2].rstrip(), details, of_all.partition("----------\n")[2]]
+    notes = ["Notes", "-----", notes, ""] if notes else []
+    return "\n".join([summary, "", *filter(None, parts), "", *notes])
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """Train one margin ranker per topic, and score rows by it: the base class of all learners; use a subclass.
+
+    A learner of a rule of your own is a dataclass with a field for each parameter of the rule:
+
+        @dataclass(eq=False, repr=False)
+        class MyLearner(MarginClassifier):
+            rule = MyRule
+            tau: float = 1.0
 
     Parameters
     ----------
@@ -141,6 +170,17 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         "probability": ["boolean"],
         "warm_start": ["boolean"],
     }
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "rule" in vars(cls):  # a learner takes the parameters of its rule
+            of_rule = {parameter.name: _constraints(parameter) for parameter in cls.rule.PARAMETERS}
+            cls._parameter_constraints = {
+                **MarginClassifier._parameter_constraints,
+                **of_rule,
+                **vars(cls).get("_parameter_constraints", {}),
+            }
+            cls.__doc__ = _describe(cls)
 
     def __post_init__(self) -> None:
         if type(self) is MarginClassifier:
@@ -519,12 +559,6 @@ def _are_label_lists(y: Any) -> bool:
     return named or len({len(labels) for labels in documents}) > 1
 
 
-def _constraints(parameter: "rules.Parameter") -> list:
-    """Return scikit-learn's constraints of a rule's parameter; None is allowed if the rule computes the default."""
-    interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
-    return [interval, None] if callable(parameter.default) else [interval]
-
-
 # The learners by the names that recipes and the command line use.
 LEARNERS: dict[str, type[MarginClassifier]] = {
     "pa": PA,
@@ -538,27 +572,3 @@ LEARNERS: dict[str, type[MarginClassifier]] = {
     "romma": Romma,
     "pdm": DynamicMargin,
 }
-
-
-def _describe(learner: type[MarginClassifier]) -> str:
-    """Return a learner's docstring with the formula, parameters and source of its rule, and the shared parameters.
-
-    If both describe a parameter, the learner's description counts.
-    """
-    of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
-    summary, _, details = of_learner.partition("\n\n")
-    text, _, notes = of_rule.partition("\nNotes\n-----\n")
-    text = text.replace("\n\nParameters", f"\n\n{_LETTERS}\n\nParameters")
-    for name in re.findall(r"^(\w+) : ", details, re.MULTILINE):
-        text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
-    parts = [text.partition("\n\n")[2].rstrip(), details, of_all.partition("----------\n")[2]]
-    return "\n".join([summary, "", *filter(None, parts), "", "Notes", "-----", notes, ""])
-
-
-for _learner in LEARNERS.values():
-    _learner.__doc__ = _describe(_learner)
-    _learner._parameter_constraints = {
-        **MarginClassifier._parameter_constraints,
-        **{parameter.name: _constraints(parameter) for parameter in _learner.rule.PARAMETERS},
-        **_learner.__dict__.get("_parameter_constraints", {}),
-    }

@@ -11,4 +11,7 @@ cdef extern from "_formula.h" nogil:
 
 cdef class Rule:
     cdef formula formula
+    cdef dict values
+    cdef object failure
     cdef void use_formula(self)
+    cdef int raise_failure(self) except -1

@@ -18,6 +18,7 @@ class Rule:
     """A member of the family; use one of its subclasses."""
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
+    FIXED_STEPS: ClassVar[bool]
 
     def threshold(self, y: int, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> float: ...
     def step(self, m: float, q: float, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> tuple[float, float]: ...

@@ -15,6 +15,9 @@ R    square root of the largest q
 A rule is a class below and two small functions, its threshold and its step. Its formula stands nowhere else: the compiled
 loops, with weights or with kernels, call these functions. `RULES` has all rules by name. Rules are not estimators:
 `textcat.PAUM` is a classifier that trains by the rule `textcat.rules.PAUM`.
+
+A subclass of `Rule` in Python, with methods `threshold` and `step`, is a rule, too. The same loops call its methods, some
+hundred times as slowly: docs/add-a-rule.md.
 """
 
 from inspect import Parameter as Argument
@@ -22,6 +25,7 @@ from inspect import Signature
 from typing import Any, NamedTuple
 
 from libc.math cimport INFINITY, fmax, pow, sqrt
+from libc.string cimport memcpy
 
 
 class Parameter(NamedTuple):
@@ -56,6 +60,11 @@ ETA = Parameter("eta", low=0, default=1.0)
 FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible margin that may be given up
 
 
+def _is_overridden(kind, name):
+    """Return whether a class has its own method in Python in place of that of a compiled rule."""
+    return any(name in vars(cls) for cls in kind.__mro__[: kind.__mro__.index(Rule)] if cls not in RULES.values())
+
+
 class _SignatureOfParameters:
     """What ``inspect.signature`` says of a rule: read from the class that it is asked of."""
 
@@ -71,14 +80,50 @@ cdef double _no_threshold(const double *p, int y, double N, double t, double R) 
 cdef void _no_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
     pass
 
+cdef Rule _python_rule(const double *p):
+    # A rule in Python has its own address where others have their parameters.
+    cdef void *rule = NULL
+    memcpy(&rule, p, sizeof(void *))
+    return <Rule>rule
+
+cdef double _python_threshold(const double *p, int y, double N, double t, double R) noexcept nogil:
+    with gil:
+        rule = _python_rule(p)
+        try:
+            return rule.threshold(y, N, t, R)
+        except BaseException as error:  # training goes on without updates, until the loop returns and raises it
+            rule.failure = error
+            return -INFINITY
+
+cdef void _python_step(const double *p, double m, double q, double N, double t, double R, double *shrink, double *grow) noexcept nogil:
+    with gil:
+        rule = _python_rule(p)
+        try:
+            shrink[0], grow[0] = rule.step(m, q, N, t, R)
+        except BaseException as error:
+            rule.failure = error
+            shrink[0], grow[0] = 1, 0
+
+
 cdef class Rule:
-    """A member of the family; use one of its subclasses.
+    """A member of the family; use one of its subclasses, or write one.
 
     Rules are values: equal when their parameters are equal, hashable, picklable. Parameters are given in their order or by
     name, and are attributes.
+
+    A subclass in Python declares its `PARAMETERS` and defines both `threshold` and `step`, as functions of their arguments
+    and of the parameters alone. It trains exactly as if it were compiled.
+
+    Attributes
+    ----------
+    PARAMETERS : tuple of Parameter
+    FIXED_STEPS : bool
+        Whether all steps have the same size, so that scores of rankers that were trained on other rows can be compared as
+        they are; otherwise they are divided by the length of the weight vector first.
     """
 
     PARAMETERS = ()
+    FIXED_STEPS = False
     __signature__ = _SignatureOfParameters()
 
     def __cinit__(self, *args, **kwargs):
@@ -86,21 +131,34 @@ cdef class Rule:
         self.formula.threshold, self.formula.step = _no_threshold, _no_step
 
     def __init__(self, *args, **kwargs):
-        if type(self) is Rule:
+        kind = type(self)
+        if kind is Rule:
             raise TypeError(f"Rule is the whole family; use one of its members: {', '.join(RULES)}")
-        if type(self) not in RULES.values():
-            name = type(self).__name__
-            raise TypeError(f"{name} is a Python subclass of a rule, but the formulas of rules are compiled; use one of: {', '.join(RULES)}")
+        cdef bint in_python = kind not in RULES.values()
+        cdef void *address = <void *>self
+        if in_python and not (_is_overridden(kind, "threshold") and _is_overridden(kind, "step")):
+            raise TypeError(f"{kind.__name__} is a rule in Python, so it must define both threshold and step")
         arguments = self.__signature__.bind(*args, **kwargs).arguments
-        values = {}
-        for place, parameter in enumerate(self.PARAMETERS):
+        self.values = {}
+        for parameter in self.PARAMETERS:
             value = arguments.get(parameter.name, parameter.default)
-            values[parameter.name] = parameter.check(value(**values) if callable(value) else value)
-            self.formula.p[place] = values[parameter.name]
-        self.use_formula()
+            self.values[parameter.name] = parameter.check(value(**self.values) if callable(value) else value)
+        if in_python:
+            self.formula.threshold, self.formula.step, self.formula.uneven = _python_threshold, _python_step, True
+            memcpy(self.formula.p, &address, sizeof(void *))
+        else:
+            for place, value in enumerate(self.values.values()):
+                self.formula.p[place] = value
+            self.use_formula()
 
     cdef void use_formula(self):  # sets the functions of the formula, and what the loop may rely on
         pass
+
+    cdef int raise_failure(self) except -1:  # that of a method in Python, which the compiled loop has called
+        error, self.failure = self.failure, None
+        if error is not None:
+            raise error
+        return 0
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
         """Return the margin at or below which a row of label y, +1 or -1, causes an update; N, t and R as in the table."""
@@ -115,12 +173,12 @@ cdef class Rule:
     @property
     def parameters(self):
         """The parameters by name, as the constructor takes them."""
-        return {parameter.name: self.formula.p[place] for place, parameter in enumerate(self.PARAMETERS)}
+        return dict(self.values or {})
 
     def __getattr__(self, name):
         try:
-            return self.parameters[name]
-        except KeyError:
+            return self.values[name]
+        except (KeyError, TypeError):  # TypeError: an object made past its __init__
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}") from None
 
     def __eq__(self, other):
@@ -161,6 +219,7 @@ cdef class PA(Rule):
     """
 
     PARAMETERS = (ETA,)
+    FIXED_STEPS = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _zero_threshold, _pa_step
@@ -193,6 +252,7 @@ cdef class PAM(Rule):
     """
 
     PARAMETERS = (Parameter("tau"), ETA)
+    FIXED_STEPS = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pam_threshold, _pam_step
@@ -229,6 +289,7 @@ cdef class PAUM(Rule):
     """
 
     PARAMETERS = (Parameter("tau_neg"), Parameter("tau_pos"), ETA)
+    FIXED_STEPS = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _paum_threshold, _paum_step
