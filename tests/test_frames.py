@@ -155,6 +155,7 @@ HALF = ["a", None, None, "b"] * 3
             {"topics": ["grain", "metal"]},
             r"no topics in 'grain' or 'metal' .* fill in 0 or 1",
         ),
+        ({"grain": [1, None] * 6}, {"topics": ["grain"]}, r"no topics in 'grain' .* or fill in 0 or 1"),
         ({"grain": [1, 2] * 6}, {"topics": ["metal", "grain"]}, r"Row 2 of the table has 2 in the column 'grain'"),
         ({}, {"topics": ["section"]}, r"Row 1 of the table has 'grain' in .*'section': give 1 .* topics='section'"),
     ],

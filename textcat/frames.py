@@ -9,7 +9,8 @@ from textcat.errors import TextcatError, did_you_mean
 
 _LIBRARIES = ("pandas", "polars")
 _MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
-_SHOWN = 5  # rows that a sentence names
+_SHOWN, _COLUMNS_SHOWN = 5, 20  # the most rows and columns that a sentence names
+_EMPTY_TEXT = "a text, which may be empty"
 
 
 def _is_number(value: Any) -> bool:
@@ -56,7 +57,8 @@ class Frame(NamedTuple):
         columns = self.columns
         for name in names:
             if name not in columns:
-                known = f"It has {', '.join(columns) or 'none'}: name the ones to take by text= and topics=."
+                listed = ", ".join(columns[:_COLUMNS_SHOWN]) + ", …" * (len(columns) > _COLUMNS_SHOWN)
+                known = f"It has {listed or 'none'}: name the ones to take by text= and topics=."
                 raise TextcatError(f"The table has no column {name!r}.{did_you_mean(name, columns)} {known}")
             if columns.count(name) > 1:
                 raise TextcatError(f"The table has {columns.count(name)} columns {name!r}: give each its own name.")
@@ -72,7 +74,7 @@ class Frame(NamedTuple):
         TextcatError is raised if a column is missing, or the text of a row.
         """
         if self.is_column:
-            self._refuse_missing([is_missing(value) for value in self.data], "text")
+            self._refuse_missing([is_missing(value) for value in self.data], "text", (), _EMPTY_TEXT)
             return iter(self.data)
         names = self.text_columns(text)
         return (dict(zip(names, row, strict=True)) for row in self.rows(names))
@@ -84,7 +86,7 @@ class Frame(NamedTuple):
             names = [name for name in ("text", "title", "body", "zones") if name in columns] or names
         names += [name for name in ("title", "zones") if name in columns and name not in names]
         self.check(names)
-        self._refuse_missing([all(map(is_missing, row)) for row in self.rows(names)], "text", names)
+        self._refuse_missing([all(map(is_missing, row)) for row in self.rows(names)], "text", names, _EMPTY_TEXT)
         return names
 
     def topics(self, topics: str | Sequence[str]) -> Iterator[Any]:
@@ -95,7 +97,8 @@ class Frame(NamedTuple):
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         self.check(names)
-        self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names)
+        filled = "'', which is no topic" if isinstance(topics, str) else "0 or 1"
+        self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names, filled)
         if isinstance(topics, str):
             return (value for (value,) in self.rows(names))
         for number, row in enumerate(self.rows(names), start=1):
@@ -108,7 +111,7 @@ class Frame(NamedTuple):
                     )
         return ([name for name, value in zip(names, row, strict=True) if value] for row in self.rows(names))
 
-    def _refuse_missing(self, missing: list[bool], what: str, names: Sequence[str] = ()) -> None:
+    def _refuse_missing(self, missing: list[bool], what: str, names: Sequence[str], filled: str) -> None:
         if not any(missing):
             return
         numbers = [str(number) for number, is_one in enumerate(missing, start=1) if is_one]
@@ -119,10 +122,9 @@ class Frame(NamedTuple):
         if len(names) <= 1:
             drop, prefix = ("drop_nulls", "") if self.library == "polars" else ("dropna", "subset=")
             by = f" by {drop}({f'{prefix}{[*names]!r}' if names else ''})"
-        filled = "0 or 1" if len(names) > 1 and what == "topics" else "'', which is no topic" * (what == "topics")
         raise TextcatError(
             f"{len(numbers):,} of the {len(missing):,} rows {have} no {what}{where} ({which}): "
-            f"leave them out{by}, or fill in {filled or 'a text, which may be empty'}."
+            f"leave them out{by}, or fill in {filled}."
         )
 
     def answer(self, values: Any, topics: Sequence[str]) -> Any:

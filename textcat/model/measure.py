@@ -217,8 +217,9 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
             "so measure it on others.",
             f"{len(documents):,}",
         )
-    parts = [[one for one in documents if (one.split == "test") == is_test] for is_test in (False, True)]
-    corpus = Corpus(TABLE, *(parts if parts[1] else ([], documents)), ())
+    tested = [document for document in documents if document.split == "test"] or documents
+    others = [] if tested is documents else [document for document in documents if document.split != "test"]
+    corpus = Corpus(TABLE, others, tested, ())
     if said := measured_part(tagger, corpus, "the table"):
         _log.warning(said)
     return corpus
