@@ -34,12 +34,15 @@ class Parameter(NamedTuple):
     def range_in_words(self) -> str: ...
 
 class Rule:
-    """A member of the family; use one of its subclasses."""
+    """A member of the family; use one of its subclasses, or write one."""
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
+    CONSTANT: ClassVar[bool]
 
     def threshold(self, y: int, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> float: ...
     def step(self, m: float, q: float, N: float = 0.0, t: float = 0.0, R: float = 1.0) -> tuple[float, float]: ...
+    @property
+    def is_initialized(self) -> bool: ...
     @property
     def parameters(self) -> dict[str, float]: ...
 

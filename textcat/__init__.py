@@ -21,7 +21,7 @@ _NAMES_IN = {
     "features.tfidf": "TfIdf",
     "features.tokens": "Tokens",
     "margin": "rules",
-    "margin.learners": "Alma Cramma DynamicMargin LMargitron Micra PA PAM PAUM Romma TMargitron",
+    "margin.learners": "Alma Cramma DynamicMargin LMargitron MarginClassifier Micra PA PAM PAUM Romma TMargitron",
     "margin.problems": "Problem Solution",
     "margin.solve": "solve",
     "model.explain": "Explanation",

@@ -23,6 +23,7 @@ from textcat.margin.learners import Alma as Alma
 from textcat.margin.learners import Cramma as Cramma
 from textcat.margin.learners import DynamicMargin as DynamicMargin
 from textcat.margin.learners import LMargitron as LMargitron
+from textcat.margin.learners import MarginClassifier as MarginClassifier
 from textcat.margin.learners import Micra as Micra
 from textcat.margin.learners import Romma as Romma
 from textcat.margin.learners import TMargitron as TMargitron

@@ -2,7 +2,9 @@
 
 import inspect
 import math
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -214,7 +216,7 @@ class Recipe:
             new = _learner_class(learner)
             shared = _parameters_of(new).keys() - {parameter.name for parameter in new.rule.PARAMETERS}
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
-            name, title = f"{self.name}-{learner}", f"{learner}, on the features of the recipe {self.name}"
+            name, title = f"{self.name}-{learner.rpartition(':')[2]}", f"{learner}, on the features of the recipe {self.name}"
             short = self.short and self.short.changed(learner)
             return replace(self, name=name, title=title, learner=settings, short=short).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
@@ -248,12 +250,16 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
-        if pairs:  # what cannot be followed is refused now
-            recipe.make_features(), recipe.make_learner(), recipe.make_ranker(), recipe.make_tags(), recipe.descriptions
+        if pairs:
+            recipe.check()
         for alternative in ("many", "short"):
             if (other := getattr(recipe, alternative)) is not None:
                 recipe = replace(recipe, **{alternative: other.with_settings(assignments)})
         return recipe
+
+    def check(self) -> None:
+        """Raise TextcatError if the recipe cannot be followed, before any work is done."""
+        self.make_features(), self.make_learner(), self.make_ranker(), self.make_tags(), self._make("topics")
 
     def fields(self) -> list[_RecipeField]:
         """Return all fields that a recipe can have, section by section, with their values in this one."""
@@ -263,7 +269,8 @@ class Recipe:
             if (section, name) != ("learner", "name"):
                 cls = self._class_of(section)
                 keyword, _ = _parameters_of(cls)[name]
-                default, explanation = inspect.signature(cls).parameters[keyword].default, _explanations(cls)[keyword]
+                default = inspect.signature(cls).parameters[keyword].default
+                explanation = _explanations(cls).get(keyword, "")
             # Recipes name a type, such as float32.
             default, value = (
                 getattr(one, "__name__", one) for one in (default, getattr(self, section).get(name, default))
@@ -388,11 +395,34 @@ class Recipe:
 
 
 def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
+    """Return a learner by its name, or import a class of somebody else, given as "MODULE:CLASS"."""
     from textcat.margin.learners import LEARNERS
 
+    if ":" in name:
+        return _imported_learner(name, where)
     if name not in LEARNERS:
         raise TextcatError(f"{where}No learner {name!r}. {_known('learners', name, LEARNERS)}")
     return LEARNERS[name]
+
+
+def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
+    """Import a learner, also from the current folder, as a prototype is rarely installed."""
+    from importlib import import_module
+
+    from textcat.margin.learners import MarginClassifier
+
+    module, _, class_name = name.partition(":")
+    sys.path.append(os.getcwd())
+    try:
+        learner = getattr(import_module(module), class_name)
+    except Exception as error:  # the module may raise whatever it wants
+        said = f"{type(error).__name__}: {error}"
+        raise TextcatError(f"{where}The learner {name!r} cannot be imported as MODULE:CLASS ({said}).") from error
+    finally:
+        sys.path.pop()
+    if not (isinstance(learner, type) and issubclass(learner, MarginClassifier) and hasattr(learner, "rule")):
+        raise TextcatError(f"{where}{name!r} is not a learner: make it a subclass of MarginClassifier with a rule.")
+    return learner
 
 
 def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:

@@ -178,12 +178,12 @@ def test_the_family_itself_is_not_a_member():
         Rule()
 
 
-def test_a_python_subclass_of_a_rule_is_refused():
+def test_a_rule_in_python_that_lacks_a_method_is_refused():
     class Mine(PAUM):
         def threshold(self, y, N=0.0, t=0.0, R=1.0):
             return 2.0
 
-    with pytest.raises(TypeError, match="Mine is a Python subclass of a rule, but the formulas of rules are compiled"):
+    with pytest.raises(TypeError, match="Mine is a rule in Python, so it must define both threshold and step"):
         Mine(1, 50)
 
 

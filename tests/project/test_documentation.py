@@ -106,6 +106,7 @@ def run(tmp_path, monkeypatch, capsys):
     folder = tmp_path / "work"
     folder.mkdir()
     monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)  # as python itself does
 
     def shell(line):
         ended = subprocess.run(["bash", "-o", "pipefail", "-c", line], env=environment, capture_output=True, text=True)

@@ -198,7 +198,7 @@ def _ids(ids_or_file: str) -> list[str]:
 def tune(
     corpus: common.CorpusName,
     read: common.CorpusReader,
-    recipe: common.RecipeName = "paum",
+    recipe: common.RecipeName = "default",
     space: Annotated[
         Path | None, Option(help="File of the values to try; by default the margins of docs/tau-study.md.")
     ] = None,
@@ -247,7 +247,9 @@ def recipes(
     if name is None:
         show_recipes(terminal.console(), list(map(read_recipe, shipped_recipes())), as_json=as_json)
     else:
-        show_recipe(terminal.console(), read_recipe(name), as_json=as_json)
+        recipe = read_recipe(name)
+        recipe.check()
+        show_recipe(terminal.console(), recipe, as_json=as_json)
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------

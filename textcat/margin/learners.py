@@ -180,7 +180,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
                 **of_rule,
                 **vars(cls).get("_parameter_constraints", {}),
             }
-            cls.__doc__ = _describe(cls)
+            if "__doc__" in vars(cls):
+                cls.__doc__ = _describe(cls)
 
     def __post_init__(self) -> None:
         if type(self) is MarginClassifier:

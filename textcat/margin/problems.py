@@ -53,7 +53,7 @@ class Problem:
     start: "Solution | None" = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, Rule):
+        if not (isinstance(self.rule, Rule) and self.rule.is_initialized):
             kind = type(self.rule).__name__
             raise TypeError(f"rule must be a rule of textcat.margin.rules, such as rules.PAUM(-0.5, 10), got a {kind}")
 
@@ -249,7 +249,7 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
 
 def solution_unit(rule: Rule, squared_length: Callable[[], float]) -> float:
     """Return the unit of a solution: ``‖a‖`` if the rule leaves the length free, unless it is 0 or infinite; else 1."""
-    squared = 1.0 if rule.FIXED_STEPS else squared_length()
+    squared = 1.0 if rule.CONSTANT else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 
 

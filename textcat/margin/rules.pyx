@@ -16,8 +16,8 @@ A rule is a class below and two small functions, its threshold and its step. Its
 loops, with weights or with kernels, call these functions. `RULES` has all rules by name. Rules are not estimators:
 `textcat.PAUM` is a classifier that trains by the rule `textcat.rules.PAUM`.
 
-A subclass of `Rule` in Python, with methods `threshold` and `step`, is a rule, too. The same loops call its methods, some
-hundred times as slowly: docs/add-a-rule.md.
+A subclass of `Rule` in Python, with methods `threshold` and `step`, is a rule, too. The same loops call its methods, which
+takes some twenty times as long: docs/add-a-rule.md.
 """
 
 from inspect import Parameter as Argument
@@ -117,13 +117,12 @@ cdef class Rule:
     Attributes
     ----------
     PARAMETERS : tuple of Parameter
-    FIXED_STEPS : bool
-        Whether all steps have the same size, so that scores of rankers that were trained on other rows can be compared as
-        they are; otherwise they are divided by the length of the weight vector first.
+    CONSTANT : bool
+        Whether the threshold depends on the label alone, and all steps are the same.
     """
 
     PARAMETERS = ()
-    FIXED_STEPS = False
+    CONSTANT = False
     __signature__ = _SignatureOfParameters()
 
     def __cinit__(self, *args, **kwargs):
@@ -145,6 +144,7 @@ cdef class Rule:
             self.values[parameter.name] = parameter.check(value(**self.values) if callable(value) else value)
         if in_python:
             self.formula.threshold, self.formula.step, self.formula.uneven = _python_threshold, _python_step, True
+            self.formula.constant = self.CONSTANT
             memcpy(self.formula.p, &address, sizeof(void *))
         else:
             for place, value in enumerate(self.values.values()):
@@ -169,6 +169,11 @@ cdef class Rule:
         cdef double shrink = 1.0, grow = 0.0
         self.formula.step(self.formula.p, m, q, N, t, R, &shrink, &grow)
         return shrink, grow
+
+    @property
+    def is_initialized(self):
+        """Whether the constructor has been called: without it, a rule never updates."""
+        return self.values is not None
 
     @property
     def parameters(self):
@@ -219,7 +224,7 @@ cdef class PA(Rule):
     """
 
     PARAMETERS = (ETA,)
-    FIXED_STEPS = True
+    CONSTANT = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _zero_threshold, _pa_step
@@ -252,7 +257,7 @@ cdef class PAM(Rule):
     """
 
     PARAMETERS = (Parameter("tau"), ETA)
-    FIXED_STEPS = True
+    CONSTANT = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _pam_threshold, _pam_step
@@ -289,7 +294,7 @@ cdef class PAUM(Rule):
     """
 
     PARAMETERS = (Parameter("tau_neg"), Parameter("tau_pos"), ETA)
-    FIXED_STEPS = True
+    CONSTANT = True
 
     cdef void use_formula(self):
         self.formula.threshold, self.formula.step = _paum_threshold, _paum_step

@@ -13,7 +13,7 @@ from textcat.features.rows import release_memory
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.primal import N_FOLDS, dots, leave_out_folds
 from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
-from textcat.margin.rules import PAM, PAUM, Rule
+from textcat.margin.rules import Rule
 from textcat.margin.solve import solve
 from textcat.progress import Advance
 from textcat.training.examples import Examples
@@ -154,4 +154,4 @@ def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
 
     Without λ, it ends far from it, and without a margin the minimum is zero.
     """
-    return lambda_ > 0 and isinstance(rule, (PAM, PAUM)) and rule.threshold(1) + rule.threshold(-1) > 0
+    return lambda_ > 0 and rule.CONSTANT and rule.threshold(1) + rule.threshold(-1) > 0

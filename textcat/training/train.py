@@ -225,7 +225,7 @@ def train_and_score(
     _check_topics(corpus)
     if rows_dir is not None:
         check_target(rows_dir)
-    recipe.make_features(), recipe.make_learner(), recipe.make_tags()  # refuse wrong settings before any work
+    recipe.check()
     keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
     named = _named(corpus, recipe, keep_support)
