@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import textcat
 from textcat.errors import TextcatError
@@ -211,3 +212,9 @@ def test_lists_of_topics_and_whole_numbers_are_topics(library):
 def test_values_for_anything_else_than_a_table_stay_as_they_are():
     values = np.zeros((1, 2))
     assert answer_in_kind(["text"], values, ["a", "b"]) is values
+
+
+@pytest.mark.parametrize("rows", [np.zeros((3, 4)), sp.eye_array(3)], ids=["dense", "sparse"])
+def test_rows_of_features_are_refused_with_the_learner_that_takes_them(rows):
+    with pytest.raises(TextcatError, match=r"of shape \(3, .\) has rows of features.* textcat.PAUM\("):
+        textcat.train(rows)

@@ -313,7 +313,7 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def map_array(path: Path, file: BinaryIO, types: Container["np.dtype"]) -> "np.memmap":
+def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":
     """Map the array in an open ``.npy`` file into memory; raise ValueError if the file is damaged."""
     import numpy as np
     from numpy.lib import format as npy

@@ -216,7 +216,8 @@ class Recipe:
             new = _learner_class(learner)
             shared = _parameters_of(new).keys() - {parameter.name for parameter in new.rule.PARAMETERS}
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
-            name, title = f"{self.name}-{learner.rpartition(':')[2]}", f"{learner}, on the features of the recipe {self.name}"
+            name = f"{self.name}-{learner.rpartition(':')[2]}"
+            title = f"{learner}, on the features of the recipe {self.name}"
             short = self.short and self.short.changed(learner)
             return replace(self, name=name, title=title, learner=settings, short=short).changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}

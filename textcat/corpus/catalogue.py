@@ -201,6 +201,12 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
     """
     if isinstance(source, str | Path | Card):
         return open_corpus(source, settings=column_settings(**columns))
+    if hasattr(source, "shape") and not is_table(source):
+        kind = type(source).__name__
+        raise TextcatError(
+            f"A {kind} of shape {source.shape} has rows of features, but a tagger makes its own of texts: give "
+            "documents with topics; or train a learner on the rows, as in textcat.PAUM(probability=True).fit(X, y)."
+        )
     if not isinstance(source, Corpus):
         return Corpus.from_records(source, name=TABLE if is_table(source) else RECORDS, **columns)
     if column_settings(**columns):

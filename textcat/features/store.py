@@ -148,7 +148,9 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
         names = {part: f"{part}.npy" for part in PARTS}
         ROWS.check_files(folder, files, dict.fromkeys(names.values(), ""), unread=ROWS.files)
         try:
-            arrays = {part: map_array(folder / name, files[name], _TYPES[part]) for part, name in names.items()}
+            arrays: dict[str, Any] = {
+                part: map_array(folder / name, files[name], _TYPES[part]) for part, name in names.items()
+            }
             rows = StoredRows(folder, manifest, arrays)
             _check_offsets(rows)
             sums = {part: manifest["parts"][part]["sha256"] for part in PARTS}

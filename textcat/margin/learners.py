@@ -69,8 +69,8 @@ def _describe(learner: "type[MarginClassifier]") -> str:
     for name in re.findall(r"^(\w+) : ", details, re.MULTILINE):
         text = re.sub(rf"^{name} : .*\n(    .*\n)+", "", text, flags=re.MULTILINE)
     parts = [text.partition("\n\n")[2].rstrip(), details, of_all.partition("----------\n")[2]]
-    notes = ["Notes", "-----", notes, ""] if notes else []
-    return "\n".join([summary, "", *filter(None, parts), "", *notes])
+    sources = ["Notes", "-----", notes, ""] if notes else []
+    return "\n".join([summary, "", *filter(None, parts), "", *sources])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -279,7 +279,19 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
-        """Return the problem of each topic, made of the arguments of `fit`; X must be as for `solve`."""
+        """Return the problem of each topic.
+
+        Parameters
+        ----------
+        X : sparse CSR matrix, array or rows on disk of shape (n_documents, n_features)
+            As for `textcat.solve`.
+        y, left_out
+            As for `fit`.
+
+        Returns
+        -------
+        list of Problem
+        """
         positives = self._read_labels(y, X.shape[0])
         not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
         both = zip(positives, not_used, strict=True)
@@ -306,7 +318,19 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return X
 
     def settings_for(self, X: Any, prevalence: np.ndarray) -> list[dict[str, Any]]:
-        """Return the settings of each topic's problem, except the rule."""
+        """Return the settings of each topic's problem, except the rule.
+
+        Parameters
+        ----------
+        X : sparse matrix, array or rows on disk of shape (n_documents, n_features)
+        prevalence : ndarray of shape (n_topics,)
+            The fraction of positive documents.
+
+        Returns
+        -------
+        list of dict
+            Keyword arguments of `Problem`.
+        """
         shared = {name: getattr(self, name) for name in ("lambda_", "max_epochs", "mini_epochs", "tol")}
         if self.rho == "prevalence":
             return [{**shared, "rho": float(rho)} for rho in _prevalence_rho(prevalence)]

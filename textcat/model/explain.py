@@ -204,7 +204,7 @@ def explain_document(
         places_of = {j: Place(names[j], ()) for j in listed}
     from textcat.model.counterfactual import without
 
-    names, explanations = tagger.topic_names, []
+    topic_names, explanations = tagger.topic_names, []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
         arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
         entries = zip(*arrays, strict=True)
@@ -215,7 +215,7 @@ def explain_document(
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
         fall = partial(without, tagger, counted, column) if assigned[column] else None
-        described = topic, *numbers, probability, reasons, float(rest), names.get(topic)
+        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic)
         explanations.append(Explanation(*described, neighbours, fall))
     return explanations
 

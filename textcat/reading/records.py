@@ -165,8 +165,9 @@ class InputSettings(NamedTuple):
         labels = [settings.id_field]
         if self.labels is not None:
             labels += [settings.topics_field, self.split_field, "date", "labelled_for"]
-        which = ColumnNames(title, body, *(name if name in names else "" for name in labels))
-        which = which._replace(fields=tuple(further_fields(names, title, body, self)))
+        fields = tuple(further_fields(names, title, body, self))
+        present: Any = (name if name in names else "" for name in labels)
+        which = ColumnNames(title, body, *present)._replace(fields=fields)
         for name in which.names():
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")

@@ -27,9 +27,9 @@ def keep(
     """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its new entry.
 
     A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
-    the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the entry
-    contains the weights. The topic is given by its id or its name. TextcatError is raised if the model has no such topic
-    or shares no named term with the pool.
+    the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the
+    entry contains the weights. The topic is given by its id or its name. TextcatError is raised if the model has no
+    such topic or shares no named term with the pool.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage

@@ -103,8 +103,9 @@ class _Space:
         random = np.random.default_rng(seed)
 
         def draw(values: Sequence[Any] | ParameterRange) -> Any:
-            is_range = isinstance(values, ParameterRange)
-            return values.draw(random) if is_range else values[int(random.integers(len(values)))]
+            if isinstance(values, ParameterRange):
+                return values.draw(random)
+            return values[int(random.integers(len(values)))]
 
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 

@@ -31,7 +31,7 @@ _PATHS = {
     "keywords": "keywords/keyword",
     "notes": "notes",
 }
-_TAGS = {"type": ("type",), **{name: (path,) for name, path in _PATHS.items()}}
+_TAGS: dict[str, tuple[str, ...]] = {"type": ("type",), **{name: (path,) for name, path in _PATHS.items()}}
 _TAGS["journal"] = ("periodical/full-title", "titles/secondary-title", "periodical/abbr-1")
 _OTHERS = ("titles/short-title", "accession-num", "work-type", "auth-address", "label", "remote-database-name")
 

@@ -218,7 +218,7 @@ def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -
 @lru_cache(maxsize=1)
 def _unpickled(features: bytes) -> TfIdf | None:
     """Return the features that this process has used before, because their token cache is filled."""
-    return pickle.loads(features)  # type: ignore[no-any-return]
+    return pickle.loads(features)
 
 
 def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _ReadBatch:
