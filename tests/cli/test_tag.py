@@ -215,7 +215,8 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     log = Path("run.log").read_text()
     assert "INFO Tagging 1 input by " in log
     assert "INFO news.jsonl is read as jsonl, recognised by name" in log
-    assert run("tag", model, "news.jsonl", "--out", "out").out.startswith("out is finished: nothing was left to do.\n")
+    finished = f"out is finished, with 100 documents, {n_rejected} of them rejected: nothing is left to do.\n"
+    assert run("tag", model, "news.jsonl", "--out", "out").out == finished
     assert run.code == 3
     assert "start again with --restart" in run.refuses("tag", model, "news.jsonl", "--out", "out", "--top", "1")
     assert run("tag", model, "news.jsonl", "--out", "out", "--top", "1", "--restart", "--quiet").out == ""
@@ -238,7 +239,29 @@ def test_a_topic_that_drifts_is_marked(run, model):
     run("tag", model, "a.jsonl", "--out", "out")
     (line,) = [line for line in run.out.splitlines() if line.startswith("wheat ")]
     assert line.endswith("*")
-    assert "more than three times, or less than a third of, the rate of training" in run.out
+
+
+def test_without_drift_there_is_no_column_of_it_and_it_is_said(run, model):
+    Path("a.jsonl").write_text('{"text": "wheat harvest and wheat exports"}\n')
+    run("tag", model, "a.jsonl", "--out", "out")
+    assert "No drift: no topic has more than three times" in run.out
+    assert "drift" not in run.out.partition("No drift")[0]
+
+
+def test_fields_are_carried_and_one_that_no_document_has_is_told(run, model):
+    Path("a.csv").write_text("id,title,text,date\n1,Wheat,wheat exports,2020\n")
+    run("tag", model, "a.csv", "--to", "csv", "--carry", "title, date", "--carry", "nowhere", "--per-document")
+    head, row = run.out.splitlines()
+    assert head.startswith("id,source,position,title,date,nowhere,topics,")
+    assert row.startswith('"1","a.csv",2,"Wheat","2020","","')
+    assert "No document has the field nowhere, which --carry names" in run.err
+
+
+def test_at_a_terminal_it_says_what_it_waits_for(run, model, monkeypatch):
+    assert "Ctrl-D" not in run("tag", model, stdin=b"wheat").err
+    monkeypatch.setattr("textcat.cli.terminal.is_typed", lambda: True)
+    assert "end with Ctrl-D" in run("tag", model, stdin=b"wheat").err
+
 
 
 def test_a_folder_of_other_things_is_refused(run, model):

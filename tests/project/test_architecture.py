@@ -20,6 +20,7 @@ LAYERS = (
         "markup",
         "progress",
         "settings",
+        "spreadsheets",
         "surrogates",
     },
     {"reading"},

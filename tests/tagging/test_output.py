@@ -45,7 +45,8 @@ def test_a_line_of_json_holds_a_document(documents):
 
 @given(documents)
 def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
-    rows = list(csv.reader(io.StringIO(file_of(documents, OutputSettings("csv")).decode(), newline="")))
+    settings = OutputSettings("csv", raw_cells=True)
+    rows = list(csv.reader(io.StringIO(file_of(documents, settings).decode(), newline="")))
     assert rows[0] == ["id", "source", "position", "topic", "score", "probability"]
     wanted = []
     for line in expected(documents):
@@ -123,3 +124,57 @@ def test_the_versions_of_what_makes_the_bytes_are_told():
     assert library_versions(OutputSettings()) == {}
     assert list(library_versions(OutputSettings(compress="zst"))) == ["zstandard"]
     assert list(library_versions(OutputSettings("parquet"))) == ["pyarrow"]
+
+
+def cells(documents, **settings):
+    encoded = file_of(documents, OutputSettings("csv", **settings)).decode()
+    return list(csv.reader(io.StringIO(encoded, newline="")))
+
+
+@given(documents)
+def test_cells_that_a_spreadsheet_would_run_get_an_apostrophe_and_no_others(documents):
+    for safe, raw in zip(cells(documents), cells(documents, raw_cells=True), strict=True):
+        texts = [*zip(safe, raw, strict=True)]
+        assert all(one in (other, f"'{other}") for one, other in texts)
+        assert not any(one.startswith(("=", "+", "@", "\t", "\r")) for one, _ in texts)
+
+
+CARRYING = {"title": "Wheat up", "authors": ["A", "B"], "pages": 3, "date": None}
+CARRIED = [
+    (Record("1", "a.csv", 1, {"body": "x"}, fields=CARRYING), [("corn", 0.5, 0.9), ("wheat", 0.25, 0.8)]),
+    (Record("2", "a.csv", 2, {"body": "x"}, fields={}), []),
+]
+
+
+def test_fields_of_records_go_along():
+    carry = ("title", "authors", "pages", "date", "none")
+    lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(carry=carry)).splitlines()]
+    assert [line["fields"] for line in lines] == [CARRYING, {}]
+    rows = cells(CARRIED, carry=carry)
+    assert rows[0] == ["id", "source", "position", *carry, "topic", "score", "probability"]
+    assert rows[1] == ["1", "a.csv", "1", "Wheat up", "A; B", "3", "", "", "corn", "0.5", "0.9"]
+    assert rows[3] == ["2", "a.csv", "2", *[""] * 8]
+    parquet = pytest.importorskip("pyarrow.parquet", reason="system: pyarrow is not installed")
+    table = parquet.read_table(io.BytesIO(file_of(CARRIED, OutputSettings("parquet", carry=carry)))).to_pylist()
+    assert [row["authors"] for row in table] == ["A; B", ""]
+
+
+def test_a_row_per_document_has_its_topics_in_one_cell():
+    assert cells(CARRIED, carry=("title",), per_document=True) == [
+        ["id", "source", "position", "title", "topics", "scores", "probabilities"],
+        ["1", "a.csv", "1", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8"],
+        ["2", "a.csv", "2", "", "", "", ""],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"carry": ("score",)}, "'score' cannot be carried"),
+        ({"per_document": True}, "for CSV, not for jsonl"),
+        ({"to": "csv", "per_document": True, "explain": 2}, "no room for terms"),
+    ],
+)
+def test_columns_that_do_not_go_together_are_refused(settings, told):
+    with pytest.raises(TextcatError, match=told):
+        check_output(OutputSettings(**settings))

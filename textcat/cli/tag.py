@@ -39,13 +39,25 @@ def output_settings(
     ] = 0,
     to: Annotated[str, _output(help="Format of the output: jsonl, csv or parquet.")] = "jsonl",
     compress: Annotated[str, _output(help="Compress the output: zst.")] = "",
+    carry: Annotated[
+        list[str] | None, _output(help="Copy these fields of each document, as in title,date. May be repeated.")
+    ] = None,
+    per_document: Annotated[
+        bool, _output("--per-document", help="CSV: a row per document, with its topics in one cell.")
+    ] = False,
+    raw_cells: Annotated[
+        bool, _output("--raw-cells", help="CSV: no apostrophe before texts that spreadsheets take for formulas.")
+    ] = False,
 ) -> "OutputSettings":
     """Return the settings of the output: which topics are written, and in which format."""
     from textcat.tagging.output import OutputSettings
 
     if scores not in ("above", "all"):
         raise BadParameter(f"--scores is {scores!r}; give 'above' or 'all'")
-    return OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
+    names = (name.strip() for listed in carry or () for name in listed.split(","))
+    shown = OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
+    carried = tuple(dict.fromkeys(filter(None, names)))
+    return shown._replace(carry=carried, per_document=per_document, raw_cells=raw_cells)
 
 
 @common.with_options(read=common.input_settings, write=output_settings, scheduler=common.scheduler_address)
@@ -85,6 +97,8 @@ def tag(
     def warn(rejection: "Rejection") -> None:
         typer.echo(f"textcat: {rejection}", err=True)
 
+    if not inputs and terminal.is_typed():
+        typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     # No progress is drawn on a terminal on which tags are printed.
@@ -185,7 +199,11 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
         )
         return
     if before.finished:
-        tables.print_text(console, f"{out} is finished: nothing was left to do.\n")
+        faults = f", {counts.rejected:,} of them rejected" if counts.rejected else ""
+        tables.print_text(
+            console, f"{out} is finished, with {counts.records:,} documents{faults}: nothing is left to do."
+        )
+        return
     by = {source.format: source.guess.by for source in summary.sources}
     formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
     rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
@@ -228,18 +246,20 @@ def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: se
         for topic, size in sizes.items()
         if (drift := "*" if topic in drifting else "") or counts.topics[topic]
     )
-    table = tables.largest_first(
-        tables.named_rows(("topic", "documents", "rate", "in training", "drift"), rows), "documents"
-    )
-    tables.show(console, table)
+    titles = ("topic", "documents", "rate", "in training", "drift")
+    table = tables.largest_first(tables.named_rows(titles, rows), "documents")
+    tables.show(console, table if drifting else [{title: row[title] for title in titles[:-1]} for row in table])
     if len(table) < len(sizes):
         tables.print_text(console, f"\n{len(sizes) - len(table)} of {len(sizes)} topics have no document.")
+    rate = "more than three times, or less than a third of, the rate of training, beyond chance"
     if drifting:
         tables.print_text(
             console,
-            f"\n* {len(drifting)} of {len(sizes)} topics have more than three times, or less than a third of, the rate "
-            "of training, beyond chance: the archive may be about other things than the training documents were.",
+            f"\n* {len(drifting)} of {len(sizes)} topics have {rate}: the archive may be about other things than the "
+            "training documents were.",
         )
+    else:
+        tables.print_text(console, f"\nNo drift: no topic has {rate}.")
 
 
 def show_topics(console: "Console", manifest: Mapping[str, Any], *, as_json: bool) -> None:

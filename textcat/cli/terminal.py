@@ -15,6 +15,11 @@ def may_be_terminal() -> bool:
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
+def is_typed() -> bool:
+    """Return whether standard input is a terminal, at which someone may not know what is waited for."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def can_ask() -> bool:
     """Return whether a person can be asked: whether standard input and standard error are a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()

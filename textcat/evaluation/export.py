@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, TopicQuality
 from textcat.evaluation.metrics import checked_labels
+from textcat.spreadsheets import safe_cell
 
 if TYPE_CHECKING:
     from textcat.evaluation.significance import Comparison
@@ -41,13 +42,13 @@ def csv_lines(evaluation: Evaluation) -> str:
     """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
 
     Where each document gets exactly one topic, the last columns count the documents that got each. An evaluation
-    without rows of topics has a line per band.
+    without rows of topics has a line per band. A text that a spreadsheet would run as a formula gets an apostrophe.
     """
     rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
     text = io.StringIO()
     lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     lines.writeheader()
-    lines.writerows(rows)
+    lines.writerows({name: safe_cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 

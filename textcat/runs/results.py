@@ -13,6 +13,7 @@ import orjson
 from textcat.reading import Rejection
 from textcat.surrogates import escape_undecodable
 
+_COUNTERS = ("topics", "reasons", "fields")
 _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
 
 
@@ -26,12 +27,14 @@ class Counts:
     untagged: int = 0  # documents that were written without a topic above its threshold
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by reason, see `kind_of_reason`
+    fields: Counter[str] = field(default_factory=Counter)  # documents with each further field that is asked for
 
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
         for name in ("records", "tagged", "rejected", "untagged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
+        self.fields.update(other.fields)
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n
@@ -43,12 +46,12 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as a dict of JSON values."""
-        return {**vars(self), "topics": dict(self.topics), "reasons": dict(self.reasons)}
+        return {**vars(self), "topics": dict(self.topics), "reasons": dict(self.reasons), "fields": dict(self.fields)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
         """Return the counts of a dict that `as_dict` returned."""
-        return cls(**values | {name: Counter(values[name]) for name in ("topics", "reasons")})
+        return cls(**values | {name: Counter(values.get(name, ())) for name in _COUNTERS})
 
 
 def kind_of_reason(reason: str) -> str:

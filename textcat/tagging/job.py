@@ -78,6 +78,7 @@ def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record],
     else:
         above, counts = tagger.decide(scores), tagged.counts
         counts.tagged += len(above)
+        counts.fields.update(name for record in records for name in record.fields or ())
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
@@ -93,7 +94,7 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
         return term_contributions(tagger, record, topics, output.explain)
 
     options = ({"terms": terms} if output.explain else {}) | ({"names": tagger.topic_names} if output.names else {})
-    return ENCODERS[output.to](records, tags, **options)
+    return ENCODERS[output.to](records, tags, settings=output, **options)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
@@ -14,10 +14,14 @@ from textcat.folders import installed_version
 from textcat.model.topic_names import name_entry
 from textcat.reading import Record, packed_column
 from textcat.runs.output import ParquetFile, PlainFile, ZstandardFile
+from textcat.spreadsheets import safe_cell
 from textcat.surrogates import escape_undecodable
 
 DECIMALS = 4  # of scores and probabilities
-_CSV_COLUMNS = "id,source,position,topic,score,probability"  # and terms, if they are asked for
+# Columns of a document, of one of its topics, and of all of them.
+_OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score", "probability")
+_OF_TOPICS = ("topics", "names", "scores", "probabilities")
+_BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
 # A document's tags: topic, score, and probability (None if the model has no probabilities).
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
@@ -47,6 +51,14 @@ class OutputSettings(NamedTuple):
         number. The model must have calibrated probabilities.
     names : bool
         Write the name of each topic next to its id; set where tags are written by a model that has names.
+    carry : tuple of str
+        Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
+        column each in CSV and Parquet.
+    per_document : bool
+        Write one row of CSV per document, with its topics in one cell: ``"corn; wheat"``.
+    raw_cells : bool
+        Write texts in CSV as they are. Otherwise, a text that spreadsheets would run as a formula, as it begins with
+        ``=``, ``+``, ``-``, ``@`` or a control character, gets an apostrophe before it.
     """
 
     to: str = "jsonl"
@@ -57,6 +69,9 @@ class OutputSettings(NamedTuple):
     topics: tuple[str, ...] = ()
     min_probability: float | None = None
     names: bool = False
+    carry: tuple[str, ...] = ()
+    per_document: bool = False
+    raw_cells: bool = False
 
     @property
     def suffix(self) -> str:
@@ -64,15 +79,24 @@ class OutputSettings(NamedTuple):
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
 
+_DEFAULT = OutputSettings()
+
+
 def check_output(settings: OutputSettings) -> None:
     """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
     top, least, everything = settings.top, settings.min_probability, settings.everything
+    taken = next((name for name in settings.carry if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms")), "")
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
         f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
         "Ask for at least 1 topic, or for all scores, not both.": top is not None and (top < 1 or everything),
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
+        f"The field {taken!r} cannot be carried: the output has a column {taken!r} of its own.": taken,
+        f"A row per document is for CSV, not for {settings.to}: add --to csv.": settings.per_document
+        and settings.to != "csv",
+        "A row per document has no room for terms: leave out --explain or --per-document.": settings.per_document
+        and settings.explain,
         "Ask for a minimal probability, or for all scores, not both.": least is not None and everything,
     }
     for sentence, is_so in faults.items():
@@ -92,12 +116,14 @@ def _encode_jsonl(
     tags: Sequence[Tags],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
+    settings: OutputSettings = _DEFAULT,
 ) -> bytes:
     """Return an object per line: id, source, position, and topics with their scores, probabilities, and terms."""
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
         topics = _topic_objects(record, tags_of_record, terms, names)
-        line = {"id": record.id, "source": record.source, "position": record.position, "topics": topics}
+        line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
+        line |= {"fields": record.fields or {}, "topics": topics} if settings.carry else {"topics": topics}
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:  # a file's name is not UTF-8
@@ -134,11 +160,23 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
     ]
 
 
+def _carried(record: Record, settings: OutputSettings) -> list[str]:
+    """Return the fields of a record that are carried as texts: lists of texts joined, other values as JSON."""
+    return [_text_of(value) for value in map((record.fields or {}).get, settings.carry)]
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return _BETWEEN_TOPICS.join(value)
+    return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
 def _encode_csv(
     records: Sequence[Record],
     tags: Sequence[Tags],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
+    settings: OutputSettings = _DEFAULT,
 ) -> bytes:
     """Return a row per document and topic, and for a document without a topic a row with an empty topic.
 
@@ -146,9 +184,17 @@ def _encode_csv(
     """
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
-    write = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
+    write_row = csv.writer(rows, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerow
+    safe = (lambda cell: cell) if settings.raw_cells else safe_cell
+
+    def write(cells: Iterable[Any]) -> None:
+        write_row(map(safe, cells))
+
     for record, tags_of_record in zip(records, tags, strict=True):
-        of_document = (record.id, record.source, record.position)
+        of_document = (record.id, record.source, record.position, *_carried(record, settings))
+        if settings.per_document:
+            write((*of_document, *map(_BETWEEN_TOPICS.join, _columns_of(tags_of_record, names))))
+            continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
             name = () if names is None else (names.get(topic, ""),)
@@ -158,11 +204,21 @@ def _encode_csv(
     return escape_undecodable(rows.getvalue()).encode()
 
 
+def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
+    """Return the topics of a document, their names, scores and probabilities as texts, a list each."""
+    topics = [topic for topic, _, _ in tags]
+    scores = [str(round(score, DECIMALS)) for _, score, _ in tags]
+    probabilities = ["" if p is None else str(round(p, DECIMALS)) for _, _, p in tags]
+    named = [] if names is None else [[names.get(topic, "") for topic in topics]]
+    return [topics, *named, scores, probabilities if any(probabilities) else []]
+
+
 def _encode_parquet(
     records: Sequence[Record],
     tags: Sequence[Tags],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
+    settings: OutputSettings = _DEFAULT,
 ) -> bytes:
     """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
     import pyarrow as pa
@@ -174,12 +230,14 @@ def _encode_parquet(
         "id": [escape_undecodable(record.id) for record in records],
         "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
-        "topics": topics,
     }
-    return packed_column(pa, pa.RecordBatch.from_pydict(columns, _arrow_schema(terms is not None, names is not None)))
+    cells = [[escape_undecodable(text) for text in _carried(record, settings)] for record in records]
+    columns |= dict(zip(settings.carry, map(list, zip(*cells, strict=True)), strict=False)) | {"topics": topics}
+    schema = _arrow_schema(terms is not None, names is not None, settings.carry)
+    return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
-def _arrow_schema(with_terms: bool, with_names: bool) -> Any:
+def _arrow_schema(with_terms: bool, with_names: bool, carried: Sequence[str]) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
@@ -188,7 +246,8 @@ def _arrow_schema(with_terms: bool, with_names: bool) -> Any:
     tag = pa.struct(
         [("topic", pa.string()), *name, ("score", pa.float64()), ("probability", pa.float64()), *extra_fields]
     )
-    types = {"id": pa.string(), "source": pa.string(), "position": pa.int64(), "topics": pa.list_(tag)}
+    types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
+    types |= dict.fromkeys(carried, pa.string()) | {"topics": pa.list_(tag)}
     return pa.schema(types.items())
 
 
@@ -199,8 +258,19 @@ ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _enc
 def file_format(settings: OutputSettings) -> PlainFile:
     """Return the form of the output files; raise a TextcatError if a library for it is not installed."""
     if settings.to == "parquet":
-        return ParquetFile(settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names))
-    columns = _CSV_COLUMNS.replace("topic", "topic,name") if settings.names else _CSV_COLUMNS
-    columns += ",terms" if settings.explain else ""
-    head = f"{columns}\n".encode() if settings.to == "csv" else b""
+        return ParquetFile(
+            settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names, settings.carry)
+        )
+    head = _csv_head(settings) if settings.to == "csv" else b""
     return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
+
+
+def _csv_head(settings: OutputSettings) -> bytes:
+    """Return the first line of CSV: the names of the columns, quoted only where they must be."""
+    topic, name, score, probability = _OF_TOPICS if settings.per_document else _OF_TOPIC
+    topic_columns = [topic, *([name] if settings.names else []), score, probability]
+    carried = settings.carry if settings.raw_cells else map(safe_cell, settings.carry)
+    line = io.StringIO()
+    terms = ["terms"] if settings.explain else []
+    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *carried, *topic_columns, *terms])
+    return line.getvalue().encode()

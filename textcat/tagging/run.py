@@ -153,6 +153,8 @@ def make_plan(
             f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
             "calibrates its scores."
         )
+    if output_settings.carry:
+        input_settings = input_settings._replace(fields=output_settings.carry)
     folder = str(Path(model).expanduser().resolve())
     job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
@@ -230,6 +232,8 @@ class _Tally:
         log.info("Finished: %d documents, %d tagged, %d rejected", counts.records, counts.tagged, counts.rejected)
         manifest, sources = self._plan.manifest, self._plan.sources
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
+        if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
+            log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
         return Summary(manifest, sources, topics, counts, self._before, shards, sorted(self._formats), *self._cost())
 
     def _cost(self) -> tuple[float, int]:
@@ -253,6 +257,10 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         "--scores all": write.everything,
         "--explain": write.explain,
         "--topic": ", ".join(sorted(write.topics)),
+        # Runs of earlier versions, which can be resumed, do not have these.
+        **({"--carry": ", ".join(write.carry)} if write.carry else {}),
+        **({"--per-document": True} if write.per_document else {}),
+        **({"--raw-cells": True} if write.raw_cells else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
 from textcat.folders import write_atomically
+from textcat.spreadsheets import safe_cell
 from textcat.teaching.judgements import judgements_of
 
 if TYPE_CHECKING:
@@ -122,16 +123,11 @@ def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     writer.writeheader()
     for row in rows:
         detail = {"detail": json.dumps(row["detail"], ensure_ascii=False)} if "detail" in row else {}
-        writer.writerow({key: _harmless(value) for key, value in {**row, **detail}.items()})
+        writer.writerow({key: safe_cell(value) for key, value in {**row, **detail}.items()})
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
     yield buffer.getvalue()
-
-
-def _harmless(value: Any) -> Any:
-    """Return a value; put an apostrophe before a text that spreadsheet programs would run as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
 
 
 def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
