@@ -57,6 +57,24 @@ def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(serv
     assert rows[0]["tags"] == post(service, TAG, json={"text": STORY}).json()["tags"]
 
 
+def test_the_lines_of_a_stream_may_come_in_any_pieces(service):
+    lines = "\n".join([json.dumps({"text": STORY}), "", "{bad", json.dumps({"text": "x" * 100})]).encode()
+
+    async def pieces(size):
+        for start in range(0, len(lines), size):
+            yield lines[start : start + size]
+
+    wanted = post(service, f"{TAG}-stream", content=lines).text
+    assert all(post(service, f"{TAG}-stream", content=pieces(size)).text == wanted for size in (1, 7, 64))
+
+
+def test_what_a_stream_holds_counts_as_the_bodies_of_other_requests_do(service):
+    others = service.front.held = 100 * service.front.limits.max_bytes
+    answer = post(service, f"{TAG}-stream", content=json.dumps({"text": STORY}).encode())
+    assert "Too many large bodies" in json.loads(answer.text.splitlines()[-1])["error"]
+    assert service.front.held == others
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_is_a_text_whatever_it_looks_like(service, store, text, monkeypatch):
     monkeypatch.setattr("builtins.open", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any
@@ -158,32 +158,43 @@ class _Stream:
 
     async def run(self) -> None:
         """Read the request and send the answers, until either ends."""
-        call, rest = self._call, b""
-        kind = call.kind
+        call, kind = self._call, self._call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
             raise Problem(415, f"The stream has the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
         if call.head.get(b"content-encoding", b"identity") != b"identity":
             raise Problem(415, "The stream has a content encoding: send it uncompressed.")
         await call.begin(200, [(b"content-type", _NDJSON)])
-        more_body = True
+        try:
+            async for lines in self._lines():
+                await call.write(await self._tagged(lines), more_body=True)
+                call.restart_timer()  # a stream may last as long as lines arrive
+        except ClientGoneError:
+            return
+        except Problem as problem:
+            await call.write(json_bytes({"error": problem.detail}) + b"\n")
+        else:
+            await call.write(b"")
+
+    async def _lines(self) -> AsyncIterator[list[bytes]]:
+        """Yield lines as they arrive, some at a time; raise a Problem if one is too long, or all requests hold too much."""
+        call, more_body, rest = self._call, True, bytearray()  # rest: of a line that has not ended
         while more_body:
-            try:
-                message = await call.next_message()
-            except ClientGoneError:
-                return
-            more_body = bool(message.get("more_body"))
-            *lines, rest = (rest + message.get("body", b"")).split(b"\n")
+            message = await call.next_message()
+            body, more_body = message.get("body", b""), bool(message.get("more_body"))
+            call.hold(len(rest) + len(body))
+            first, *others = body.split(b"\n")
+            rest += first
+            lines = []
+            if others:
+                *whole, last = others
+                lines, rest = [bytes(rest), *whole], bytearray(last)
             if not more_body:
-                lines, rest = [*lines, rest], b""
-            if len(rest) > self._limit:
-                problem = f"A line has more than {self._limit:,} bytes: send shorter lines."
-                await call.write(json_bytes({"error": problem}) + b"\n")
-                break
+                lines, rest = [*lines, bytes(rest)], bytearray()
+            if max(map(len, [rest, *lines])) > self._limit:
+                raise Problem(413, f"A line has more than {self._limit:,} bytes: send shorter lines.")
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
-                await call.write(await self._tagged(part), more_body=True)
-                call.restart_timer()  # a stream may last as long as lines arrive
-        await call.write(b"")
+                yield part
 
     async def _tagged(self, lines: list[bytes]) -> bytes:
         """Return a line of answer for each line; documents with the same options are tagged together."""
