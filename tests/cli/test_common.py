@@ -54,7 +54,7 @@ def test_all_commands_read_a_table_by_the_same_options(run, monkeypatch, pets):
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(run, model, pets, command):
     for column in ("text", "title"):
         arguments = [model, pets] if command == "tag" else [pets]
-        run(command, *arguments, *(() if column == "text" else ("--text-field", column)))
+        run(command, *arguments, "--text-field", column, *(() if column == "title" else ("--text-field", "headline")))
         assert (run.code, run.out) == (1 if command != "tag" else run.code, "")
         assert f"has no column '{column}' (only nr, headline, abstract, labels)" in run.err
 

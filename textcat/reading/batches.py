@@ -30,6 +30,7 @@ from textcat.reading.formats import (
     delimited,
     parquet,
 )
+from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
@@ -48,6 +49,7 @@ from textcat.reading.records import (
     UnreadableError,
     reject_or_raise,
     shrunk_error,
+    tell_usual_names,
 )
 from textcat.reading.sources import (
     ARCHIVES,
@@ -402,6 +404,8 @@ class _WholeRecords:
         self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
         self._is_array = is_array
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
+        if isinstance(self._cutter, RowCutter):
+            tell_usual_names(model.source, self._cutter.columns, settings)
 
     def take(self) -> Block | Rejection | None:
         """Return the next records, a Rejection if the next record is too long, or None at the end or an error."""

@@ -1,6 +1,7 @@
 """Define how inputs are read, and what reading returns: batches of blocks, records, and rejections."""
 
 import codecs
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, auto
@@ -18,6 +19,8 @@ LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 
+log = logging.getLogger(__name__)
+
 
 class LabelSettings(NamedTuple):
     """Hold the settings for labels and parts that are particular to some formats."""
@@ -33,6 +36,18 @@ class LabelSettings(NamedTuple):
     #: "title" leaves it as it is, too, and makes the Subject the title besides; "subject" makes the Subject the title
     #: and drops the others; "drop" drops all.
     headers: str = "keep"
+
+
+# Names by which columns are found, in any case, where the default ones are missing: only if exactly one of them occurs.
+_USUAL_NAMES = {
+    "body": (
+        *("story", "content", "contents", "article", "abstract", "description", "message", "review", "document"),
+        *("comment", "summary", "full_text", "fulltext"),
+    ),
+    "title": ("title", "headline", "heading"),
+    "topics": ("labels", "label", "categories", "category", "class", "tags", "tag", "topic", "section"),
+    "id": ("id", "nr", "no", "number", "doc_id", "docid", "document_id", "guid", "uuid", "identifier"),
+}
 
 
 class InputSettings(NamedTuple):
@@ -140,6 +155,8 @@ class InputSettings(NamedTuple):
         if self.is_default("text_fields") and "text" not in names:
             if "body" in names:
                 fields = ("body",)
+            elif usual := _usual_name(names, "body"):
+                return "title" if "title" in names else _usual_name(names, "title"), (usual,)
             elif self.columns and "title" in names:
                 return "title", ()  # whoever names the columns says that there is no other text
         for field in fields:
@@ -154,6 +171,19 @@ class InputSettings(NamedTuple):
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
 
+    def _with_usual_names(self, names: Collection[str], body: Sequence[str]) -> "InputSettings":
+        """Return the settings with usual names of columns where a table does not have the default ones.
+
+        Ids are looked for only if the text is found by a usual name, too, as other tables have positions for ids.
+        """
+        settings = self
+        if self.labels is not None and self.is_default("topics_field") and self.topics_field not in names:
+            settings = settings._replace(topics_field=_usual_name(names, "topics") or self.topics_field)
+        by_usual_name = self.is_default("text_fields") and body[:1] not in [(), ("text",), ("body",)]
+        if by_usual_name and self.is_default("id_field") and self.id_field not in names:
+            settings = settings._replace(id_field=_usual_name(names, "id") or self.id_field)
+        return settings
+
     def columns_among(self, names: Sequence[str]) -> "ColumnNames":
         """Return the columns of a table to read; raise UnreadableError if one is missing or occurs twice."""
         title, body = self.texts_among(names)
@@ -162,6 +192,7 @@ class InputSettings(NamedTuple):
             settings = settings._replace(topics_field=topics)
             if self.is_default("id_field") and self.id_field not in names and name in names:
                 settings = settings._replace(id_field=name)
+        settings = settings._with_usual_names(names, body)
         settings.check_labels(names)
         labels = [settings.id_field]
         if self.labels is not None:
@@ -173,6 +204,12 @@ class InputSettings(NamedTuple):
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
         return which
+
+
+def _usual_name(names: Collection[str], what: str) -> str:
+    """Return the only one of some names that is usual for texts, titles, topics or ids; "" if there is none or more."""
+    found = [name for name in names if name.strip().lower() in _USUAL_NAMES[what]]
+    return found[0] if len(found) == 1 else ""
 
 
 def _listed_in(text: str) -> list[str] | None:
@@ -198,6 +235,18 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
     if settings.fields != ("*",):
         return [name for name in settings.fields if name in names]
     return [name for name in names if name != title and [name] != [*body]]
+
+
+@lru_cache(maxsize=1024)
+def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
+    """Log, once for each source, which columns of a table are read because of their usual names."""
+    body = which.body[0] if which.body and settings.is_default("text_fields") else ""
+    taken = {"text": body, "title": which.title if body else ""}
+    taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
+    usual = {what: name for what, name in taken.items() if name not in ("", what, "body", *ANNIFS)}
+    if usual:
+        columns = ", ".join(f"{what} from {name!r}" for what, name in usual.items())
+        log.warning("%s: %s, by the names of its columns; --text-field and others choose.", source, columns)
 
 
 class ColumnNames(NamedTuple):

@@ -157,16 +157,31 @@ def test_columns_are_found_by_name_and_a_row_must_have_all(place):
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
-def test_a_table_with_title_and_abstract_is_not_read_by_its_title_alone(tmp_path, form):
-    path = write(tmp_path, form, {"title": "Tin up", "abstract": "Tin rose.", "topics": "tin"})
-    sentence = r"has no column 'text' \(only title, abstract, topics\): name the texts' column with --text-field"
+def test_columns_with_usual_names_are_found_and_it_is_said(tmp_path, form, caplog):
+    path = write(tmp_path, form, {"Headline": "Tin up", "abstract": "Tin rose.", "Label": "tin"})
+    (document,) = open_corpus(path).train
+    assert (document.zones, document.topics) == ({"title": "Tin up", "body": "Tin rose."}, ("tin",))
+    assert "text from 'abstract', title from 'Headline', topics from 'Label'" in caplog.text
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet"])
+@pytest.mark.parametrize("columns", [("story", "abstract"), ("title",), ("note", "headline")])
+def test_columns_are_not_guessed_among_several_or_by_a_title_alone(tmp_path, form, columns):
+    path = write(tmp_path, form, dict.fromkeys((*columns, "topics"), "tin"))
+    sentence = rf"has no column 'text' \(only {', '.join(columns)}, topics\): name the texts' column with --text-field"
     with pytest.raises(TextcatError, match=sentence):
         open_corpus(path)
     (fault,) = [
         item for batch in read_batches(find_sources([path], InputSettings()), InputSettings()) for item in batch.blocks
     ]
-    assert "has no column 'text' (only title, abstract, topics)" in fault.reason
-    assert trained_on(path, text_fields=("title", "abstract"))[0] == [("Tin up", "Tin rose.")]
+    assert f"has no column 'text' (only {', '.join(columns)}, topics)" in fault.reason
+
+
+def test_default_names_come_first(tmp_path):
+    path = write(tmp_path, "csv", {"text": "Tin", "story": "x", "topics": "tin", "label": "y", "nr": "7"})
+    (document,) = open_corpus(path).train
+    assert (document.zones["body"], document.topics) == ("Tin", ("tin",))
+    assert document.id != "7"
 
 
 def test_quotes_may_be_ordinary_characters(tmp_path):

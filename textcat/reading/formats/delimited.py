@@ -217,6 +217,7 @@ class RowCutter(LineCutter):
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
         row = _row(header, form, settings)
+        self.columns = row.read
         self._separator, self._n, self._quotes = row.separator.encode(), len(row.names), settings.quotes
         self._at_start, self._in_quotes = True, False  # of the row that is passed over
 

@@ -15,6 +15,7 @@ from textcat.reading.records import (
     RecordSpan,
     UnreadableError,
     encoding_error,
+    tell_usual_names,
     titled_zones,
 )
 from textcat.reading.streams import READ_ERRORS, check_ratio, unreadable
@@ -47,6 +48,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
         which = _columns(pa, table.schema_arrow, settings)
+        tell_usual_names(source, which, settings)
         about = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
         check_ratio(sum(one.total_byte_size for one in about), file.seek(0, os.SEEK_END))
         starts = list(accumulate((one.num_rows for one in about), initial=1))
