@@ -5,7 +5,9 @@ import pytest
 from textcat.spreadsheets import safe_cell
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", "\n=1", "\uff1d1", '=HYPERLINK("http://x")'])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", "\n=1", "\uff1d1", '=HYPERLINK("http://x")']
+)
 def test_a_formula_gets_an_apostrophe(text):
     assert safe_cell(text) == f"'{text}"
 

@@ -263,7 +263,6 @@ def test_at_a_terminal_it_says_what_it_waits_for(run, model, monkeypatch):
     assert "end with Ctrl-D" in run("tag", model, stdin=b"wheat").err
 
 
-
 def test_a_folder_of_other_things_is_refused(run, model):
     Path("out").mkdir()
     Path("out/mine").touch()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 from serving_requests import STORY, TAG, assert_problem, post
@@ -55,6 +56,48 @@ def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(serv
         ["model", "tags", "version"],
     ]
     assert rows[0]["tags"] == post(service, TAG, json={"text": STORY}).json()["tags"]
+
+
+def test_an_explanation_is_bounded_by_characters_times_topics_each_once(service, store):
+    path, topics = TAG.replace("tag", "explain"), store["news"].tagger.topics[:3]
+    thrice = post(service, path, json={"text": STORY, "topics": [topics[0]] * 50}).json()["explanations"]
+    assert [one["topic"] for one in thrice] == [topics[0]]
+    text = "wheat " * 3000
+    service.front.limits = replace(service.front.limits, max_bytes=10_000_000)
+    refused = post(service, path, json={"text": text * 200, "topics": list(topics)})
+    assert (refused.status_code, "times 3 topics is more than 10,000,000" in refused.json()["detail"]) == (413, True)
+
+
+def test_a_text_that_takes_too_long_is_refused_and_the_next_one_answered(service, store, monkeypatch):
+    def slow(*_, **options):
+        while True:
+            pass
+
+    store.seconds = 0.05
+    with monkeypatch.context() as patch:
+        patch.setattr(textcat.Tagger, "tag", slow)
+        late = post(service, TAG, json={"text": STORY})
+    assert_problem(late, 503, "send less at a time")
+    store.seconds = 30.0
+    assert post(service, TAG, json={"text": STORY}).status_code == 200
+
+
+def test_the_lines_of_a_stream_may_come_in_any_pieces(service):
+    lines = "\n".join([json.dumps({"text": STORY}), "", "{bad", json.dumps({"text": "x" * 100})]).encode()
+
+    async def pieces(size):
+        for start in range(0, len(lines), size):
+            yield lines[start : start + size]
+
+    wanted = post(service, f"{TAG}-stream", content=lines).text
+    assert all(post(service, f"{TAG}-stream", content=pieces(size)).text == wanted for size in (1, 7, 64))
+
+
+def test_what_a_stream_holds_counts_as_the_bodies_of_other_requests_do(service):
+    others = service.front.held = 100 * service.front.limits.max_bytes
+    answer = post(service, f"{TAG}-stream", content=json.dumps({"text": STORY}).encode())
+    assert "Too many large bodies" in json.loads(answer.text.splitlines()[-1])["error"]
+    assert service.front.held == others
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -101,8 +101,9 @@ class InputSettings(NamedTuple):
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
     def topics_in(self, text: str) -> tuple[str, ...]:
-        """Split a string into topics, and return each once."""
-        parts = text.split(self.topics_separator) if self.topics_separator else [text]
+        """Split a string into topics, each once; a list as JSON or Python writes it needs no separator."""
+        listed = None if self.topics_separator or not text.lstrip().startswith("[") else _listed_in(text)
+        parts = text.split(self.topics_separator) if self.topics_separator else [text] if listed is None else listed
         # One string of each name, however many documents have it.
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
 
@@ -172,6 +173,18 @@ class InputSettings(NamedTuple):
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
         return which
+
+
+def _listed_in(text: str) -> list[str] | None:
+    """Return the names in a list that was written as text, as pandas does in CSV; None for another text."""
+    import ast
+
+    try:
+        values = ast.literal_eval(text.strip())
+    except (MemoryError, RecursionError, SyntaxError, ValueError):
+        return None
+    are_names = isinstance(values, list) and all(type(value) in (str, int) for value in values)
+    return [*map(str, values)] if are_names else None
 
 
 def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:

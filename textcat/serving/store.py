@@ -83,6 +83,7 @@ class Store:
     folders: Mapping[str, Path]
     on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None  # "loaded" or "failed", and why
     on_batch: Callable[[int], object] = lambda n: None
+    seconds: float = 30.0  # of processor time that documents which are tagged together may take
     models: dict[str, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -148,7 +149,9 @@ class Store:
         tagger.tag(["The first text is slow."])  # it makes tables of the vocabulary
         status = manifest_status(path)
         written = status.st_mtime if status else 0.0
-        return Served(name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n)), written)
+        return Served(
+            name, digest[:12], tagger, Work(tagger, lambda n: self.on_batch(n), lambda: self.seconds), written
+        )
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:

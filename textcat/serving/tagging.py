@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any
@@ -15,14 +15,17 @@ from textcat.serving import annif, files, kserve, models
 from textcat.serving import schemas as s
 from textcat.serving.http.application import Application
 from textcat.serving.http.front import Call
+from textcat.serving.http.limits import bounded_time
 from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import ClientGoneError, Problem, json_bytes, problem_of_validation
 from textcat.serving.http.routes import check_documents, problems, router
 from textcat.serving.models import Model
 from textcat.serving.store import Served, Store, served_model
+from textcat.serving.work import number_of_characters
 
 _NDJSON = b"application/x-ndjson"
 _LINES = 256  # of a stream, tagged at once
+_MOST_EXPLAINED = 10_000_000  # characters times topics: some seconds
 _ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
 are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
@@ -69,7 +72,7 @@ class Service(Application):
         self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
-        store.on_load = self._on_load
+        store.on_load, store.seconds = self._on_load, self.front.limits.seconds
 
     def _on_load(self, name: str, outcome: str, what: str) -> None:
         self.front.metrics.loaded(name, outcome)
@@ -134,9 +137,18 @@ async def tag_stream(model: Model, call: Call) -> None:
 async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
     """Explain why a document has topics, or has not: terms, where they occur, and what they add to the score."""
     served = served_model(call, model, 1)
-    for topic in body.topics or []:
+    topics = None if body.topics is None else list(dict.fromkeys(body.topics))
+    for topic in topics or []:
         served.column_of(topic)
-    explanations = served.tagger.explain_all(body.document, body.topics, n=body.n)
+    size = number_of_characters(body.document)
+    if size * len(topics or []) > _MOST_EXPLAINED:
+        raise Problem(
+            413,
+            f"A text of {size:,} characters times {len(topics or [])} topics is more than {_MOST_EXPLAINED:,}: ask for "
+            "fewer topics at a time.",
+        )
+    with bounded_time(call.front.limits.seconds):
+        explanations = served.tagger.explain_all(body.document, topics, n=body.n)
     return served.answer("explanations", [explanation.as_dict() for explanation in explanations])
 
 
@@ -158,32 +170,43 @@ class _Stream:
 
     async def run(self) -> None:
         """Read the request and send the answers, until either ends."""
-        call, rest = self._call, b""
-        kind = call.kind
+        call, kind = self._call, self._call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
             raise Problem(415, f"The stream has the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")
         if call.head.get(b"content-encoding", b"identity") != b"identity":
             raise Problem(415, "The stream has a content encoding: send it uncompressed.")
         await call.begin(200, [(b"content-type", _NDJSON)])
-        more_body = True
+        try:
+            async for lines in self._lines():
+                await call.write(await self._tagged(lines), more_body=True)
+                call.restart_timer()  # a stream may last as long as lines arrive
+        except ClientGoneError:
+            return
+        except Problem as problem:
+            await call.write(json_bytes({"error": problem.detail}) + b"\n")
+        else:
+            await call.write(b"")
+
+    async def _lines(self) -> AsyncIterator[list[bytes]]:
+        """Yield lines as they arrive; raise a Problem if one is too long, or all requests hold too much."""
+        call, more_body, rest = self._call, True, bytearray()  # rest: of a line that has not ended
         while more_body:
-            try:
-                message = await call.next_message()
-            except ClientGoneError:
-                return
-            more_body = bool(message.get("more_body"))
-            *lines, rest = (rest + message.get("body", b"")).split(b"\n")
+            message = await call.next_message()
+            body, more_body = message.get("body", b""), bool(message.get("more_body"))
+            call.hold(len(rest) + len(body))
+            first, *others = body.split(b"\n")
+            rest += first
+            lines = []
+            if others:
+                *whole, last = others
+                lines, rest = [bytes(rest), *whole], bytearray(last)
             if not more_body:
-                lines, rest = [*lines, rest], b""
-            if len(rest) > self._limit:
-                problem = f"A line has more than {self._limit:,} bytes: send shorter lines."
-                await call.write(json_bytes({"error": problem}) + b"\n")
-                break
+                lines, rest = [*lines, bytes(rest)], bytearray()
+            if max(map(len, [rest, *lines])) > self._limit:
+                raise Problem(413, f"A line has more than {self._limit:,} bytes: send shorter lines.")
             stream = iter([line for line in lines if line.strip()])
             while part := list(islice(stream, _LINES)):
-                await call.write(await self._tagged(part), more_body=True)
-                call.restart_timer()  # a stream may last as long as lines arrive
-        await call.write(b"")
+                yield part
 
     async def _tagged(self, lines: list[bytes]) -> bytes:
         """Return a line of answer for each line; documents with the same options are tagged together."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from textcat.model.topic_names import name_entry
+from textcat.serving.http.limits import bounded_time
 from textcat.serving.http.problems import Problem
 
 if TYPE_CHECKING:
@@ -16,6 +17,11 @@ Tags: TypeAlias = list[dict[str, Any]]
 _MOST_DOCUMENTS = 128  # tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
 _MOST_TAGS = 1 << 18  # of the documents that are tagged together
+
+
+def number_of_characters(document: Any) -> int:
+    """Return the number of characters of a text, or of all zones of a document."""
+    return len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))
 
 
 class Choice(NamedTuple):
@@ -29,8 +35,8 @@ class Choice(NamedTuple):
 class Work:
     """Tags documents by one version of a model, for all requests that use it."""
 
-    def __init__(self, tagger: Tagger, on_batch: Callable[[int], object]) -> None:
-        self._tagger, self._on_batch = tagger, on_batch
+    def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:
+        self._tagger, self._on_batch, self._seconds = tagger, on_batch, seconds
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
@@ -58,9 +64,11 @@ class Work:
             raise Problem(422, "The model has no probabilities: leave out min_probability.")
         self._on_batch(len(documents))
         everything, names = everything and top is None, tagger.topic_names
+        with bounded_time(self._seconds()):
+            tagged = tagger.tag(documents, top=top, everything=everything, min_probability=least)
         return [
             [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
-            for tags in tagger.tag(documents, top=top, everything=everything, min_probability=least)
+            for tags in tagged
         ]
 
     def _tag_waiting(self) -> None:
@@ -93,7 +101,7 @@ class Work:
         if n := len(self._tagger.topics) if choice.everything else choice.top or 0:
             most = max(1, min(most, _MOST_TAGS // n))
         for document in documents:
-            length = len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))
+            length = number_of_characters(document)
             if part and (len(part) == most or characters + length > _MOST_CHARACTERS):
                 yield part
                 part, characters = [], 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from textcat.corpus.catalogue import corpus_of
-from textcat.documents import Corpus, Document, topic_counts
+from textcat.documents import Corpus, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
@@ -31,6 +29,7 @@ from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe, read_recipe
+from textcat.training.checks import SCRIPT_SAMPLE, warn_if_unsegmented, warn_of_joined_topics
 from textcat.training.cross_validation import (
     HoldOut,
     assign_folds,
@@ -48,15 +47,6 @@ _N_FOLDS = 5
 SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
 MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
-# Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
-_UNSPACED = {
-    "ja": re.compile("[\u3040-\u30ff\u3400-\u9fff]{5,}"),
-    "th": re.compile("[\u0e00-\u0e7f]{5,}"),
-    "zh": re.compile("[\u3400-\u9fff]{5,}"),
-}
-_KANA = re.compile("[\u3040-\u30ff]")
-_NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {code!r} in [tokens])"
-SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 
 
 def train(
@@ -119,24 +109,6 @@ def train(
         recipe = read_recipe(os.fspath(recipe))
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     return train_and_score(corpus, recipe, updatable=updatable, stages=stages, **options).tagger
-
-
-def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
-    """Warn if documents are written without spaces between words, and the recipe's language would not split them."""
-    if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
-        return
-    texts = [text for document in documents for text in document.zones.values()]
-    n_characters = sum(len(part) for text in texts for part in text.split())
-    runs = {code: [run for text in texts for run in script.findall(text)] for code, script in _UNSPACED.items()}
-    if any(map(_KANA.search, runs["ja"])):
-        runs["zh"] = []
-    share, code = max((sum(map(len, runs[code])) / max(n_characters, 1), code) for code in ("zh", "th", "ja"))
-    if share > 0.2:
-        warnings.warn(
-            f"{share:.0%} of the characters of the documents stand in runs without spaces, as Chinese, Japanese and "
-            f"Thai are written; with the language {lang!r} each run is one term. {remedy.format(code=code)}.",
-            stacklevel=3,
-        )
 
 
 def train_and_evaluate(
@@ -231,6 +203,7 @@ def train_and_score(
     named = _named(corpus, recipe, keep_support)
     without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
+    warn_of_joined_topics(corpus.topics)
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)

@@ -3,10 +3,12 @@
 import gzip
 import json
 
+import pytest
 from serving_requests import STORY, TAG, ask, assert_problem, post
 
-from textcat.serving.http.limits import Limits
+from textcat.serving.http.limits import Limits, bounded_time
 from textcat.serving.http.log import Log
+from textcat.serving.http.problems import Problem
 from textcat.serving.tagging import Service
 
 
@@ -28,3 +30,27 @@ def test_who_asks_too_often_waits(store):
     assert_problem(answers[-1], 429, "2 requests per second")
     assert answers[-1].headers["retry-after"] == "1"
     assert ask(service, ("GET", "/v2", {}), client="127.0.0.2")[0].status_code == 200
+
+
+def _work_for_ever():
+    while True:
+        pass
+
+
+def test_work_is_interrupted_after_its_processor_time_and_nothing_is_left_behind():
+    import signal
+    import threading
+
+    before = signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(Problem, match=r"not ready within 0\.05 seconds"), bounded_time(0.05):
+        _work_for_ever()
+    assert signal.getsignal(signal.SIGVTALRM) == before
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    with bounded_time(60):
+        pass
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
+    done = []
+    other = threading.Thread(target=lambda: [done.append(1) for _ in [0] if bounded_time(1).__enter__() is None])
+    other.start()
+    other.join()
+    assert done == [1]

@@ -1,8 +1,12 @@
 """The limits of requests: on their size, on the time they take, and on their number per client."""
 
 import mmap
+import signal
+import threading
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +25,29 @@ class Limits:
     seconds: float = 30.0  # until a request is answered
     concurrent: int = 512  # requests that a process works on at the same time
     rate: float = 0.0  # requests a second from one key or address; 0: no limit
+
+
+@contextmanager
+def bounded_time(seconds: float) -> Iterator[None]:
+    """Raise a Problem in a ``with`` block that has used so many seconds of processor time.
+
+    Requests are worked on one after another in the main thread, so a timer of the process can interrupt them, which
+    asyncio cannot. Compiled loops end first. In other threads, and where there are no such timers, nothing is done.
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise Problem(503, f"The answer was not ready within {seconds:g} seconds: send less at a time.")
+
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def inflated(data: bytes, limit: int) -> bytes:

@@ -38,7 +38,7 @@ from textcat.teaching.pool.index import (
     write_index,
 )
 from textcat.teaching.pool.texts import PIECES, Shard, read_archive
-from textcat.training.train import SCRIPT_SAMPLE, warn_if_unsegmented
+from textcat.training.checks import SCRIPT_SAMPLE, warn_if_unsegmented
 
 log = logging.getLogger(__name__)
 

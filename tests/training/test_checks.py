@@ -1,0 +1,30 @@
+"""What is probably not meant is told before training."""
+
+import warnings
+
+import pytest
+
+import textcat
+from textcat.training.checks import warn_of_joined_topics
+
+
+@pytest.mark.parametrize("topics", [["a;b", "b;c", "a;c"], ["x,y", "x, z", "y,z", "x"], ["a|b", "b|a"]])
+def test_topics_that_look_like_lists_are_told_with_the_option(topics):
+    with pytest.warns(UserWarning, match="--topics-separator"):
+        warn_of_joined_topics(topics)
+
+
+@pytest.mark.parametrize(
+    "topics",
+    [["corn", "wheat"], ["a;b"], ["Art, Modern", "Art, Roman", "Law, Greek"], ["a;b", *map(str, range(20))], []],
+)
+def test_names_with_signs_in_them_are_not(topics):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_joined_topics(topics)
+
+
+def test_training_tells_it():
+    records = [{"text": ["corn", "wheat", "gold"][i % 3], "topics": ["a;b", "b;c", "a;c"][i % 3]} for i in range(9)]
+    with pytest.warns(UserWarning, match="3 of 3 topics have a ';', as 'a;b' has"):
+        textcat.train(records, "paum")
