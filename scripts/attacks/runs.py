@@ -190,6 +190,10 @@ def changed_input(random: random.Random, archive: _Archive) -> Trial:
     out, moment = archive.out(), random.uniform(0, archive.seconds)
 
     def change() -> None:
+        # Before the run has listed its inputs, a change is none for it.
+        deadline = time.monotonic() + LIMIT
+        while not (out / "_journal.jsonl").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
         if how == "cut":
             os.truncate(target, random.randrange(target.stat().st_size))
         elif how == "emptied":

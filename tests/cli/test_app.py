@@ -157,7 +157,7 @@ def test_what_does_not_exist_ends_in_a_sentence(run, model, tmp_path):
 def test_what_the_library_logs_is_a_warning_in_a_line(run, monkeypatch, tmp_path):
     monkeypatch.delenv("TEXTCAT_CORPORA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    Path("far.toml").write_text('reader = "folders"\nfiles = ["far.tar"]\nurls = ["nowhere://far.tar"]\n')
+    Path("far.toml").write_text('reader = "folders"\nfiles = ["far.tar"]\ntree = "0"\nurls = ["nowhere://far.tar"]\n')
     for command in (["corpora", "fetch"], ["train"]):
         run(*command, "far.toml")
         warning, sentence = run.err.splitlines()

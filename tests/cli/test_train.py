@@ -97,6 +97,18 @@ def test_an_existing_model_is_replaced_by_force_or_if_a_person_says_so(run, own,
     assert questions == ["The model m exists. Replace it?"] * 2
 
 
+def test_learn_replaces_another_model_by_force_only(run, own):
+    for name in ("m", "other"):
+        assert run("train", own, "--out", name, "--updatable").code == 0
+    before = Path("other/manifest.json").read_bytes()
+    assert run.refuses("learn", "m", own, "--out", "other").startswith(
+        "The model other exists: replace it with --force"
+    )
+    assert Path("other/manifest.json").read_bytes() == before
+    assert run("learn", "m", own, "--out", "other", "--force").code == 0
+    assert run("learn", "m", own, "--out", "m").code == 0
+
+
 def test_kappa_is_a_setting_where_the_margin_follows_prevalence(run, own):
     assert run("train", own, "--out", "m", "--set", "learner.kappa=-7").code == 0
     assert json.loads(Path("m/manifest.json").read_text())["recipe"]["learner"]["kappa"] == -7

@@ -293,6 +293,21 @@ def test_a_card_without_urls_or_with_a_strange_one_is_told(write_card):
         fetch_corpus(read_card(write_card(urls=["gopher://x/tin"])))
 
 
+def test_without_a_sum_nothing_is_downloaded(server, write_card):
+    text = f'reader = "reuters"\nfiles = ["tin.tar.gz"]\nurls = ["{server.url}/tin.tar.gz"]'
+    with pytest.raises(TextcatError, match=r"neither 'sha256' nor 'tree', so a download cannot be verified: add one\."):
+        fetch_corpus(read_card(write_card(text)))
+    assert server.hits == []
+
+
+def test_a_cache_that_cannot_be_written_to_is_told_in_one_sentence(cache, server, write_card, caplog):
+    cache.write_text("a file where the folder should be")
+    with pytest.raises(TextcatError, match=r"^Nothing can be written to the cache .*: name another .*\.$"):
+        fetch_corpus(read_card(write_card(urls=[DEAD, f"{server.url}/tin.tar.gz"])))
+    assert server.hits == []
+    assert not caplog.records
+
+
 def test_what_a_killed_download_left_is_cleared_a_day_later(cache, server, write_card):
     for name, age in (("old", 2), ("new", 0)):
         (cache / f".partial-{name}").mkdir(parents=True)

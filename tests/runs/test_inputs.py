@@ -1,5 +1,7 @@
 """Inputs of a run: apart from its output, and warned of when they change."""
 
+from functools import partial
+
 import pytest
 from archive_runs import make_archive, run
 
@@ -23,7 +25,28 @@ def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, capl
         if not (path.parent / "b.jsonl").exists():
             make_archive(path.parent / "b.jsonl", 1)
 
-    run(model, [path.parent], tmp_path / "out", progress=add)
+    before = path.stat().st_size
+    summary = run(model, [path.parent], tmp_path / "out", progress=add)
     (record,) = caplog.records
-    assert record.message == f"{path.parent} changed while it was read: its new documents may be missing."
+    now = before + (path.parent / "b.jsonl").stat().st_size
+    sizes = f"from {before:,} to {now:,} bytes"
+    assert record.message.startswith(
+        f"{path.parent} changed, {sizes}, while it was read: its documents may be missing;"
+    )
     assert record.levelname == "WARNING"
+    assert summary.changed == (str(path.parent),)
+
+
+def _replace(path):
+    other = make_archive(path.with_suffix(".new"), 50)
+    other.replace(path)
+
+
+@pytest.mark.parametrize("change", [_replace, lambda path: path.unlink(), lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("target", ["a.jsonl", "b.jsonl"])
+def test_an_input_that_is_replaced_removed_or_emptied_is_named_at_the_end(model, tmp_path, caplog, change, target):
+    paths = [make_archive(tmp_path / name, 40) for name in ("a.jsonl", "b.jsonl")]
+    changes = [partial(change, tmp_path / target)]
+    summary = run(model, paths, tmp_path / "out", progress=lambda reached: changes and changes.pop()())
+    assert summary.changed == (str(tmp_path / target),)
+    assert any(str(tmp_path / target) in record.message for record in caplog.records)

@@ -88,7 +88,7 @@ def tag(
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
-    3. An interrupted run resumes when the same command is given again.
+    3, as it is if an input changes while it is read. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
     from textcat.runs.progress import progress_shown
@@ -116,7 +116,7 @@ def tag(
     # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
         show_summary(terminal.console(stderr=out is None), summary, out, as_json=as_json)
-    raise typer.Exit(3 if summary.counts.rejected else 0)
+    raise typer.Exit(3 if summary.counts.rejected or summary.changed else 0)
 
 
 def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
@@ -193,6 +193,7 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
     drifting = [drift.topic for drift in summary.drifts]
     if as_json:
         run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
+        run |= {"changed": summary.changed}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
         tables.print_json(
             console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}

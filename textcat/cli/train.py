@@ -161,6 +161,7 @@ def learn(
     new_topics_negative: Annotated[
         bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
     ] = False,
+    force: Annotated[bool, Option("--force", help="Replace another model in --out without asking.")] = False,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
@@ -174,6 +175,8 @@ def learn(
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
         show_undone(terminal.console(), undo_learn(model), as_json=as_json)
         return
+    if out is not None and out.expanduser().resolve() != model.expanduser().resolve():
+        _check_replacing(out, force=force)
     stages = terminal.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]

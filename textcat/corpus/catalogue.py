@@ -106,8 +106,14 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
             _log.warning("%s It is fetched again.", error)
     if not card.urls:
         raise TextcatError(f"The card of {card.name} names no URL to download from. {_by_hand(card)}")
+    if not (card.sha256 or card.tree):
+        raise TextcatError(
+            f"The card of {card.name} has neither 'sha256' nor 'tree', so a download cannot be verified: add one. "
+            f"{_by_hand(card)}"
+        )
     _log.info("%s. %s", card.title, card.licence)
     target, failures = cache_folder() / card.files[0], []
+    _check_writable(target.parent)
     for url in card.urls:
         try:
             _download(card, url, target, progress)
@@ -462,7 +468,6 @@ def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> Non
     from pooch import HTTPDownloader
     from pooch.downloaders import choose_downloader
 
-    target.parent.mkdir(parents=True, exist_ok=True)
     for left_over in target.parent.glob(f"{_PARTIAL}*"):
         if time.time() - left_over.stat().st_mtime > _STALE:
             shutil.rmtree(left_over, ignore_errors=True)
@@ -474,6 +479,19 @@ def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> Non
         download(url, str(partial), None)
         _verify(card, partial)
         os.replace(partial, target)
+
+
+def _check_writable(folder: Path) -> None:
+    """Create a folder; raise a TextcatError, before anything is fetched, if nothing can be written to it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise TextcatError(
+            f"Nothing can be written to the cache {folder} ({error.strerror}): name another folder in XDG_CACHE_HOME, "
+            "or free or unlock this one."
+        ) from None
 
 
 def _reason(error: Exception) -> str:

@@ -12,6 +12,8 @@ from textcat.reading import ARCHIVES, DOCUMENTS, InputSettings, Source, find_sou
 
 log = logging.getLogger(__name__)
 
+_CHANGED = "%s %s while it was read: its documents may be missing; start again when it no longer changes."
+
 
 def total_size(sources: Sequence[Source]) -> int | None:
     """Return the stored size of all sources in bytes; return None if the size of one is unknown."""
@@ -56,13 +58,19 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
                 )
 
 
-def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> None:
-    """Log a warning for each input that has changed since the run began, because new documents may be missing."""
+def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> list[str]:
+    """Return the names of inputs that have changed since the run began, and log a warning for each."""
+    changed = []
     for source in sources:
         try:
             (now,) = find_sources([source.name], settings)
-            changed = now.fingerprint() != source.fingerprint()
         except (TextcatError, ValueError):
-            changed = True
-        if changed:
-            log.warning("%s changed while it was read: its new documents may be missing.", source.name)
+            fault = "is gone"
+        else:
+            if now.fingerprint() == source.fingerprint():
+                continue
+            sizes = f", from {source.size:,} to {now.size:,} bytes" if None not in (source.size, now.size) else ""
+            fault = f"changed{sizes},"
+        log.warning(_CHANGED, source.name, fault)
+        changed.append(source.name)
+    return changed

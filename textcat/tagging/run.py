@@ -195,7 +195,7 @@ def _tagged(
                 )
             yield batch, tagged
             tally.add(batch, tagged)
-    warn_of_changes(plan.sources, plan.job.input)
+    tally.changed = warn_of_changes(plan.sources, plan.job.input)
 
 
 def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
@@ -217,6 +217,7 @@ class _Tally:
         self._started = time.monotonic()
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
+        self.changed: list[str] = []  # inputs that changed while they were read
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)
@@ -234,7 +235,8 @@ class _Tally:
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
         if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
             log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
-        return Summary(manifest, sources, topics, counts, self._before, shards, sorted(self._formats), *self._cost())
+        formats, changed = sorted(self._formats), tuple(self.changed)
+        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *self._cost(), changed)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""

@@ -51,6 +51,7 @@ class Summary(NamedTuple):
     formats: list[str]  # formats as which this run read inputs
     seconds: float  # of this run
     memory: int  # peak memory of this run's processes in bytes
+    changed: tuple[str, ...] = ()  # inputs that changed while they were read: some of their documents may be missing
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
