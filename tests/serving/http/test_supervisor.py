@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 import threading
 from pathlib import Path
 
@@ -19,15 +18,11 @@ if not Path("/proc/self/task").exists():
 pytestmark = pytest.mark.long
 
 
-def folders():
-    return set(Path(tempfile.gettempdir()).glob("textcat-serve-*"))
-
-
-def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve):
-    before = folders()
+def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     server = serve("--workers", "2")
     assert server.ask(HEAD + BODY)[0] == 200
-    (folder,) = folders() - before
+    (folder,) = tmp_path.glob("textcat-serve-*")
     workers = server.workers()
     server.process.kill()
     server.process.communicate()
