@@ -418,7 +418,9 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
         learner = getattr(import_module(module), class_name)
     except Exception as error:  # the module may raise whatever it wants
         said = f"{type(error).__name__}: {error}"
-        raise TextcatError(f"{where}The learner {name!r} cannot be imported ({said}): name it as MODULE:CLASS.") from error
+        raise TextcatError(
+            f"{where}The learner {name!r} cannot be imported ({said}): name it as MODULE:CLASS."
+        ) from error
     finally:
         sys.path.pop()
     if not (isinstance(learner, type) and issubclass(learner, MarginClassifier) and hasattr(learner, "rule")):

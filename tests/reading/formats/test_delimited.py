@@ -177,6 +177,13 @@ def test_columns_are_not_guessed_among_several_or_by_a_title_alone(tmp_path, for
     assert f"has no column 'text' (only {', '.join(columns)}, topics)" in fault.reason
 
 
+@pytest.mark.parametrize("row", ["Wheat rose,grain", "7,grain", "Gold fell in London.,metal,money"])
+def test_a_first_row_that_reads_like_a_document_names_the_option(tmp_path, row):
+    (tmp_path / "a.csv").write_text(f"{row}\n{row}\n")
+    with pytest.raises(TextcatError, match="which is no header: name its columns with --columns"):
+        open_corpus(tmp_path / "a.csv")
+
+
 def test_default_names_come_first(tmp_path):
     path = write(tmp_path, "csv", {"text": "Tin", "story": "x", "topics": "tin", "label": "y", "nr": "7"})
     (document,) = open_corpus(path).train

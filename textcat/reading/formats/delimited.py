@@ -83,10 +83,18 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
         try:
             settings.texts_among(names)
         except UnreadableError as error:
-            faults.append(error)
+            faults.append(_no_header(names) or error)
         else:
             return _Row(separator, names, settings.columns_among(names))
     raise faults[0]  # of the first separator, which names the whole line where it does not occur
+
+
+def _no_header(names: list[str]) -> UnreadableError | None:
+    """Return the error for a first row that reads like a document; None if it may be a header."""
+    if len(names) > 1 and any(len(name.split()) > 1 or name.isdigit() for name in names):
+        row = ", ".join(names)
+        return UnreadableError(f"has the first row {row!r:.80}, which is no header: name its columns with --columns")
+    return None
 
 
 def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
@@ -95,7 +103,7 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
     except csv.Error as error:
-        raise UnreadableError(f"has wrong quotes ({error}): correct them") from None
+        raise UnreadableError(f"has wrong quotes ({error}): correct them, or add --quote none") from None
 
 
 def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
