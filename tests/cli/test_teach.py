@@ -53,7 +53,7 @@ def test_a_topic_begins_with_what_a_model_knows(run, newswire_model):
     ("arguments", "code", "sentence"),
     [
         (["news.jsonl", "--export", "labels"], 2, "--export KIND and --out FILE go together"),
-        (["news.jsonl", "--export", "tags", "--out", "x"], 2, "--export takes one of labels, corpus, model, audit"),
+        (["news.jsonl", "--export", "tags", "--out", "x"], 2, "--export takes one of labels, included"),
         (["news.jsonl", "--description", "x"], 2, "describe one topic: give one --topic"),
         (["news.jsonl", "--topic", "t", "--model", "nowhere:x"], 2, "--model takes FOLDER:TOPIC"),
         (["news.jsonl", "-j", 1, "--terminal"], 1, "has no topic yet: give one with --topic"),

@@ -109,3 +109,63 @@ def test_the_audit_has_all_that_was_done(session, tmp_path):
         table = list(csv.DictReader(file))
     assert [row["what"] for row in table] == [row["what"] for row in rows]
     assert (table[1]["score"], table[3]["note"]) == (str(first["score"]), '\'=HYPERLINK("x")')
+
+
+REFERENCE = {"type": "JOUR", "authors": ["Doe, J.", "Roe, R."], "year": "2001", "journal": "Tin", "doi": "10.1/a"}
+
+
+@pytest.fixture
+def review():
+    texts = ("Tin in adults, a trial of seven weeks", "Gold in mice and rats of two colonies", "Iron pans: an opinion")
+    records = [
+        Document(f"r{i}", {"title": f"=Title {i % 3}", "body": text}, fields=REFERENCE | {"notes": ["seen"], "C7": "x"})
+        for i, text in enumerate([*texts, texts[0]])
+    ]
+    session = Session.create(None, Pool.from_documents(records))
+    session.add_topic("tin")
+    session.answer("tin", 0, "yes", source="list")
+    session.answer("tin", 1, "no", source="list", exclusion_reason="no adults")
+    return session
+
+
+def test_labels_as_csv_have_a_row_per_document_with_its_reference(review, tmp_path):
+    with open(review.export_labels(tmp_path / "labels.csv"), newline="", encoding="utf-8") as file:
+        rows = [*csv.DictReader(file)]
+    known = {"authors": "Doe, J.; Roe, R.", "year": "2001", "journal": "Tin", "doi": "10.1/a", "disputed": ""}
+    assert rows == [
+        known | {"id": id, "title": f"'=Title {k}", "decision": answer, "exclusion_reason": why, "judged_as": judged}
+        for id, k, answer, why, judged in (
+            ("r0", 0, "yes", "", "r0"),
+            ("r3", 0, "yes", "", "r0"),
+            ("r1", 1, "no", "no adults", "r1"),
+        )
+    ]
+    review.add_topic("gold")
+    review.answer("gold", 1, "yes", source="list")
+    with open(review.export_included(tmp_path / "included.csv"), newline="", encoding="utf-8") as file:
+        rows = [*csv.DictReader(file)]
+    decisions = [(row["id"], row["tin: decision"], row["gold: decision"]) for row in rows]
+    assert decisions == [("r0", "yes", ""), ("r3", "yes", ""), ("r1", "no", "yes")]
+
+
+def test_labels_as_ris_have_all_fields_and_a_note_and_are_read_again(review, tmp_path):
+    path = review.export_labels(tmp_path / "labels.ris")
+    read = textcat.reading.read_documents([str(path)], textcat.InputSettings(fields=("*",)))
+    fields = {record.id: (record.zones, record.fields) for record in read}
+    assert [*fields] == ["r0", "r3", "r1"]
+    assert fields["r1"][0] == {"title": "=Title 1", "body": "Gold in mice and rats of two colonies"}
+    assert fields["r1"][1].items() >= {**REFERENCE, "C7": "x", "notes": ["seen", "tin: no (no adults)"]}.items()
+    assert fields["r3"][1]["notes"] == ["seen", "tin: yes", "near-duplicate of r0"]
+    included = review.export_included(tmp_path / "included.ris").read_text(encoding="utf-8")
+    assert included.count("TY  - JOUR") == included.count("ER  - ") == 2
+
+
+def test_a_name_with_another_ending_is_refused(review, tmp_path):
+    for export, name in (
+        (review.export_labels, "labels.xlsx"),
+        (review.export_corpus, "corpus.csv"),
+        (review.export_audit, "audit.ris"),
+    ):
+        with pytest.raises(TextcatError, match="cannot be written as"):
+            export(tmp_path / name)
+    assert not [*tmp_path.iterdir()]

@@ -15,10 +15,10 @@ def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(sessi
 
 
 def test_a_document_drawn_at_random_is_reached_when_so_many_as_ranked_before_it_have_been_asked(session):
-    session.choose_by("strike", random=1)
+    session.change_topic("strike", random=1)
     question = session.next("strike")
     session.answer("strike", question.position, "yes")
-    session.choose_by("strike", random=0)
+    session.change_topic("strike", random=0)
     for n in range(1, question.rank + 1):
         assert not session.history("strike").reached[0]
         teach(session, "strike", 1)

@@ -51,7 +51,22 @@ def test_evidence_has_spans_and_adds_up_to_the_score(session, pool):
     teach(session, "strike", 6)
     question = session.next("strike")
     explained = session.evidence("strike", question.position, n=1000)
-    assert sum(each.contribution for each in explained) + explained.bias == pytest.approx(question.score, abs=1e-5)
+    total = sum(each.contribution for each in explained) + explained.bias + explained.rest
+    assert total == pytest.approx(question.score, abs=1e-5)
     zone, start, end = explained[0].spans[0]
     assert question.zones[zone][start:end].split()
     assert len(session.terms("strike", 5)) == 5
+
+
+def test_function_words_and_punctuation_are_no_evidence_to_show(tmp_path):
+    texts = [f"It is the report of the year, and it is about {word} ({word})." for word in ("tin", "gold", "iron")]
+    session = Session.create(tmp_path / "session", Pool.from_documents(texts))
+    session.add_topic("tin")
+    session.answer("tin", 0, "yes", source="list")
+    session.answer("tin", 1, "no", source="list")
+    explained = session.evidence("tin", 0, n=1000)
+    shown = {reason.term for reason in explained.reasons}
+    assert "tin" in shown
+    assert not shown & {"it", "is", "the", "of", "and", "it is", "of the", "about"}
+    total = explained.bias + explained.rest + sum(reason.contribution for reason in explained.reasons)
+    assert total == pytest.approx(explained.score, abs=1e-5)

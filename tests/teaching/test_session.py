@@ -182,9 +182,9 @@ def test_the_same_seed_asks_the_same_and_another_one_does_not(pool):
 
 
 def test_the_strategy_can_be_changed(session):
-    session.choose_by("strike", random=1)
+    session.change_topic("strike", random=1)
     assert session.next("strike").why == "at random"
-    session.choose_by("strike", "uncertain", 0)
+    session.change_topic("strike", strategy="uncertain", random=0)
     assert session.next("strike").why == "uncertain"
     assert session.about("strike")["strategy"] == "uncertain"
 

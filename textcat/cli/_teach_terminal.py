@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textcat.cli import terminal
 from textcat.cli.tables import print_text
+from textcat.teaching.export import reference_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -18,6 +19,7 @@ _ANSWERS = {"y": "yes", "n": "no", "s": "skip"}
 _KEYS = "y yes, n no, s skip, u undo, / search, q quit"
 _SHOWN = 2000  # characters of a text
 _FOUND = 10
+_NUMBERED = 9  # exclusion reasons at most that have a key
 _EVERY = 10  # answers between two reports of progress
 _WAIT = 0.2  # seconds
 
@@ -28,6 +30,9 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
     With several topics, questions are about the first topic that has any left, and one line can answer for several
     topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
     """
+    for topic in topics:
+        if criteria := session.about(topic).get("criteria"):
+            print_text(terminal.console(), f"{topic}: {criteria}\n")
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
     for topic in topics:
@@ -42,7 +47,9 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
             console.print(_as_text(session, question), soft_wrap=True)
             shown = question.topic, question.position
         order = [question.topic, *(topic for topic in topics if topic != question.topic)]
-        keys_pressed = keys.read(f"{', '.join(order)}? ({_KEYS}) ")
+        reasons = session.about(question.topic).get("exclusion_reasons", [])[:_NUMBERED]
+        numbered = "".join(f", {number} no: {reason}" for number, reason in enumerate(reasons, 1))
+        keys_pressed = keys.read(f"{', '.join(order)}? ({_KEYS}{numbered}) ")
         if keys_pressed is None or keys_pressed == "q":
             break
         if keys_pressed.startswith("/"):
@@ -51,16 +58,24 @@ def _ask(session: "Session", topics: list[str], person: str, keys: "_Keys") -> N
         elif keys_pressed == "u":
             undone = session.undo(person)
             console.print("There is nothing to undo." if undone is None else "Undone.")
+        elif keys_pressed in map(str, range(1, len(reasons) + 1)):
+            reason = reasons[int(keys_pressed) - 1]
+            session.answer(question.topic, question.position, "no", person, exclusion_reason=reason)
+            _report_now_and_then(session, question)
         elif keys_pressed and len(keys_pressed) <= len(order) and set(keys_pressed) <= _ANSWERS.keys():
             answer, *remaining = (_ANSWERS[key] for key in keys_pressed)
             other_answers = dict(zip(order[1:], remaining, strict=False))
             session.answer(question.topic, question.position, answer, person, others=other_answers)
-            if (question.n_answers + 1) % _EVERY == 0:
-                print_text(console, _how_far(session, question.topic))
+            _report_now_and_then(session, question)
         else:
-            console.print(f"Press one of: {_KEYS}.")
+            print_text(console, f"Press one of: {_KEYS}{numbered}.")
     else:
         console.print("No question is left.")
+
+
+def _report_now_and_then(session: "Session", question: "Question") -> None:
+    if (question.n_answers + 1) % _EVERY == 0:
+        print_text(terminal.console(), _how_far(session, question.topic))
 
 
 def _as_text(session: "Session", question: "Question") -> "Text":
@@ -69,6 +84,8 @@ def _as_text(session: "Session", question: "Question") -> "Text":
     why = f"{question.why}, rank {question.rank:,}, score {question.score:.3f}"
     duplicates = f", near-duplicates: {len(question.duplicates):,}" if question.duplicates else ""
     shown = Text.assemble("\n", (terminal.harmless(question.id), "bold"), f"  {why}{duplicates}\n")
+    if reference := reference_line(session.pool, question.position):
+        shown.append(f"{terminal.harmless(reference)}\n")
     strongest, reasons = 0.0, session.evidence(question.topic, question.position).reasons
     strongest = max((abs(reason.contribution) for reason in reasons), default=0.0)
     for zone, text in question.zones.items():
@@ -85,11 +102,11 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 def _how_far(session: "Session", topic: str) -> str:
     progress = session.progress(topic)
     counts = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
-    if progress.estimate is None or not progress.yes:  # nothing can be estimated yet
-        return f"{topic}: {counts}."
-    low, high = progress.estimate.low, progress.estimate.high
-    needed = f", about {progress.estimate.more:,} more answers needed" if progress.estimate.more else ""
-    return f"{topic}: {counts}; recall {low:.0%} to {high:.0%}{needed}."
+    recall = ""
+    if progress.band is not None:
+        low, high = progress.band.estimate.low, progress.band.estimate.high
+        recall = f"; recall {low:.0%} to {high:.0%}"
+    return " ".join(filter(None, [f"{topic}: {counts}{recall}.", progress.advice, progress.about_band]))
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-EXPORTS = ("labels", "corpus", "model", "audit")
+EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit")
 _POOL = "pool"  # in the folder of a session
 
 
@@ -38,6 +38,12 @@ def teach(
     topic: Annotated[list[str] | None, Option(help="Name of the topic. May be repeated.")] = None,
     description: Annotated[str, Option(help="What a new topic is about, in words.")] = "",
     query: Annotated[str, Option(help="A search query that describes a new topic.")] = "",
+    criteria: Annotated[
+        Path | None, Option(metavar="FILE", help="Text of the topic's criteria, shown next to each document.")
+    ] = None,
+    exclusion_reason: Annotated[
+        list[str] | None, Option(metavar="TEXT", help="A reason for the answer no, to choose from. May be repeated.")
+    ] = None,
     example: Annotated[
         list[str] | None, Option(metavar="ID", help="Id of a document that has the new topic. May be repeated.")
     ] = None,
@@ -75,7 +81,9 @@ def teach(
     ] = False,
     person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
-    export: Annotated[str, Option(help="Write labels, corpus, model or audit to --out, then exit.")] = "",
+    export: Annotated[
+        str, Option(help="Write labels, included, counts, corpus, model or audit to --out, then exit.")
+    ] = "",
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 8000,
@@ -102,8 +110,12 @@ def teach(
         raise BadParameter("--list opens on the page: leave out --terminal and --export")
     if model and not (list_ and Path(model).is_dir()):
         new["model"] = _model_and_topic(model)
-    if any(new.values()) and len(topic or ()) != 1:
-        raise BadParameter("--description, --query, --example and --model describe one topic: give one --topic")
+    shown = {"criteria": _text_in(criteria) if criteria else "", "exclusion_reasons": exclusion_reason or []}
+    if any([*new.values(), *shown.values()]) and len(topic or ()) != 1:
+        raise BadParameter(
+            "--description, --query, --example, --model, --criteria and --exclusion-reason describe one topic: give "
+            "one --topic"
+        )
     folder = session or _folder_of(inputs)
     if export:
         assert out is not None
@@ -113,11 +125,11 @@ def teach(
     accepted = None if terminal else _checked_keys(host, keys)
     if terminal and not topic and not is_session(folder):
         raise _no_topic(folder)
-    chosen = {"strategy": strategy, "random": random}
+    changeable = {"strategy": strategy, "random": random, **shown}
     QUERY.changed(strategy, random)
     with _kept(folder), _opened(folder, inputs, read, recipe, seed, overlap, jobs, embeddings) as opened:
         for name in topic or ():
-            _begin_topic(opened, name, new, chosen, person or _user())
+            _begin_topic(opened, name, new, changeable, person or _user())
         if terminal:
             if not opened.topics():
                 raise _no_topic(folder)
@@ -244,11 +256,20 @@ def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
     return queues
 
 
-def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dict[str, Any], person: str) -> None:
-    """Add a topic, or resume one that was started in the same way, maybe with another strategy."""
-    chosen = {key: value for key, value in chosen.items() if value not in ("", None)}
+def _text_in(file: Path) -> str:
+    from textcat.reading import text_of_file
+
+    try:
+        return "\n\n".join(filter(None, text_of_file(file.name, file.read_bytes()).values())).strip()
+    except OSError as error:
+        raise TextcatError(f"{file} cannot be read ({error.strerror}): give --criteria a file with text.") from error
+
+
+def _begin_topic(session: "Session", name: str, new: dict[str, Any], changeable: dict[str, Any], person: str) -> None:
+    """Add a topic, or resume one that was started in the same way, maybe with another strategy or other criteria."""
+    changeable = {key: value for key, value in changeable.items() if value not in ("", None, [])}
     if name not in session.topics():
-        session.add_topic(name, **new, **chosen, person=person)
+        session.add_topic(name, **new, **changeable, person=person)
         return
     about = session.about(name)
     model = about.get("model", {})
@@ -260,8 +281,8 @@ def _begin_topic(session: "Session", name: str, new: dict[str, Any], chosen: dic
             f"The session has a topic {name!r} already, which was started with another --description, --query, "
             "--example or --model: leave them out to resume it, or name another topic."
         )
-    if any(about[key] != value for key, value in chosen.items()):
-        session.choose_by(name, **chosen)
+    if any(about.get(key) != value for key, value in changeable.items()):
+        session.change_topic(name, **changeable)
 
 
 def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: int) -> None:

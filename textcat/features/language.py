@@ -221,6 +221,12 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
 
 @cache
+def stop_word_test(lang: str) -> Callable[[str], Any]:
+    """Return a function that tells whether a word, in lower or upper case, is one of spaCy's stop words."""
+    return open_language(lang).attributes.is_stop
+
+
+@cache
 def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
     """Return a language's tables (None if it has none) and attributes, read from the installed spaCy."""
     nlp = _blank_tokenizer(lang)

@@ -244,12 +244,14 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
     return [Neighbour(support.ids[i], support.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
 
 
-def explanation_in_words(explanation: Explanation, prefixes: tuple[str, ...], n: int) -> Explanation:
+def explanation_in_words(
+    explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any] = lambda word: False
+) -> Explanation:
     """Return an explanation by the n strongest words and n-grams of words, given one that lists all terms.
 
     Each word gets an equal share of the contribution of an n-gram of characters that it contains, and the contribution
-    of its term in a zone, whose name has one of the prefixes ("title:"). Punctuation goes into the rest, so the sum is
-    still the score. A reason's weight is its contribution divided by its value.
+    of its term in a zone, whose name has one of the prefixes ("title:"). Punctuation and terms that have only stop
+    words go into the rest, so the sum is still the score. A reason's weight is its contribution divided by its value.
     """
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
@@ -260,7 +262,7 @@ def explanation_in_words(explanation: Explanation, prefixes: tuple[str, ...], n:
         term = term.partition(":")[2] if term.startswith(prefixes) else term
         if len(term) > 2 and term[0] == term[-1] == "~":
             parts.append(reason)
-        elif any(map(str.isalnum, term)):
+        elif _has_letter(term):
             sums[term] += reason.contribution
             values[term] = max(values.get(term, 0.0), reason.value)
             spans[term].update(dict.fromkeys(reason.spans))
@@ -271,9 +273,14 @@ def explanation_in_words(explanation: Explanation, prefixes: tuple[str, ...], n:
             k = bisect_right(starts, (span.zone, span.start)) - 1
             if k >= 0 and words[k][0].zone == span.zone and span.start < words[k][0].end:
                 sums[words[k][1]] += reason.contribution / len(reason.spans)
-    listed = sorted(sums, key=lambda term: (-abs(sums[term]), term))[:n]
+    telling = [term for term in sums if not all(is_stop(word) or not _has_letter(word) for word in term.split(" "))]
+    listed = sorted(telling, key=lambda term: (-abs(sums[term]), term))[:n]
     reasons = [
         Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term]))) for term in listed
     ]
     rest = explanation.score - explanation.bias - sum(reason.contribution for reason in reasons)
     return replace(explanation, reasons=reasons, rest=rest)
+
+
+def _has_letter(term: str) -> bool:
+    return any(map(str.isalnum, term))

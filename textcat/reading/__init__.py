@@ -18,9 +18,11 @@ _NAMES_IN = {
     "formats.annif": "SUBJECTS",
     "formats.parquet": "packed_column",
     "formats.rcv1": "is_wanted_story",
+    "formats.references": "common_fields ris_entry",
     "in_memory": "as_documents document_stream",
     "records": (
-        "LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection UnreadableError"
+        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection "
+        "UnreadableError"
     ),
     "sources": "ARCHIVES FOLDERS Source find_sources format_of is_url matches named_format plain_name",
     "streams": "STEP ByteStream unpacked_stream",

@@ -18,8 +18,11 @@ from textcat.reading.formats import batch_records as batch_records
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS
 from textcat.reading.formats.parquet import packed_column as packed_column
 from textcat.reading.formats.rcv1 import is_wanted_story as is_wanted_story
+from textcat.reading.formats.references import common_fields as common_fields
+from textcat.reading.formats.references import ris_entry as ris_entry
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
+from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.records import LAST as LAST
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch

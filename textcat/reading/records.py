@@ -50,6 +50,10 @@ _USUAL_NAMES = {
 }
 
 
+#: The value of `InputSettings.fields` for all of them.
+ALL_FIELDS = ("*",)
+
+
 class InputSettings(NamedTuple):
     """Hold how inputs are read. The same inputs and settings give the same batches.
 
@@ -232,7 +236,7 @@ def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> d
 
 def further_fields(names: Iterable[str], title: str, body: Sequence[str], settings: InputSettings) -> list[str]:
     """Return the names of the fields that records keep, apart from a title and a body that the zones hold."""
-    if settings.fields != ("*",):
+    if settings.fields != ALL_FIELDS:
         return [name for name in settings.fields if name in names]
     return [name for name in names if name != title and [name] != [*body]]
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from textcat.documents import shortened_text
 from textcat.errors import TextcatError
+from textcat.reading import common_fields
 from textcat.serving import teaching_schemas as s
 from textcat.serving.http.addresses import Hosts
 from textcat.serving.http.application import Application
@@ -48,19 +49,25 @@ _TITLE = 120  # characters of a document's name in lists,
 _EXCERPT = 300  # and of its text
 _LISTED = 20  # near-duplicates shown
 _AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
+# The formats of each export, the default one first.
 _EXPORTS = {
-    "labels": ("labels.jsonl", b"application/jsonl"),
-    "corpus": ("corpus.jsonl", b"application/jsonl"),
-    "model": ("model.zip", b"application/zip"),
-    "audit": ("audit.jsonl", b"application/jsonl"),
+    "labels": ("jsonl", "csv", "ris"),
+    "included": ("jsonl", "csv", "ris"),
+    "counts": ("csv", "jsonl"),
+    "corpus": ("jsonl",),
+    "model": ("zip",),
+    "audit": ("jsonl", "csv"),
+}
+_KINDS = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/jsonl",
+    "ris": "application/x-research-info-systems",
+    "zip": "application/zip",
 }
 _DOWNLOAD: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The file; a model is a folder in a zip archive.",
-        "content": {
-            kind: {"schema": {"type": "string", "format": "binary"}}
-            for kind in ("application/jsonl", "application/zip")
-        },
+        "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in _KINDS.values()},
     }
 }
 
@@ -151,7 +158,8 @@ _OF_QUERIES = problems(403, 409, 412, 421, 422)
 def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
     """Begin a topic, from a description, a query or examples, and return its first question."""
     session, person = call.app.session, _person(call, body.person)
-    session.add_topic(body.topic, body.description, body.query, body.examples, person=person)
+    shown = {"criteria": body.criteria, "exclusion_reasons": body.exclusion_reasons}
+    session.add_topic(body.topic, body.description, body.query, body.examples, **shown, person=person)
     return _next(session, body.topic, person)
 
 
@@ -166,7 +174,8 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
     """Save an answer to disk, rank all documents again, and return the next question."""
     session, person = call.app.session, _person(call, body.person)
     _check(session, body.topic, *body.others, position=body.position)
-    session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), others=body.others)
+    further = {"exclusion_reason": body.exclusion_reason, "others": body.others}
+    session.answer(body.topic, body.position, body.answer, person, body.source, body.note.strip(), **further)
     return _next(session, body.topic, person, ask=body.ask)
 
 
@@ -218,6 +227,8 @@ def about(call: Call) -> dict[str, Any]:
                 "topic": name,
                 "description": started["description"],
                 "query": started["query"],
+                "criteria": started.get("criteria", ""),
+                "exclusion_reasons": started.get("exclusion_reasons", []),
                 "counts": progress.counts,
                 "keywords": session.keywords(name),
                 "disagreements": progress.disagreements,
@@ -306,6 +317,13 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
     )
 
 
+@reading.get("/api/v1/teach/screening", response_model=s.ScreeningAnswer, responses=_OF_QUERIES)
+def screening(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any]:
+    """Return the number of records at each stage of screening."""
+    _check(call.app.session, query.topic)
+    return call.app.session.screening_counts(query.topic).as_dict()
+
+
 @reading.get("/api/v1/teach/agreement", response_model=s.AgreementAnswer, responses=_OF_QUERIES)
 def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any]:
     """Return how far people agree, and the documents on which they disagree."""
@@ -338,9 +356,13 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
 
 @downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
 async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
-    """Download the labels as JSON Lines, a corpus to train on, a trained model, or the log of all actions."""
-    name, kind = _EXPORTS[query.what]
-    making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, query.topic))
+    """Download labels, the included documents, counts, a corpus to train on, a trained model, or the log of actions."""
+    formats = _EXPORTS[query.what]
+    made_as = query.format or formats[0]
+    if made_as not in formats:
+        raise Problem(422, f"There is no export of {query.what} as {made_as}: choose {' or '.join(formats)}.")
+    name, kind = f"{query.what}.{made_as}", _KINDS[made_as].encode()
+    making = asyncio.ensure_future(call.app.read(_export, call.app.session, query.what, name, query.topic))
     while not making.done():
         call.restart_timer()
         await asyncio.wait([making], timeout=min(_AGAIN, call.front.limits.seconds / 2))
@@ -374,7 +396,8 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
     asked = session.next(topic, person) if ask else None
     row = None
     if asked is not None:
-        row = _answer(s.QuestionAnswer, asked, zones=_filled(asked.zones), duplicates=list(asked.duplicates[:_LISTED]))
+        shown = {"zones": _filled(asked.zones), "fields": common_fields(asked.fields)}
+        row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
     return {"question": row, "counts": session.progress(topic, None).counts}
 
 
@@ -384,7 +407,8 @@ def _filled(zones: Mapping[str, str]) -> dict[str, str]:
 
 def _document(session: Session, position: int) -> dict[str, Any]:
     pool = session.pool
-    return {"position": int(position), "id": pool.ids[position], "zones": _filled(pool.document(position))}
+    zones, fields = _filled(pool.document(position)), common_fields(pool.fields(position))
+    return {"position": int(position), "id": pool.ids[position], "zones": zones, "fields": fields}
 
 
 def _heading(zones: Mapping[str, str]) -> str:
@@ -410,11 +434,11 @@ def _has_figures(estimate: Estimate | None) -> bool:
     return bool(figures) and all(map(math.isfinite, figures))
 
 
-def _export(session: Session, what: str, topic: str) -> bytes:
+def _export(session: Session, what: str, name: str, topic: str) -> bytes:
     if topic:
         _check(session, topic)
     with tempfile.TemporaryDirectory(prefix="textcat-teach-") as folder:
-        path = Path(folder, _EXPORTS[what][0].removesuffix(".zip"))
+        path = Path(folder, name.removesuffix(".zip"))
         getattr(session, f"export_{what}")(path, [topic] if topic else None)
         return _zipped(path) if path.is_dir() else path.read_bytes()
 

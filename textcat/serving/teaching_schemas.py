@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from textcat.serving.schemas import RequestModel, whole_number
+from textcat.teaching.entries import LONGEST_EXCLUSION_REASON
 from textcat.teaching.judgements import LONGEST_NAME
 
 Answer: TypeAlias = Literal["yes", "no", "skip"]
@@ -19,6 +20,7 @@ Position: TypeAlias = Annotated[
     int, Field(ge=0, le=_MOST, description="Place of a document in the archive, from 0."), BeforeValidator(whole_number)
 ]
 Note: TypeAlias = Annotated[str, Field(max_length=10_000)]
+ExclusionReason: TypeAlias = Annotated[str, Field(max_length=LONGEST_EXCLUSION_REASON)]
 
 
 class NewTopic(RequestModel):
@@ -28,6 +30,8 @@ class NewTopic(RequestModel):
     description: str = Field("", max_length=100_000, description="What the topic is about, in one or more sentences.")
     query: str = Field("", max_length=1000, description="Words that occur in its documents.")
     examples: list[str] = Field([], max_length=1000, description="Ids of documents that belong to it.")
+    criteria: str = Field("", max_length=100_000, description="Criteria that people decide by; no evidence.")
+    exclusion_reasons: list[ExclusionReason] = Field([], max_length=100, description="Reasons for no, to choose from.")
     person: Person = ""
 
 
@@ -43,6 +47,7 @@ class AnswerSent(RequestModel):
     )
     others: dict[Name, Answer] = Field({}, max_length=1000, description="Answers on the document for other topics.")
     note: Note = ""
+    exclusion_reason: ExclusionReason = Field("", description="Why not, with the answer no.")
     ask: bool = Field(True, description="Whether to answer with the next question.")
 
 
@@ -126,9 +131,10 @@ class QueueQuery(_Query):
 
 
 class ExportQuery(_Query):
-    """The kind of file to export."""
+    """What to export, and the format; not everything has each format."""
 
-    what: Literal["labels", "corpus", "model", "audit"]
+    what: Literal["labels", "included", "counts", "corpus", "model", "audit"]
+    format: Literal["", "jsonl", "csv", "ris"] = Field("", description="By default JSON Lines, but CSV for counts.")
     topic: str = Field("", max_length=LONGEST_NAME, description="Export only this topic; by default all.")
 
 
@@ -149,6 +155,8 @@ class TaughtTopic(BaseModel):
     topic: str
     description: str
     query: str
+    criteria: str
+    exclusion_reasons: list[str] = Field(description="Reasons for no, to choose from.")
     counts: Counts
     keywords: dict[str, bool] = Field(description="Keywords that speak for the topic (true) or against it (false).")
     disagreements: int = Field(description="Number of documents on which people disagree.")
@@ -189,6 +197,7 @@ class JudgementRow(DocumentRow):
     person: str
     source: str
     note: str
+    exclusion_reason: str
     at: str | None = Field(description="When, in UTC.")
 
 
@@ -196,6 +205,7 @@ class _Document(BaseModel):
     position: int
     id: str
     zones: dict[str, str]
+    fields: dict[str, Any] = Field(description="Further fields of its record, such as authors, year, journal and doi.")
 
 
 class DocumentAnswer(_Document):
@@ -277,6 +287,13 @@ class EstimateAnswer(BaseModel):
     more: int | None = Field(description="Answers still needed if none of them is yes; null: not known yet.")
 
 
+class BandAnswer(BaseModel):
+    """An estimate of recall, and the number of answers by which it was made."""
+
+    estimate: EstimateAnswer
+    n_answers: int
+
+
 class ProgressAnswer(BaseModel):
     """The progress of a topic."""
 
@@ -292,7 +309,26 @@ class ProgressAnswer(BaseModel):
     target: float
     confidence: float
     estimate: EstimateAnswer | None
+    band: BandAnswer | None = Field(
+        description="The last estimate that tells more than: most of the archive may belong."
+    )
+    advice: str = Field(description="When to stop, in a sentence.")
+    about_band: str = Field(description="Why there is no new band; empty if there is one.")
     pace: float | None = Field(description="Answers per minute.")
+
+
+class ScreeningAnswer(BaseModel):
+    """The number of records at each stage of screening, as the flow diagram of PRISMA 2020 asks for them."""
+
+    topic: str
+    identified: int
+    unreadable: int
+    duplicates: int = Field(description="Near-duplicates of an earlier record; the counts below leave them out.")
+    screened: int
+    included: int
+    excluded: int
+    exclusion_reasons: dict[str, int]
+    not_screened: int
 
 
 class PairRow(BaseModel):

@@ -1,55 +1,135 @@
 """Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
 
 Each function writes the topics named, by default all, and returns the path. TextcatError is raised if there is no such
-topic, if a topic of a corpus or a model has no answer "yes", or if a topic of a model has no answer "no".
+topic, if the file's name has another ending than the formats have, if a topic of a corpus or a model has no answer
+"yes", or if a topic of a model has no answer "no".
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textcat.documents import Corpus, Document
+from textcat.documents import Corpus, Document, shortened_text
 from textcat.errors import TextcatError
-from textcat.folders import write_atomically
-from textcat.spreadsheets import safe_cell
+from textcat.reading import common_fields, ris_entry
 from textcat.teaching.judgements import judgements_of
+from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 
 if TYPE_CHECKING:
+    from textcat.teaching.pool import Pool
     from textcat.teaching.session import Session
 
 _REMEDY = "answer some more, or leave the topic out"
 _COLUMNS = (
     *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
-    *("note", "undone", "detail"),
+    *("note", "exclusion_reason", "undone", "detail"),
 )
+#: The formats that labels can be written in.
+LABEL_FORMATS = ("jsonl", "csv", "ris")
+LONGEST_FACT = 200  # characters of the authors of a document, or of its journal, where it is shown
+_BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
+
+
+class _Labelled(NamedTuple):
+    """A document that has a label for some of the topics, or whose near-duplicate has."""
+
+    position: int
+    judged_as: int  # the position of the document that was judged
+    labels: dict[str, bool]
+    disputed: list[str]  # topics on which persons disagree
+    exclusion_reasons: dict[str, str]
 
 
 def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write a line of JSON for each document that has been judged for one of the topics.
+    """Write each document that has been judged for one of the topics: as JSON Lines, CSV or RIS, by the file's ending.
 
-    An example is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. Documents judged by yes or no are
-    written, and their near-duplicates, which get the label of the document in ``judged_as``. A topic that a document
-    has not been judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons disagree
-    and nobody has adjudicated the label.
+    A line of JSON is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. Documents judged by yes or no
+    are written, and their near-duplicates, which get the label of the document in ``judged_as``. A topic that a
+    document has not been judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons
+    disagree and nobody has adjudicated the label; ``"exclusion_reasons": {"strikes": "no strike"}`` tells why a label
+    is no. CSV and RIS have title, authors, year, journal and DOI, too; RIS has all fields of the record that it can
+    hold, and a note for each topic, such as ``strikes: no (no strike)``.
     """
-    ids, lines = session.pool.ids, {}
+    return _write_records(session, out, topics, included_only=False)
+
+
+def write_included(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write the documents whose label for one of the topics is yes, in the same forms as `write_labels`."""
+    return _write_records(session, out, topics, included_only=True)
+
+
+def _write_records(
+    session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None, *, included_only: bool
+) -> Path:
+    made_as, chosen = format_by_ending(out, LABEL_FORMATS, "labels"), session.chosen_topics(topics)
+    records = [one for one in _labelled(session, chosen) if any(one.labels.values()) or not included_only]
+    if made_as == "jsonl":
+        return write_lines(out, (json_line(_label_line(session, one)) for one in records))
+    if made_as == "ris":
+        return write_lines(out, (ris_entry(_as_reference(session, one)) for one in records))
+    prefixes = dict.fromkeys(chosen, "") if len(chosen) == 1 else {topic: f"{topic}: " for topic in chosen}
+    decisions = [prefix + name for prefix in prefixes.values() for name in ("decision", "exclusion_reason")]
+    columns = ["id", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
+    return write_lines(out, csv_lines(columns, (_label_row(session, one, prefixes) for one in records)))
+
+
+def _labelled(session: Session, topics: list[str]) -> Iterator[_Labelled]:
     with session.lock:
-        states = [session.topic_state(topic) for topic in _chosen(session, topics)]
+        states = [session.topic_state(topic) for topic in topics]
+        of_group = {}
         for group in sorted({group for state in states for group in state.labels}):
             labels = {state.name: state.labels[group] for state in states if group in state.labels}
-            line: dict[str, Any] = {"labels": labels, "judged_as": ids[group]}
-            if disputed := [state.name for state in states if state.is_disagreement(group)]:
-                line["disputed"] = disputed
-            lines[group] = line
-    members = ((i, line) for group, line in lines.items() for i in session.groups.members(group))
-    return _written(out, (_as_line({"id": ids[i], **line}) for i, line in members))
+            disputed = [state.name for state in states if state.is_disagreement(group)]
+            reasons = {state.name: reason for state in states if (reason := state.exclusion_reason(group))}
+            of_group[group] = labels, disputed, reasons
+    for group, facts in of_group.items():
+        for position in session.groups.members(group):
+            yield _Labelled(int(position), int(group), *facts)
+
+
+def _label_line(session: Session, record: _Labelled) -> dict[str, Any]:
+    ids = session.pool.ids
+    line: dict[str, Any] = {"id": ids[record.position], "labels": record.labels, "judged_as": ids[record.judged_as]}
+    further = {"disputed": record.disputed, "exclusion_reasons": record.exclusion_reasons}
+    return line | {name: value for name, value in further.items() if value}
+
+
+def _label_row(session: Session, record: _Labelled, prefixes: Mapping[str, str]) -> dict[str, Any]:
+    fields = bibliographic_fields(session.pool, record.position)
+    row = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
+    ids = session.pool.ids
+    row = {name: value for name, value in row.items() if name in _BIBLIOGRAPHIC} | {"id": ids[record.position]}
+    for topic, label in record.labels.items():
+        row[f"{prefixes[topic]}decision"] = "yes" if label else "no"
+        row[f"{prefixes[topic]}exclusion_reason"] = record.exclusion_reasons.get(topic, "")
+    return row | {"disputed": "; ".join(record.disputed), "judged_as": ids[record.judged_as]}
+
+
+def _as_reference(session: Session, record: _Labelled) -> dict[str, Any]:
+    """Return the fields of a document's record, with a note for each label."""
+    notes = []
+    for topic, label in record.labels.items():
+        reason = f" ({record.exclusion_reasons[topic]})" if topic in record.exclusion_reasons else ""
+        disputed = "; disputed" if topic in record.disputed else ""
+        notes.append(f"{topic}: {'yes' if label else 'no'}{reason}{disputed}")
+    if record.position != record.judged_as:
+        notes.append(f"near-duplicate of {session.pool.ids[record.judged_as]}")
+    fields = bibliographic_fields(session.pool, record.position)
+    earlier = fields.get("notes") or []
+    return fields | {"notes": [*(earlier if isinstance(earlier, list) else [earlier]), *notes]}
+
+
+def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
+    """Return the fields of a document by the common names of references, with its id, title and text."""
+    zones = pool.document(i)
+    text = "\n".join(text for name, text in zones.items() if text and name != "title")
+    own = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}
+    return common_fields(pool.fields(i)) | {name: value for name, value in own.items() if value}
 
 
 def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -58,12 +138,13 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
     The field ``labelled_for`` has the topics that a document was judged for; for others it is neither a positive nor a
     negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
     """
-    documents = _documents(session, _chosen(session, topics))
+    format_by_ending(out, ("jsonl",), "a corpus")
+    documents = _documents(session, session.chosen_topics(topics))
     lines = (
         {"id": document.id, **_fields(document.zones), "topics": document.topics, "labelled_for": document.labelled_for}
         for document in documents
     )
-    return _written(out, map(_as_line, lines))
+    return write_lines(out, map(json_line, lines))
 
 
 def write_model(
@@ -73,7 +154,7 @@ def write_model(
     from textcat.model.storage import save
     from textcat.training.train import train
 
-    chosen = _chosen(session, topics)
+    chosen = session.chosen_topics(topics)
     documents = _documents(session, chosen)
     for topic in chosen:
         if all(topic in document.topics for document in documents if topic in (document.labelled_for or ())):
@@ -90,13 +171,16 @@ def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[
     (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
     answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
     """
-    chosen = _chosen(session, topics)
+    made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), session.chosen_topics(topics)
     lines = [*session.journal.lines]
     undone = {line["undo"]: line["step"] for line in lines if "undo" in line}
     rows = (row for line in lines for row in _audited(line, undone) if row.get("topic", chosen[0]) in chosen)
-    if Path(out).suffix.lower() == ".csv":
-        return _written(out, _as_csv(rows))
-    return _written(out, map(_as_line, rows))
+    if made_as == "jsonl":
+        return write_lines(out, map(json_line, rows))
+    as_text = (
+        row | {"detail": json.dumps(row["detail"], ensure_ascii=False)} if "detail" in row else row for row in rows
+    )
+    return write_lines(out, csv_lines(_COLUMNS, as_text))
 
 
 def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dict[str, Any]]:
@@ -117,26 +201,13 @@ def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dic
         yield {**step, "what": "answer", **facts, **taken_back}
 
 
-def _as_csv(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, _COLUMNS, lineterminator="\r\n")
-    writer.writeheader()
-    for row in rows:
-        detail = {"detail": json.dumps(row["detail"], ensure_ascii=False)} if "detail" in row else {}
-        writer.writerow({key: safe_cell(value) for key, value in {**row, **detail}.items()})
-        yield buffer.getvalue()
-        buffer.seek(0)
-        buffer.truncate()
-    yield buffer.getvalue()
-
-
-def _chosen(session: Session, topics: Sequence[str] | None) -> list[str]:
-    chosen = session.topics() if topics is None else list(dict.fromkeys(topics))
-    if not chosen:
-        raise TextcatError("The session has no topic: add one first.")
-    for topic in chosen:
-        session.topic_state(topic)
-    return chosen
+def reference_line(pool: Pool, i: int) -> str:
+    """Return authors, journal, year and DOI of a document in a line; "" if its record has none of them."""
+    fields = bibliographic_fields(pool, i)
+    authors = fields.get("authors") or ""
+    by = "; ".join(map(str, authors)) if isinstance(authors, list) else str(authors)
+    facts = [by, fields.get("journal"), fields.get("year"), fields.get("doi")]
+    return ". ".join(shortened_text(str(fact), LONGEST_FACT) for fact in facts if fact)
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
@@ -159,16 +230,3 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a record from which the same zones are read."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}
-
-
-def _as_line(fields: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(fields, ensure_ascii=False).encode("utf-8").decode() + "\n"
-    except UnicodeEncodeError:  # lone surrogates
-        return json.dumps(fields) + "\n"
-
-
-def _written(out: str | os.PathLike[str], lines: Iterator[str]) -> Path:
-    path = Path(out).expanduser()
-    write_atomically(path, lines)
-    return path

@@ -39,6 +39,7 @@ class Judgement(NamedTuple):
     model: int = 0  # that gave the rank and score: the number of changes to the topic before it was trained
     rank: int = 0  # among the documents not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
+    exclusion_reason: str = ""  # why the answer is "no", if the person gave a reason
 
 
 class Disagreement(NamedTuple):
@@ -90,7 +91,7 @@ class TopicState:
         self.change({})
 
     def change(self, changes: Mapping[str, Any]) -> None:
-        """Change the strategy, or its share of random questions."""
+        """Change the strategy, its share of random questions, or what persons are shown about the topic."""
         self.about.update(changes)
         names = {"strategy": "name", "random": "random"}
         self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
@@ -133,6 +134,14 @@ class TopicState:
         return min(
             (judgement for judgement in judgements if judgement.answer != "skip"), key=lambda judgement: judgement.step
         )
+
+    def exclusion_reason(self, group: int) -> str:
+        """Return the exclusion reason that was given last for a group with the label "no"; "" if there is none."""
+        if self.labels.get(group, True):
+            return ""
+        judgements = self.adjudications.get(group) or self.standing(group).values()
+        given = [judgement for judgement in judgements if judgement.exclusion_reason]
+        return max(given, key=lambda judgement: judgement.step).exclusion_reason if given else ""
 
     def n_answers(self) -> int:
         """Count the current answers, including skips."""
@@ -249,8 +258,11 @@ class Judgements:
 
     def write(self, entry: Mapping[str, Any]) -> None:
         """Write an entry to the journal, and apply it."""
-        notes = (answer["note"] for answer in entry.get("answers", ()))
-        for text in (entry.get("topic"), entry["person"], *entry.get("about", {}).values(), *notes):
+        answers = entry.get("answers", ())
+        texts = [answer[name] for answer in answers for name in ("note", "exclusion_reason") if name in answer]
+        for value in ({**entry.get("about", {}), **entry.get("change", {})}).values():
+            texts += value if isinstance(value, list) else [value]
+        for text in (entry.get("topic"), entry["person"], *texts):
             if isinstance(text, str) and text != mark_surrogates(text):
                 raise TextcatError(
                     f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."

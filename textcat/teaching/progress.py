@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from textcat.teaching.advice import Band, about_band, advice, last_band
 from textcat.teaching.judgements import TopicState
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import Reason
@@ -45,6 +46,9 @@ class Progress(NamedTuple):
     curve: list[int]  # documents found after each answer
     pace: float | None  # answers a minute, by the median time between the last answers
     estimate: Estimate | None  # of recall, by the rule asked for
+    band: Band | None = None  # the last estimate that tells something
+    advice: str = ""  # when to stop, in a sentence
+    about_band: str = ""  # why there is no new band, and what helps
 
     @property
     def counts(self) -> Counts:
@@ -126,7 +130,13 @@ def progress(
     """
     estimated = None if rule is None else estimate(session, topic, rule, target, confidence)
     with session.lock:
-        return _progress_of(session.topic_state(topic), len(session.pool), session.groups, estimated)
+        state = _progress_of(session.topic_state(topic), len(session.pool), session.groups, estimated)
+        answers = history(session, topic)
+    if rule is None or estimated is None:
+        return state
+    stopper = session.stopper.changed(rule, target, confidence)
+    band = last_band(stopper, answers, estimated)
+    return state._replace(band=band, advice=advice(stopper, answers, estimated), about_band=about_band(band, answers))
 
 
 def _progress_of(state: TopicState, n_documents: int, groups: Groups, estimated: Estimate | None) -> Progress:

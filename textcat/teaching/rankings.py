@@ -13,6 +13,7 @@ from scipy.sparse import vstack
 
 from textcat.documents import SEPARATORS, Document
 from textcat.errors import TextcatError
+from textcat.features.language import stop_word_test
 from textcat.teaching import prior
 from textcat.teaching.descriptions import Descriptions
 from textcat.teaching.judgements import TopicState
@@ -82,7 +83,9 @@ class Rankings:
             explanation = explain_document(tagger, document, list(tagger.topics), None)[0]
         all_apart = features.zone_terms is True
         prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
-        return explanation_in_words(explanation, prefixes, n)
+        # Function words are seldom what persons decide by, whatever they add to the score.
+        is_stop = stop_word_test(features.tokens.lang if features.tokens else "xx")
+        return explanation_in_words(explanation, prefixes, n, is_stop)
 
     def _prior(self, state: TopicState) -> Weights | None:
         if "model" in state.about and state.name not in self._priors:

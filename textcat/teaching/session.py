@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,21 +14,13 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
-from textcat.teaching import export, prior, progress, rankings, search
+from textcat.teaching import entries, export, progress, rankings, screening, search
 from textcat.teaching.assignment import Assignment
+from textcat.teaching.entries import check_answers, checked_exclusion_reason, entry_of_answer
 from textcat.teaching.journal import SessionJournal
-from textcat.teaching.judgements import (
-    ANSWERS,
-    LONGEST_NAME,
-    SOURCES,
-    Agreement,
-    Judgement,
-    Judgements,
-    TopicState,
-    judgements_of,
-)
+from textcat.teaching.judgements import Agreement, Judgement, Judgements, TopicState, judgements_of
 from textcat.teaching.loop import Choice
-from textcat.teaching.pool import Pool, PoolError, open_pool
+from textcat.teaching.pool import Pool, open_pool
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Ranker
@@ -36,7 +28,7 @@ from textcat.teaching.rankings import checked_position
 from textcat.teaching.stopping import Estimate, Stopper
 
 if TYPE_CHECKING:
-    from textcat.model.tagger import Tagger
+    pass
 
 #: The strategy of new topics: some questions are drawn at random, so that recall can be estimated.
 QUERY = QueryStrategy("highest", random=0.05)
@@ -58,6 +50,7 @@ class Question(NamedTuple):
     duplicates: tuple[str, ...]  # ids of its near-duplicates, which get the same answer
     model: int  # number of changes to the topic that the ranking includes
     answers: dict[str, str]  # the person's own answers on the document for other topics
+    fields: dict[str, Any]  # of its record, such as authors and year
 
 
 class Session:
@@ -101,7 +94,7 @@ class Session:
         self._asked: dict[tuple[str, str], Question] = {}
         self.estimates: dict[tuple[str, int, Stopper], Estimate] = {}
         self.lock = threading.RLock()  # of what changes
-        self._judgements = Judgements(self.journal, self.groups.of)
+        self.current = Judgements(self.journal, self.groups.of)  # what the lines of the journal give together
 
     @classmethod
     def create(
@@ -198,75 +191,28 @@ class Session:
     def topics(self) -> list[str]:
         """Return the names of the topics, in the order in which they were added."""
         with self.lock:
-            return list(self._judgements.topics)
+            return list(self.current.topics)
+
+    def chosen_topics(self, topics: Iterable[str] | None = None) -> list[str]:
+        """Return topics, by default all; raise TextcatError if there is none, or not one of them."""
+        chosen = self.topics() if topics is None else list(dict.fromkeys(topics))
+        if not chosen:
+            raise TextcatError("The session has no topic: add one first.")
+        for topic in chosen:
+            self.topic_state(topic)
+        return chosen
 
     def topic_state(self, name: str) -> TopicState:
         """Return the answers on a topic and what it was started with; raise TextcatError if there is none."""
-        return self._judgements.topic(name)
+        return self.current.topic(name)
 
     def about(self, topic: str) -> dict[str, Any]:
-        """Return the description, query and examples of a topic, its strategy, and its share of random questions."""
+        """Return what a topic was started with, what persons are shown about it, and how its questions are chosen."""
         state = self.topic_state(topic)
         return {**state.about, "examples": state.examples()}
 
-    def add_topic(
-        self,
-        name: str,
-        description: str = "",
-        query: str = "",
-        examples: Iterable[str] = (),
-        model: tuple[Tagger | str | os.PathLike[str], str] | None = None,
-        *,
-        strategy: str | None = None,
-        random: float | None = None,
-        person: str = "",
-    ) -> None:
-        """Add a topic, and say what it is about; everything given is used as evidence.
-
-        Parameters
-        ----------
-        name : str
-            Its words are evidence, too.
-        description, query : str
-            In words.
-        examples : iterable of str
-            Ids of documents that belong to it: they are answered with yes.
-        model : (tagger or its folder, topic), optional
-            Start with a model's weights for a topic, matched to the pool's terms by name.
-        strategy : str, optional
-            The name of a `QueryStrategy`: which documents are asked about.
-        random : float, optional
-            The share of questions that are drawn at random; some estimates of recall need them.
-        person : str
-            The person who gives the examples.
-
-        Raises
-        ------
-        TextcatError
-            If the topic exists already, there is no such document or strategy, or the model shares no term with the
-            pool.
-        """
-        with self.lock:
-            _check_name(name, self._judgements.topics)
-            about = {"description": description, "query": query, **self.query.changed(strategy, random).about}
-            positions = [_position_of(self.pool, id) for id in dict.fromkeys(examples)]
-            if model is not None:
-                about["model"] = prior.keep(self.pool, self.folder, *model, number=len(self._judgements.topics) + 1)
-            answers = [_entry(self, name, position, "yes", "example") for position in positions]
-            self._judgements.write({"topic": name, "about": about, "person": person, "answers": answers})
-
-    def choose_by(self, topic: str, strategy: str | None = None, random: float | None = None) -> None:
-        """Use another strategy from now on, or another share of random questions.
-
-        Parameters
-        ----------
-        topic : str
-        strategy, random : optional
-            As for `add_topic`; by default unchanged.
-        """
-        with self.lock:
-            query = self.topic_state(topic).query.changed(strategy, random)
-            self._judgements.write({"topic": topic, "change": query.about, "person": ""})
+    add_topic = entries.add_topic
+    change_topic = entries.change_topic
 
     # --- questions and answers ----------------------------------------------------------------------------------------
 
@@ -300,6 +246,7 @@ class Session:
         source: str = "asked",
         note: str = "",
         *,
+        exclusion_reason: str = "",
         others: Mapping[str, str] | None = None,
     ) -> None:
         """Record an answer; when this returns, it is on disk. It replaces the person's earlier answer on the document.
@@ -314,6 +261,8 @@ class Session:
         source : {"asked", "search", "list", "adjudicated"}
             Where the document was answered. An answer that adjudicates a disagreement overrides persons' own answers.
         note : str
+        exclusion_reason : str
+            Why the document does not belong to the topic: any text, with the answer "no" only.
         others : dict of str to str, optional
             Answers on the same document for other topics.
 
@@ -324,7 +273,8 @@ class Session:
         """
         answer_of = {topic: answer, **(others or {})}
         with self.lock:
-            _check_answers(answer_of.values(), source)
+            check_answers(answer_of.values(), source)
+            exclusion_reason = checked_exclusion_reason(exclusion_reason, answer)
             for name in answer_of:
                 self.topic_state(name)
             position = checked_position(self.pool, position)
@@ -333,11 +283,15 @@ class Session:
                 question = self.next(topic, person)  # the same one as before, if the session was opened again
             if source != "asked" or question is None or question.position != position:
                 question = None
-            entries = [
-                _entry(self, name, position, answer_of[name], source, note, question if name == topic else None)
+            answers = [
+                entry_of_answer(
+                    self, name, position, answer_of[name], source, note, question if name == topic else None
+                )
                 for name in answer_of
             ]
-            self._judgements.write({"person": person, "answers": entries})
+            if exclusion_reason:
+                answers[0]["exclusion_reason"] = exclusion_reason
+            self.current.write({"person": person, "answers": answers})
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
@@ -357,7 +311,7 @@ class Session:
             term = " ".join(term.split())
             if not self.rankings.rows_of([term]).nnz:
                 raise TextcatError(f"No term of the documents is in {term!r}: give keywords that the documents have.")
-            self._judgements.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
+            self.current.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
 
     def keywords(self, topic: str) -> dict[str, bool]:
         """Return the keywords of a topic, and whether they speak for it."""
@@ -370,10 +324,10 @@ class Session:
         empty list if a keyword was undone.
         """
         with self.lock:
-            line = self._judgements.last_of(person)
+            line = self.current.last_of(person)
             if line is None:
                 return None
-            self._judgements.write({"undo": line["step"], "person": person})
+            self.current.write({"undo": line["step"], "person": person})
             return list(judgements_of(line))
 
     search = search.search
@@ -404,7 +358,11 @@ class Session:
         with self.lock:
             return self.rankings.of(self.topic_state(topic)).scores
 
+    screening_counts = screening.screening_counts
+
     export_labels = export.write_labels
+    export_included = export.write_included
+    export_counts = screening.write_counts
     export_corpus = export.write_corpus
     export_model = export.write_model
     export_audit = export.write_audit
@@ -429,32 +387,8 @@ def _question(session: Session, state: TopicState, choice: Choice, person: str) 
             for topic in session.topics()
             if topic != state.name
         },
+        pool.fields(position),
     )
-
-
-def _entry(
-    session: Session,
-    topic: str,
-    position: int,
-    answer: str,
-    source: str,
-    note: str = "",
-    question: Question | None = None,
-) -> dict[str, Any]:
-    """Return the journal's entry of an answer on a topic, with the document's rank and score, and the model's number.
-
-    The model is the one that chose the document or, if the document was not asked about, the last one trained.
-    """
-    entry = {"topic": topic, "position": position, "id": session.pool.ids[position], "answer": answer}
-    entry |= {"source": source, "note": note}
-    if question is not None:
-        ranks = {"why": question.why.value, "model": question.model, "rank": question.rank}
-        return {**entry, **ranks, "score": question.score}
-    if ranking := session.rankings.latest(topic):
-        group = session.groups.of(position)
-        rank = ranking.rank_of(group, session.assignment.unjudged(session.topic_state(topic)))
-        entry |= {"model": ranking.model, "rank": rank, "score": float(ranking.scores[group])}
-    return entry
 
 
 def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:
@@ -499,34 +433,6 @@ def _check_pool(pool: Pool, journal: SessionJournal) -> None:
                 raise TextcatError(
                     f"{refusal}: {id!r} is not at position {position}. Start a new one in another folder."
                 )
-
-
-def _check_name(name: str, topics: Container[str]) -> None:
-    """Raise TextcatError if a name is empty, too long, or that of another topic."""
-    if not name.strip():
-        raise TextcatError("A topic needs a name: give one.")
-    if len(name) > LONGEST_NAME:
-        raise TextcatError(
-            f"The name of the topic {name:.20}… has {len(name):,} characters, and {LONGEST_NAME} are the most: "
-            "move the rest to its description."
-        )
-    if name in topics:
-        raise TextcatError(f"The session has a topic {name!r} already: resume it, or give another name.")
-
-
-def _check_answers(answers: Iterable[str], source: str) -> None:
-    if source not in SOURCES or source == "example":
-        raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and adjudicated.")
-    for answer in answers:
-        if answer not in ANSWERS or (source == "adjudicated" and answer == "skip"):
-            raise TextcatError(f"No answer {answer!r}: choose one of {', '.join(ANSWERS)}; skip adjudicates nothing.")
-
-
-def _position_of(pool: Pool, id: str) -> int:
-    try:
-        return pool.position_of(id)
-    except PoolError as error:
-        raise TextcatError(f"No document has the id {id!r}: give an id that the archive has.") from error
 
 
 def _sum_of(pool: Pool) -> int | str:

@@ -60,6 +60,11 @@ class History(NamedTuple):
         asked_since = by_score[::-1].cumsum()[::-1] - by_score
         return cls(answers, at_random, n_documents, asked_since >= ranks)
 
+    def first(self, n: int) -> "History":
+        """Return the history of the first n answers."""
+        further = (None if values is None else values[:n] for values in (self.reached, self.captures))
+        return History(self.answers[:n], self.at_random[:n], self.n_documents, *further)
+
 
 class Estimate(NamedTuple):
     """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the required confidence."""

@@ -4,7 +4,7 @@ import pytest
 from read_sources import read
 
 from textcat.reading import InputSettings, Record, Rejection, find_sources, read_documents
-from textcat.reading.formats.references import ris_entry
+from textcat.reading.formats.references import common_fields, ris_entry
 
 RIS = """Provider: Ovid
 
@@ -136,3 +136,16 @@ def test_a_reference_that_is_too_long_is_passed_over(folder):
     (fault,) = [one for one in found if isinstance(one, Rejection)]
     assert fault.position == 4
     assert [one.position for one in found if isinstance(one, Record)] == [1, 2, 3, 5, 6, 7]
+
+
+def test_columns_of_other_programs_get_the_common_names():
+    pubmed = {"PMID": "1", "Authors": "Doe J", "Journal/Book": "Tin", "Publication Year": "2001", "DOI": "10.1/a"}
+    named = {"PMID": "1", "authors": "Doe J", "journal": "Tin", "year": "2001", "doi": "10.1/a"}
+    assert common_fields(pubmed) == named
+    assert common_fields({"author": "Doe", "date": "12 May 1999"}) == {
+        "authors": "Doe",
+        "date": "12 May 1999",
+        "year": "1999",
+    }
+    assert common_fields(FIELDS) == FIELDS
+    assert common_fields({"doi": "10.1/a", "DOI": "other"}) == {"doi": "10.1/a", "DOI": "other"}

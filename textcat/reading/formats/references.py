@@ -77,6 +77,15 @@ _RIS_TYPES = {
     "techreport": "RPRT",
     "thesis": "THES",
 }
+#: Other names of fields, in lower case, as the tables of databases and programs have them.
+_OTHER_NAMES = {
+    "authors": ("authors", "author", "author(s)", "creators", "creator", "author full names"),
+    "year": ("year", "publication year", "publication_year", "pub_year", "published"),
+    "journal": ("journal", "journal/book", "source title", "publication title", "journal title", "venue", "source"),
+    "doi": ("doi", "doi link", "digital object identifier"),
+    "url": ("url", "link", "links"),
+    "keywords": ("keywords", "author keywords", "key words"),
+}
 _RIS_START = re.compile(rb"^TY[ \t]{1,3}-", re.MULTILINE)
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
 _MEDLINE_START = re.compile(rb"^PMID-[ \t]*[0-9]", re.MULTILINE)
@@ -167,6 +176,20 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     if doi := _DOI.search(fields.get("doi", "")):
         fields["doi"] = doi[0]
     return fields | {tag: texts[0] if len(texts) == 1 else texts for tag, texts in values.items()}
+
+
+def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields under their common names, also those that a table calls otherwise, such as "Publication Year"."""
+    names = {name.lower().strip(): name for name in reversed([*fields])}
+    taken = {}
+    for common, others in _OTHER_NAMES.items():
+        source = common if common in fields else next((names[other] for other in others if other in names), None)
+        if source is not None:
+            taken[source] = common
+    renamed = {taken.get(name, name): value for name, value in fields.items()}
+    if year := _YEAR.search(str(renamed.get("year") or renamed.get("date") or "")):
+        renamed["year"] = year[0]
+    return renamed
 
 
 def ris_entry(fields: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 // The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
 import { Problem, ask, bdi, clamp, count, counted, label, message, node, percent, pieces, signed, stored } from "./common.js";
+import { countsTable, criteria, exclusions, record } from "./screening.js";
 
 const VIEWS = ["judge", "search", "judged", "people", "topics"];
 const TERMS = 60;      // terms that are marked in the text
@@ -145,6 +146,8 @@ async function showQuestion(here, entered) {
   const words = [about.description, about.query && `Query: ${about.query}`].filter(Boolean).join(" · ");
   $("about-topic").hidden = !words;
   $("about-topic").textContent = words;
+  $("criteria").replaceChildren(...criteria(about.criteria));
+  $("exclusions").replaceChildren(...exclusions(about.exclusion_reasons, (reason) => answer("no", reason)));
   state.list = here.list;
   if (here.at !== null || here.list !== null || state.now?.source !== "asked") {
     state.now = null; // a document that is not shown yet takes no answer
@@ -246,6 +249,7 @@ function drawText() {
   };
   $("document-title").replaceChildren(...(zones.title?.trim() ? marked("title") : [node("span", { class: "unseen" }, heading(state.now))]));
   $("document-text").replaceChildren(...names.flatMap((name) => [names.length > 1 && !PLAIN.includes(name) ? node("p", { class: "zone" }, bdi(name)) : null, node("div", {}, marked(name))]).filter(Boolean));
+  $("document-record").replaceChildren(...record(state.now.fields));
   $("document-id").replaceChildren("Document ", bdi(id));
   $("legend").hidden = !reasons.length;
   $("legend").replaceChildren(node("mark", { class: "pro m2" }, "speaks for the topic"), node("mark", { class: "con m2" }, "speaks against it"));
@@ -253,7 +257,7 @@ function drawText() {
 
 function drawEarlier(judgements) {
   const own = judgements ?? [];
-  $("earlier").replaceChildren(...(own.length ? [node("ul", {}, own.map((each) => node("li", {}, given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.note ? [": “", bdi(each.note), "”"] : null)))] : []));
+  $("earlier").replaceChildren(...(own.length ? [node("ul", {}, own.map((each) => node("li", {}, given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.exclusion_reason ? [": ", bdi(each.exclusion_reason)] : null, each.note ? [": “", bdi(each.note), "”"] : null)))] : []));
 }
 
 const given = (answer) => node("span", { class: `given ${answer}` }, WORDS[answer] ?? answer);
@@ -285,14 +289,14 @@ async function explain() {
 
 // ---------------------------------------------------------------- answers
 
-async function answer(word) {
+async function answer(word, reason = "") {
   const { now, topic } = state;
   if (!now || state.busy) return;
   const others = Object.fromEntries([...$("also-topics").querySelectorAll("select")].filter((select) => select.value && select.value !== now.answers?.[select.dataset.topic]).map((select) => [select.dataset.topic, select.value]));
-  const byButton = $("answers").contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
+  const byButton = ["answers", "exclusions"].some((id) => $(id).contains(document.activeElement)) && document.activeElement.tagName === "BUTTON";
   if (now.source === "adjudicated" && word === "skip") return nextOfList(now.position);
   await sending(async () => {
-    const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, others, ask: now.source === "asked" } });
+    const found = await teach("/answer", { json: { topic, position: now.position, answer: word, person: state.person ?? "", source: now.source, note: $("note").value, exclusion_reason: reason, others, ask: now.source === "asked" } });
     if (topic !== state.topic) return;
     const next = asked(found);
     const title = heading(now);
@@ -439,30 +443,29 @@ async function drawProgress() {
     $("progress").replaceChildren(...progress(found));
     if (found.estimate?.more === 0 && !state.stopped.has(topic)) {
       state.stopped.add(topic);
-      say(`At least ${percent(target)} are found, with ${percent(found.confidence)} confidence: you can stop.`);
+      say(found.advice);
     } else if (found.estimate?.more !== 0) state.stopped.delete(topic);
   } catch (error) {
     wrong(error, drawProgress);
   }
 }
 
-// Hide early estimates that only say that most of the archive may belong to the topic.
-const estimated = ({ estimate, found, documents }) => (estimate && (estimate.relevant <= documents / 2 || found > documents / 4) ? estimate : null);
 const minutes = (n) => (n < 1.5 ? "a minute" : n < 90 ? `${Math.round(n)} minutes` : `${(n / 60).toFixed(1).replace(".0", "")} hours`);
 
 function progress(found) {
-  const { counts, target, confidence, pace } = found;
-  const estimate = estimated(found);
+  const { counts, target, pace, band, advice } = found;
   const judged = counts.yes + counts.no;
-  const share = `${percent(target)} of them, with ${percent(confidence)} confidence`;
   const parts = [node("p", { class: "big" }, node("b", {}, counted.format(found.found)), ` found in ${count(judged, "answer")}`)];
   const more = found.estimate?.more;
-  if (more === 0) parts.push(node("p", { class: "stop" }, node("strong", {}, "You can stop: "), `you have found at least ${share}.`));
-  else if (typeof more === "number") parts.push(node("p", { class: "more" }, node("b", {}, `${counted.format(more)} more`), ` answers without a yes, and you have found ${share}`, pace ? `: about ${minutes(more / pace)}.` : "."));
-  else parts.push(node("p", { class: "more aside" }, "The number of answers still needed is not known yet."));
+  const time = more && counts.yes && pace ? ` That takes about ${minutes(more / pace)}.` : "";
+  parts.push(node("p", { class: more === 0 ? "stop" : "more" }, advice, time));
+  if (found.about_band) parts.push(node("p", { class: "more aside" }, found.about_band));
   parts.push(gain(found));
   const numbers = [];
-  if (estimate) numbers.push(["Share found", `${percent(estimate.recall)} (${percent(estimate.low)} to ${percent(estimate.high)})`], ["In the archive", `about ${counted.format(Math.round(estimate.relevant))}`]);
+  if (band) {
+    const { recall, low, high, relevant } = band.estimate;
+    numbers.push(["Share found", `${percent(recall)} (${percent(low)} to ${percent(high)})`], ["In the archive", `about ${counted.format(Math.round(relevant))}`]);
+  }
   numbers.push(["Judged", `${counted.format(counts.yes)} yes, ${counted.format(counts.no)} no, ${counted.format(counts.skip)} skipped`], ["Pace", pace ? `${pace < 9.95 ? pace.toFixed(1) : Math.round(pace)} a minute` : "not known yet"], ["Not judged", counted.format(found.open)]);
   parts.push(node("dl", { class: "numbers" }, numbers.flatMap(([name, value]) => [node("dt", {}, name), node("dd", {}, value)])));
   const choose = node("select", { id: "target", onchange: () => { state.target = Number($("target").value); kept("target", state.target); drawProgress(); } }, [0.8, 0.9, 0.95, 0.99].map((value) => node("option", { value, selected: value === target }, percent(value))));
@@ -473,8 +476,8 @@ function progress(found) {
 
 // The gain curve: the documents found after each answer; the band is the estimated total.
 function gain(about) {
-  const { curve, found, counts } = about;
-  const estimate = estimated(about);
+  const { curve, found } = about;
+  const estimate = about.band?.estimate;
   const [W, H, L, B, T] = [380, 190, 34, 26, 10];
   const last = curve.at(-1);
   const answers = Math.max(last[0], 10);
@@ -491,7 +494,7 @@ function gain(about) {
   const ends = [label(L, H - 8, "0", "start"), label(W - 8, H - 8, count(answers, "answer"), "end")];
   const axes = [node("line", { class: "grid", x1: L, x2: W - 8, y1: y(0), y2: y(0) }), node("line", { class: "grid", x1: L, x2: W - 8, y1: y(top / 2), y2: y(top / 2) })];
   const words = `${counted.format(found)} found after ${count(last[0], "answer")}.`;
-  const more = estimate ? ` The band is the estimated total: about ${counted.format(Math.round(total ?? found))}${line.length ? " (dashed)" : ""}, ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : counts.yes + counts.no ? " The total cannot be estimated yet." : "";
+  const more = estimate ? ` The band is the estimated total: about ${counted.format(Math.round(total ?? found))}${line.length ? " (dashed)" : ""}, ${counted.format(Math.round(least))} to ${most > 1e9 ? "any number" : counted.format(Math.round(most))}.` : "";
   return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Documents found, by answers. ${words}${more}` }, rect, axes, ticks, ends, line, node("path", { class: "gain", d: path })),
     node("figcaption", {}, words, more));
 }
@@ -549,7 +552,8 @@ async function showJudged(here, offset = 0) {
   $("of-person").replaceChildren(node("option", { value: "" }, "anybody"), ...people.map((person) => node("option", { value: `=${person}` }, person)), node("option", { value: "=" }, "without a name"));
   $("of-person").value = by ?? "";
   $("of-answer").value = answer_;
-  const made = found.judgements.map((each) => entryOf(each, "list", each.person === (state.person ?? "") ? each.answer : null, ": ", given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.source === "asked" ? null : `, ${SOURCES[each.source] ?? each.source}`, each.note ? [". “", bdi(each.note), "”"] : null));
+  if (!offset) $("screened").replaceChildren(countsTable(await get("screening", { topic: state.topic })));
+  const made = found.judgements.map((each) => entryOf(each, "list", each.person === (state.person ?? "") ? each.answer : null, ": ", given(each.answer), " by ", bdi(each.person || "someone without a name"), ` ${when(each.at)}`, each.source === "asked" ? null : `, ${SOURCES[each.source] ?? each.source}`, each.exclusion_reason ? [", ", bdi(each.exclusion_reason)] : null, each.note ? [". “", bdi(each.note), "”"] : null));
   if (offset) $("judged-list").append(...made);
   else $("judged-list").replaceChildren(...made);
   const n = $("judged-list").children.length;
@@ -581,8 +585,10 @@ async function showPeople() {
 
 // ---------------------------------------------------------------- topics
 
-const EXPORTS = [["labels", "labels.jsonl", "Labels", "a line of JSON for each judged document"], ["corpus", "corpus.jsonl", "Corpus", "documents and labels, for `textcat train`"],
-  ["model", "model.zip", "Model", "trained on the answers; unpack it for `textcat tag`"], ["audit", "audit.jsonl", "Audit log", "all answers: who, when, by which ranking, rank and score"]];
+const EXPORTS = [["included", ["ris", "csv", "jsonl"], "Included documents", "those with the label yes; RIS is for reference managers"], ["labels", ["csv", "ris", "jsonl"], "Labels", "all judged documents, each with its label and exclusion reason"],
+  ["counts", ["csv"], "Counts", "records at each stage of screening, as PRISMA 2020 asks for them"], ["corpus", ["jsonl"], "Corpus", "documents and labels, for `textcat train`"],
+  ["model", ["zip"], "Model", "trained on the answers; unpack it for `textcat tag`"], ["audit", ["csv", "jsonl"], "Audit log", "all answers: who, when, by which ranking, rank and score"]];
+const FORMATS = { csv: "CSV", jsonl: "JSON Lines", ris: "RIS", zip: "ZIP" };
 
 async function showTopics() {
   await refresh();
@@ -591,18 +597,19 @@ async function showTopics() {
   $("topics-page").replaceChildren(node("p", { class: "start" }, topics.length ? `${count(topics.length, "topic")} taught from ${count(documents, "document")}.` : `There are ${count(documents, "document")}, but no topic yet. Start one: describe what you look for, and judge the documents that are shown.`),
     topics.length ? node("table", {}, node("thead", {}, node("tr", {}, ["Topic", "Yes", "No", "Skipped", "Disagreements"].map((words, i) => node("th", { scope: "col", class: i ? (i > 2 ? "number wide" : "number") : null }, words)))),
       node("tbody", {}, topics.map(({ topic, counts, disagreements }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "judge", topic }) }, bdi(topic))), [counts.yes, counts.no, counts.skip, disagreements].map((n, i) => node("td", { class: i > 1 ? "number wide" : "number" }, counted.format(n))))))) : "");
-  $("exports").replaceChildren(...EXPORTS.map(([what, file, name, words]) => node("li", {}, node("button", { type: "button", id: `export-${what}`, disabled: !topics.length, onclick: () => download(what, file) }, `Download ${name.toLowerCase()}`), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
+  $("exports").replaceChildren(...EXPORTS.map(([what, formats, name, words]) => node("li", {}, node("h3", { id: `exports-${what}` }, name), node("span", { class: "both", role: "group", "aria-labelledby": `exports-${what}` }, formats.map((form) => node("button", { type: "button", id: `export-${what}-${form}`, disabled: !topics.length, onclick: () => download(what, form) }, FORMATS[form]))), node("p", {}, ...words.split("`").map((part, i) => (i % 2 ? node("code", {}, part) : part))))));
   $("queues").replaceChildren(...(queues.length ? [node("h2", {}, "Lists to review"), node("ul", { class: "exports" }, queues.map((each) => node("li", {}, node("a", { href: address({ view: "judge", topic: each.topic, list: each.name }) }, bdi(each.name)), node("p", {}, count(each.documents, "document")))))] : []));
 }
 
-const download = tried(async (what, file) => {
-  const button = $(`export-${what}`);
+const download = tried(async (what, form) => {
+  const file = `${what}.${form}`;
+  const button = $(`export-${what}-${form}`);
   if (button.getAttribute("aria-busy")) return;
   button.setAttribute("aria-busy", "true");
   say(`Preparing ${file}.`);
   try {
     const key = stored();
-    const answer_ = await fetch(new URL(`api/v1/teach/export?what=${what}`, document.baseURI), { headers: key ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit", cache: "no-store" })
+    const answer_ = await fetch(new URL(`api/v1/teach/export?what=${what}${form === "zip" ? "" : `&format=${form}`}`, document.baseURI), { headers: key ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit", cache: "no-store" })
       .catch(() => { throw new Problem("The server does not answer", "It may be stopped, or the connection is lost."); });
     if (!answer_.ok) {
       const told = await answer_.json().catch(() => ({}));
@@ -629,7 +636,7 @@ const findExample = tried(async () => {
 const begin = tried(async () => {
   const topic = $("new-name").value.trim();
   if (!topic) return $("new-name").focus();
-  const found = await teach("/topics", { json: { topic, description: $("new-description").value.trim(), query: $("new-query").value.trim(), examples: [...state.examples.keys()], person: state.person ?? "" } });
+  const found = await teach("/topics", { json: { topic, description: $("new-description").value.trim(), query: $("new-query").value.trim(), criteria: $("new-criteria").value.trim(), exclusion_reasons: $("new-exclusions").value.split("\n").map((line) => line.trim()).filter(Boolean), examples: [...state.examples.keys()], person: state.person ?? "" } });
   $("new-topic").reset();
   state.examples.clear();
   $("examples").replaceChildren();
@@ -672,8 +679,9 @@ addEventListener("keydown", (event) => {
     return;
   }
   const key = event.key.toLowerCase(); // also with caps lock on
-  const action = ACTIONS[key];
-  if (!action || typing || !state.keys || event.repeat || !state.topic || (JUDGING.includes(key) && (state.view !== "judge" || !state.now))) return;
+  const reason = /^[1-9]$/.test(key) && known(state.topic)?.exclusion_reasons[Number(key) - 1];
+  const action = reason ? () => answer("no", reason) : ACTIONS[key];
+  if (!action || typing || !state.keys || event.repeat || !state.topic || ((reason || JUDGING.includes(key)) && (state.view !== "judge" || !state.now))) return;
   event.preventDefault();
   action();
 });

@@ -64,7 +64,7 @@ class Pool:
     groups : ndarray of shape (n_documents,), int32
         For each document, the position of the first document of its group of near-duplicates: see `near_duplicates`.
     texts : sequence of dict
-        The ``zones`` of each document, and maybe ``source``, ``position`` and ``topics``.
+        The ``zones`` of each document, and maybe ``source``, ``position``, ``topics`` and ``fields``.
     folder : Path or None
         None for a pool in memory.
     n_rejected : int
@@ -128,7 +128,11 @@ class Pool:
         recipe = recipe_for(recipe, len(records))
         features, rows, groups = rows_and_groups(records, recipe)
         texts = [
-            {"zones": zones_of_document(document, i), "topics": getattr(document, "topics", ())}
+            {
+                "zones": zones_of_document(document, i),
+                "topics": getattr(document, "topics", ()),
+                "fields": getattr(document, "fields", None),
+            }
             for i, document in enumerate(records)
         ]
         return cls(recipe, features, rows, list(ids), groups, texts)
@@ -144,6 +148,10 @@ class Pool:
         """Return the texts of a document by zone."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
+
+    def fields(self, i: int) -> dict[str, Any]:
+        """Return the further fields of a document's record, such as authors and year; it may have none."""
+        return dict(self._texts[i].get("fields") or {})
 
     def embeddings(self) -> NDArray[np.float32]:
         """Return the documents' embeddings, by `embeddings_of`; a pool on disk keeps them in its folder.

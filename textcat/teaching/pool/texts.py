@@ -5,7 +5,7 @@ import logging
 import os
 import pickle
 import shutil
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -20,7 +20,17 @@ from textcat.features.tfidf import TfIdf
 from textcat.folders import installed_version
 from textcat.journal import read_journal
 from textcat.progress import Bar, Stages
-from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
+from textcat.reading import (
+    ALL_FIELDS,
+    Batch,
+    InputSettings,
+    Record,
+    Rejection,
+    Source,
+    batch_records,
+    find_sources,
+    read_batches,
+)
 from textcat.recipe import Recipe
 from textcat.runs.folder import JOURNAL, open_folder, write_shards
 from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
@@ -39,6 +49,7 @@ _DOCUMENTS_PER_BATCH = 4096  # of a corpus
 # For less input no pieces are kept: its terms are quickly counted again, in memory.
 PIECES_FROM = 32 << 20
 PIECES = "_pieces"
+_NOT_FURTHER = {"id", "labelled_for", "split", "topics", "zones"}  # fields that a document has elsewhere
 DERIVED = ("index", "rows")  # what is derived from the shards, removed in this order
 
 
@@ -179,6 +190,8 @@ def _reading_of(
             digest.update(repr((document.id, document.zones, document.topics)).encode("utf-8", "backslashreplace"))
         state = {"name": inputs.name, "size": len(inputs.train) + len(inputs.test), "state": digest.hexdigest()}
         return _Reading(facts, [state], (), inputs, settings, None)
+    if settings.is_default("fields"):
+        settings = settings._replace(fields=ALL_FIELDS)  # persons who judge want to see them, and exports have them
     if settings.is_default("block_bytes"):
         settings = settings._replace(block_bytes=_BLOCK_BYTES)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
@@ -201,7 +214,9 @@ def _read(
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
             batch = documents[start : start + _DOCUMENTS_PER_BATCH]
             records = [
-                Record(document.id, reading.corpus.name, start + i, document.zones, document.topics)
+                Record(
+                    document.id, reading.corpus.name, start + i, document.zones, document.topics, fields=document.fields
+                )
                 for i, document in enumerate(batch, 1)
             ]
             stop = start + len(batch)
@@ -239,12 +254,23 @@ def _line(record: Record) -> bytes:
     fields = {"id": record.id, "source": record.source, "position": record.position, "zones": record.zones}
     if record.topics:
         fields["topics"] = record.topics
+    if further := {name: value for name, value in (record.fields or {}).items() if name not in _NOT_FURTHER}:
+        fields["fields"] = further
     try:
         return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:  # a file's name that is not UTF-8, or half of a surrogate pair in a text made by a program
-        zones = {escape_undecodable(zone): escape_undecodable(text) for zone, text in record.zones.items()}
-        fields |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source), "zones": zones}
-        return orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(_encodable(fields), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _encodable(value: Any) -> Any:
+    """Return a value of JSON whose texts can be encoded; integers beyond 64 bits become texts."""
+    if isinstance(value, Mapping):
+        return {escape_undecodable(str(name)): _encodable(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_encodable(entry) for entry in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    return escape_undecodable(value) if isinstance(value, str) else value
 
 
 def _documents_in(corpus: Corpus) -> list[Document]:

@@ -1,0 +1,82 @@
+"""Advice is a sentence that is true, and a band that was shown stays."""
+
+import re
+
+import numpy as np
+import pytest
+
+from textcat.teaching.advice import about_band, advice, last_band
+from textcat.teaching.stopping import RULES, History, Stopper
+
+N = 2000
+
+
+def history_of(answers, at_random=None):
+    answers = np.array(answers, bool)
+    drawn = np.zeros(len(answers), bool) if at_random is None else np.array(at_random, bool)
+    return History.of(answers, drawn, np.ones(len(answers), np.int64), N)
+
+
+def told(answers, stopper):
+    history = history_of(answers)
+    return advice(stopper, history, stopper.estimate(history))
+
+
+@pytest.mark.parametrize("rule", ["learned", "poisson", "hypergeometric", "knee", "budget"])
+@pytest.mark.parametrize("seed", range(3))
+def test_after_just_as_many_noes_as_were_told_one_can_stop(rule, seed):
+    rng = np.random.default_rng(seed)
+    answers = rng.random(300) < np.linspace(0.9, 0, 300) ** 3
+    stopper = Stopper(rule)
+    needed = re.match(r"If the next ([\d,]+) answers are all no, you can stop: ", told(answers, stopper))
+    if needed is None:
+        assert told(answers, stopper).startswith("You can stop: ")
+        return
+    more = int(needed[1].replace(",", ""))
+    assert stopper.may_stop(history_of([*answers, *[False] * more]))
+    assert not stopper.may_stop(history_of([*answers, *[False] * (more - 1)]))
+    assert told([*answers, *[False] * (more - 1)], stopper).startswith("If the next answer is no, you can stop: ")
+    assert told([*answers, *[False] * more], stopper).startswith("You can stop: ")
+
+
+def test_the_sentence_has_the_recall_and_the_confidence():
+    answers = [*[True] * 20, *[False] * 400]
+    assert told(answers, Stopper("learned", 0.9, 0.8)).endswith("90 % found, with 80 % confidence.")
+    assert told(answers, Stopper("knee")).endswith("so says the rule knee.")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_has_a_sentence_at_every_moment(rule):
+    stopper = Stopper(rule)
+    for answers in ([], [False], [True], [True] * 30, [True, False] * 40, [*[True] * 9, *[False] * 1991]):
+        assert re.fullmatch(r"[A-Z][^.]*(\.\d+)?[^.]*\.( [A-Z].*\.)?", told(answers, stopper)), (rule, answers)
+    assert told([False] * 20, stopper).startswith(("Nothing is found yet", "You can stop"))
+    assert "a larger share of them (--random)" in told([True, False], Stopper("sample"))
+    assert "several rankers" in told([True, False], Stopper("chao"))
+
+
+def test_a_band_that_was_shown_stays():
+    rng = np.random.default_rng(1)
+    stopper, shown = Stopper(), None
+    answers = [*(rng.random(60) < 0.2), *[True] * 25, *(rng.random(200) < 0.02)]
+    for n in range(1, len(answers) + 1):
+        history = history_of(answers[:n])
+        band = last_band(stopper, history, stopper.estimate(history))
+        if shown is not None:
+            assert band is not None, n
+            assert band.n_answers in (n, shown.n_answers), n
+        sentence = about_band(band, history)
+        if band is not None and band.n_answers == n:
+            assert not sentence
+        elif any(answers[:n]):
+            assert sentence.endswith("An estimate comes when finds become rarer: go on answering.")
+        shown = band
+    assert shown is not None
+    assert shown.n_answers == len(answers)
+
+
+def test_without_a_find_there_is_no_band_and_advice_says_what_to_do():
+    history = history_of([False] * 5)
+    assert last_band(Stopper(), history, Stopper().estimate(history)) is None
+    assert about_band(None, history) == ""
+    assert "search for a document that belongs to the topic" in told([False] * 5, Stopper())

@@ -1,0 +1,84 @@
+"""Advise when to stop: a sentence for persons, and the last estimate of recall that tells them something."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from textcat.teaching.stopping import DRAWN, SEVERAL_RANKERS, Estimate, History, Stopper
+
+_PREFIXES = 500  # answers that are taken back at most, to find the last estimate that tells something
+
+
+class Band(NamedTuple):
+    """An estimate of recall with its bounds, and the number of answers by which it was made."""
+
+    estimate: Estimate
+    n_answers: int
+
+
+def last_band(stopper: Stopper, history: History, estimate: Estimate) -> Band | None:
+    """Return the estimate if it tells something, or else the last earlier one that did; None if there is none.
+
+    It depends on the answers alone, so it is the same after a session was opened again.
+    """
+    n = len(history.answers)
+    if _tells_something(estimate, history):
+        return Band(estimate, n)
+    if math.isnan(estimate.recall):  # the rule only tells when to stop
+        return None
+    for k in range(n - 1, max(n - _PREFIXES, 0), -1):
+        earlier = history.first(k)
+        made = stopper.estimate(earlier)
+        if _tells_something(made, earlier):
+            return Band(made, k)
+    return None
+
+
+def _tells_something(estimate: Estimate, history: History) -> bool:
+    """Return whether an estimate does more than to say that most of the archive may belong to the topic."""
+    figures = estimate.recall, estimate.low, estimate.high, estimate.relevant
+    n_found = int(sum(history.answers))
+    is_narrow = 2 * estimate.relevant <= history.n_documents or 4 * n_found > history.n_documents
+    return n_found > 0 and all(map(math.isfinite, figures)) and is_narrow
+
+
+def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
+    """Return in a sentence whether one can stop, or how many answers "no" it takes until one can."""
+    aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
+    if math.isnan(estimate.recall):
+        aim = f"so says the rule {stopper.rule}"
+    n_random = int(sum(history.at_random))
+    if estimate.more == 0:
+        return f"You can stop: {aim}."
+    if not any(history.answers):
+        return (
+            "Nothing is found yet, so nothing can be estimated: search for a document that belongs to the topic, or go "
+            "on answering."
+        )
+    if estimate.more is not None:
+        answers = "answer is" if estimate.more == 1 else f"{estimate.more:,} answers are all"
+        return f"If the next {answers} no, you can stop: {aim}."
+    if stopper.rule in SEVERAL_RANKERS:
+        return f"The rule {stopper.rule} needs the finds of several rankers, which a session has not: use another."
+    if stopper.rule in DRAWN:
+        return (
+            f"The rule {stopper.rule} needs more than {n_random:,} answers on documents drawn at random: give the "
+            "topic a larger share of them (--random)."
+        )
+    return "How many answers are needed is not known: go on answering."
+
+
+def about_band(band: Band | None, history: History) -> str:
+    """Return why there is no new estimate of the total, and what helps, in a sentence; "" if there is one."""
+    n = len(history.answers)
+    if (band is not None and band.n_answers == n) or not any(history.answers):
+        return ""
+    remedy = "An estimate comes when finds become rarer: go on answering."
+    if band is None:
+        return f"The total cannot be estimated yet, as almost any number is possible. {remedy}"
+    return f"The band is that of {band.n_answers:,} answers; finds since then make almost any number possible. {remedy}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"

@@ -1,0 +1,53 @@
+"""Write what a session exports to a file, as JSON Lines, CSV or RIS: the ending of the file's name decides."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from textcat.errors import TextcatError
+from textcat.folders import write_atomically
+from textcat.spreadsheets import safe_cell
+
+
+def format_by_ending(out: str | os.PathLike[str], formats: Sequence[str], what: str) -> str:
+    """Return the format that the ending of a file's name asks for, such as "csv"; raise TextcatError for any other."""
+    ending = Path(out).suffix.lower()
+    if ending.removeprefix(".") in formats:
+        return ending.removeprefix(".")
+    *others, last = [f".{name}" for name in formats]
+    choices = f"{', '.join(others)} or {last}" if others else last
+    raise TextcatError(
+        f"{out}: {what} cannot be written as {ending or 'a file without ending'}: give a name in {choices}."
+    )
+
+
+def json_line(fields: Mapping[str, Any]) -> str:
+    """Return an object as a line of JSON."""
+    try:
+        return json.dumps(fields, ensure_ascii=False).encode("utf-8").decode() + "\n"
+    except UnicodeEncodeError:  # lone surrogates
+        return json.dumps(fields) + "\n"
+
+
+def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield rows as lines of CSV that are safe in spreadsheets, after a line with the columns."""
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, columns, lineterminator="\r\n")
+    writer.writerow({column: safe_cell(column) for column in columns})
+    for row in rows:
+        writer.writerow({column: safe_cell(value) for column, value in row.items()})
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def write_lines(out: str | os.PathLike[str], lines: Iterable[str]) -> Path:
+    """Write a file, whole or not at all, and return its path."""
+    path = Path(out).expanduser()
+    write_atomically(path, lines)
+    return path

@@ -1,0 +1,96 @@
+"""Count the records of a review at each stage of screening, as the flow diagram of PRISMA 2020 asks for them.
+
+Source: M. J. Page et al., The PRISMA 2020 statement: an updated guideline for reporting systematic reviews, BMJ 372
+(2021), n71, figure 1.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
+
+if TYPE_CHECKING:
+    from textcat.teaching.session import Session
+
+FORMATS = ("csv", "jsonl")
+
+
+class ScreeningCounts(NamedTuple):
+    """The number of records at each stage; records from `screened` on are counted without near-duplicates."""
+
+    topic: str
+    identified: int
+    unreadable: int  # removed before screening
+    duplicates: int  # near-duplicates of an earlier record, removed before screening
+    screened: int  # answered by yes or no
+    included: int
+    excluded: int
+    exclusion_reasons: dict[str, int]  # how many of the excluded ones have each reason, the most frequent first
+    not_screened: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the counts for JSON output."""
+        return self._asdict()
+
+
+def screening_counts(session: Session, topic: str) -> ScreeningCounts:
+    """Count the records at each stage of screening for a topic.
+
+    Parameters
+    ----------
+    session : Session
+    topic : str
+
+    Returns
+    -------
+    ScreeningCounts
+    """
+    with session.lock:
+        state = session.topic_state(topic)
+        included = sum(state.labels.values())
+        reasons = Counter(filter(None, map(state.exclusion_reason, state.labels)))
+        n_documents, n_groups, screened = len(session.pool), len(session.groups), len(state.labels)
+    return ScreeningCounts(
+        topic,
+        n_documents + session.pool.n_rejected,
+        session.pool.n_rejected,
+        n_documents - n_groups,
+        screened,
+        included,
+        screened - included,
+        dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
+        n_groups - screened,
+    )
+
+
+def write_counts(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write the counts of screening: a row per topic, stage and exclusion reason as CSV, or a line per topic as JSON.
+
+    Parameters
+    ----------
+    session : Session
+    out : path
+        Its name ends in .csv or .jsonl.
+    topics : sequence of str, optional
+        By default all.
+
+    Returns
+    -------
+    Path
+    """
+    made_as = format_by_ending(out, FORMATS, "counts")
+    counts = [screening_counts(session, topic) for topic in session.chosen_topics(topics)]
+    if made_as == "jsonl":
+        return write_lines(out, (json_line(one.as_dict()) for one in counts))
+    rows = []
+    for one in counts:
+        stages = [(name, value, "") for name, value in one.as_dict().items() if isinstance(value, int)]
+        at = [name for name, *_ in stages].index("excluded") + 1
+        stages[at:at] = [("excluded", n, reason) for reason, n in one.exclusion_reasons.items()]
+        rows += [{"topic": one.topic, "stage": s, "exclusion_reason": r, "records": n} for s, n, r in stages]
+    return write_lines(out, csv_lines(("topic", "stage", "exclusion_reason", "records"), rows))
