@@ -1,5 +1,6 @@
 """Topics have names: a vocabulary's, which stay with the model, are shown next to the id, and stand for it."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from commands import Run
 from manifests import rewrite
 
 import textcat
+from textcat.cli.measure import topic_rows
 from textcat.errors import TextcatError
 from textcat.model import ModelError
 from textcat.model.topic_names import find_topic, topic_label
@@ -122,3 +124,20 @@ def test_a_model_without_names_loads(model):
     rewrite(model)
     tagger = textcat.load(model)
     assert (tagger.topic_names, tagger.names_language) == ({}, "")
+
+
+def test_an_evaluation_has_the_names_in_memory_and_after_loading(tmp_path):
+    records = [
+        {"text": word, "topics": [word], "split": split} for word in ("gold", "wheat") for split in ("train", "test")
+    ]
+    corpus = textcat.Corpus.from_records(records * 3)
+    tagger = dataclasses.replace(textcat.train(corpus, "paum"), topic_names={"wheat": "Wheat and flour"})
+    tagger = dataclasses.replace(tagger, evaluation=tagger.evaluate(corpus))
+    textcat.save(tagger, tmp_path / "model")
+    loaded = textcat.load(tmp_path / "model")
+    for evaluation in (tagger.evaluation, loaded.evaluation):
+        assert [row.facts["name"] for row in evaluation.topics] == ["", "Wheat and flour"]
+        assert ["name" in row for row in topic_rows(evaluation)] == [True, True]
+    assert loaded.evaluation == tagger.evaluation
+    textcat.save(loaded, tmp_path / "again")
+    assert (tmp_path / "again" / "manifest.json").read_bytes() == (tmp_path / "model" / "manifest.json").read_bytes()

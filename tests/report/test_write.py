@@ -4,6 +4,7 @@ What is tested in a browser needs playwright and Chromium; accessibility also ne
 `scripts/optional_tools.py` finds and installs them.
 """
 
+import dataclasses
 import json
 import re
 from itertools import pairwise
@@ -168,3 +169,15 @@ def test_axe_finds_nothing_that_shuts_anybody_out(opened, look, model, file, tmp
     shown = opened(path, color_scheme=scheme, bypass_csp=True)
     shown.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     look(shown)
+
+
+def test_a_report_shows_the_names_of_topics(newswire_model, tmp_path, new_page):
+    tagger = dataclasses.replace(textcat.load(newswire_model), topic_names={"wheat": "Wheat <i>and</i> flour"})
+    path = write_report(tmp_path / "r.html", tagger, textcat.open_corpus("newswire"), resamples=0)
+    page = new_page(path.as_uri())
+    link = page.locator("#table a", has_text="Wheat")
+    assert link.inner_text() == "Wheat <i>and</i> flour (wheat)"
+    link.click()
+    assert page.locator("#one h3").inner_text() == "Wheat <i>and</i> flour (wheat)"
+    page.fill("#filter", "AND</I> FLOUR")
+    assert page.locator("#table tbody tr:visible").count() == 1

@@ -1,5 +1,6 @@
 """The page of `textcat serve`, in a real Chromium: it asks nobody but its server, and runs nothing that it is sent."""
 
+import csv
 import dataclasses
 import json
 import os
@@ -24,13 +25,16 @@ HOSTILE = (
     "\u202e<b>evil</b>\u2066" + "long " * 60,
 )
 
+# The scripts of the page: what it needs for one text, and what it does besides.
+SCRIPTS = (("page", "common"), ("corrections", "figures", "links", "many", "names"))
 WORDS = ("wheat", "gold", "coffee", "copper", "rice")
 
 
 def test_the_script_is_small_and_builds_nodes_by_text():
-    script, page, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("page.js", "index.html", "page.css"))
-    script += (PAGE / "common.js").read_text(encoding="utf-8")
-    assert len(script.encode()) <= 50_000
+    page, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("index.html", "page.css"))
+    main, further = ("".join((PAGE / f"{name}.js").read_text(encoding="utf-8") for name in names) for names in SCRIPTS)
+    script = main + further
+    assert (len(main.encode()) <= 50_000, len(further.encode()) <= 20_000) == (True, True)
     dangerous = r"(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|srcdoc|DOMParser"
     assert not re.findall(dangerous + r"|createContextualFragment|setHTML|import\(|innerText|javascript:", script)
     addresses = re.findall(r"https?://[^\s\"'`)]+", script + page + style)
@@ -48,6 +52,8 @@ def server(tmp_path_factory, newswire_model):
     recipe = textcat.read_recipe("paum")
     tagger, corpus = textcat.load(newswire_model), textcat.open_corpus("newswire")
     textcat.save(dataclasses.replace(tagger, evaluation=tagger.evaluate(corpus)), folder / "newswire")
+    named = {"wheat": "Wheat and flour", "maize": HOSTILE[0]}
+    textcat.save(dataclasses.replace(tagger, topic_names=named), folder / "named")
     news = {"grain": "wheat corn tonnes exports", "gold": "gold ounces mine"}
     for name, texts in {
         "two": news,
@@ -62,7 +68,7 @@ def server(tmp_path_factory, newswire_model):
         "-m",
         "textcat",
         "serve",
-        *(str(folder / name) for name in ("newswire", "two", "hostile")),
+        *(str(folder / name) for name in ("newswire", "two", "hostile", "named")),
     ]
     process = subprocess.Popen(
         [*command, "--port", "0", "--workers", "1"],
@@ -202,10 +208,10 @@ def test_topics_are_reached_and_explained_by_keyboard(visit):
     assert focused.get_attribute("aria-expanded") == "false"
     order = []
     page.locator("#skip").focus()
-    for _ in range(9):
+    for _ in range(10):
         order.append(page.evaluate("document.activeElement.id"))
         page.keyboard.press("Tab")
-    assert order == ["skip", "to-read", "to-topics", "to-compare", "model", "title", "body", "open", "link"]
+    assert order == ["skip", "to-read", "to-many", "to-topics", "to-compare", "model", "title", "body", "open", "link"]
 
 
 def test_sliders_choose_the_topics(visit):
@@ -217,7 +223,12 @@ def test_sliders_choose_the_topics(visit):
     assert set(kept) < set(before)
     assert page.locator("#minimal").get_attribute("aria-valuetext").startswith("99")
     _slide(page, "#minimal", 0)
+    _says(page, "#unfold", "40 more")  # a long list is folded
+    assert page.locator("#given .row").count() == 10
+    page.click("#unfold")
     page.wait_for_function("() => document.querySelectorAll('#given .row').length === 50")
+    page.click("#unfold")
+    page.wait_for_function("() => document.querySelectorAll('#given .row').length === 10")
     page.click("#minimal-reset")
     assert _names(page) == before
     page.locator("#given .row", has_text="wheat").click()
@@ -261,7 +272,7 @@ def test_a_topic_has_a_page_of_terms_quality_and_curve(visit):
     _says(page, "#topics-found", "1 topic")
     assert page.locator("#topic-rows a").all_inner_texts() == ["palm-oil"]
     page.fill("#query", "xyz")
-    _says(page, "#topics-found", "No topic has “xyz” in its name.")
+    _says(page, "#topics-found", "No topic has “xyz” in its id or name.")
     page.fill("#query", "wheat")
     _says(page, "#topics-found", "1 topic")
     page.click("#topic-rows a")
@@ -472,3 +483,110 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, rules, options):
     page.fill("#body", "gold")
     page.wait_for_selector("#key")
     check("error")
+
+
+def test_topics_have_their_names_everywhere(visit):
+    page = visit("#model=named")
+    _tag(page)
+    assert "Wheat and flour wheat" in _names(page)
+    assert f"{HOSTILE[0]} maize" in _names(page)
+    page.locator("#given .row", has_text="Wheat and flour").click()
+    page.get_by_text("All about Wheat and flour").click()
+    _says(page, "#topic-heading", "Wheat and flour wheat")
+    page.click("#back")
+    page.fill("#query", "AND FLOUR")
+    _says(page, "#topics-found", "1 topic")
+    assert page.locator("#topic-rows a").all_inner_texts() == ["Wheat and flour wheat"]
+
+
+def test_a_link_has_the_threshold_and_its_notice_goes(visit):
+    page = visit("#model=newswire")
+    page.clock.install()
+    _tag(page)
+    page.clock.run_for(1000)
+    _slide(page, "#minimal", 0.99)
+    page.clock.run_for(1000)
+    page.click("#link")
+    _says(page, "#notice", "link is")
+    page.clock.run_for(10_000)
+    assert not page.locator("#notice").text_content()
+    other = visit("#" + page.url.partition("#")[2])
+    other.wait_for_selector("#given .row")
+    assert other.locator("#minimal").get_attribute("aria-valuetext").startswith("99")
+    assert _names(other) == _names(page)
+
+
+def test_an_example_is_a_text_that_the_model_knows(visit):
+    page = visit("#model=two")
+    page.click("#example")
+    page.wait_for_selector("#given .row")
+    assert set(page.input_value("#body").split()) <= {"gold", "ounces", "mine", "wheat", "corn", "tonnes", "exports"}
+
+
+def test_escape_leaves_the_focus_on_the_topic(visit):
+    page = visit("#model=newswire")
+    _tag(page)
+    page.locator("#given .row", has_text="wheat").click()
+    page.wait_for_selector("#given .reasons button")
+    page.locator("#given .reasons button").first.focus()
+    page.keyboard.press("Escape")
+    page.wait_for_function("() => document.activeElement.className === 'row'")
+    assert page.evaluate("document.activeElement.parentNode.topic") == "wheat"
+
+
+def test_corrections_are_collected_and_teach_the_model(visit, tmp_path, newswire_model):
+    page = visit("#model=newswire")
+    _tag(page, "Plain words on the harvest of zorn.", "Zorn up")
+    page.locator("#others .row").first.click()
+    topic = page.evaluate("document.querySelector('#read [aria-expanded=true]').parentNode.topic")
+    page.get_by_role("button", name="Wrong topic").click()
+    page.fill("#missing", "GOLD")
+    page.get_by_role("button", name="Add").click()
+    _says(page, "#notice", "The text belongs to gold: noted.")
+    page.fill("#missing", "nowhere")
+    page.get_by_role("button", name="Add").click()
+    _says(page, "#error", "The model has no topic “nowhere”.")
+    page.reload()  # they are kept
+    page.goto(page.url)
+    _says(page, "#corrections-n", "1 text corrected.")
+    with page.expect_download() as waiting:
+        page.click("#corrections-save")
+    line = json.loads(waiting.value.path().read_text(encoding="utf-8"))
+    assert line | {"id": ""} == {
+        "id": "",
+        "title": "Zorn up",
+        "body": "Plain words on the harvest of zorn.",
+        "topics": ["gold"],
+        "labelled_for": [topic, "gold"],
+    }
+    waiting.value.save_as(tmp_path / "corrections.jsonl")
+    tagger = textcat.train(textcat.open_corpus("newswire"), "paum", updatable=True)
+    textcat.save(tagger, tmp_path / "model")
+    result = textcat.learn(tmp_path / "model", textcat.open_corpus(str(tmp_path / "corrections.jsonl")))
+    assert [id.startswith("correction-") for id in result.added] == [True]
+    page.click("#corrections-drop")
+    assert page.locator("#corrections").is_hidden()
+
+
+def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_path):
+    page = visit("#view=many&model=named")
+    page.fill("#many-lines", f"{' '.join(STORY.split())}\n\nNothing of note.\n")
+    page.click("#many-tag")
+    _says(page, "#many-told", "2 of 2 texts tagged")
+    assert "Wheat and flour wheat" in page.locator(".many tbody tr").first.inner_text()
+    table = tmp_path / "a.csv"
+    table.write_text(f'nr,abstract\n=1+1,"{STORY} ""so""\nit ends"\n2,Gold\n', encoding="utf-8")
+    page.set_input_files("#many-file", table)
+    _says(page, "#many-told", "2 of 2 texts tagged")
+    assert page.locator("#many-which option").all_inner_texts() == ["nr", "abstract"]
+    assert page.input_value("#many-which") == "1"
+    with page.expect_download() as waiting:
+        page.click("#many-save")
+    with open(waiting.value.path(), newline="", encoding="utf-8") as file:
+        first, second = csv.DictReader(file)
+    assert first["nr"] == "'=1+1"
+    assert first["abstract"] == f'{STORY} "so"\nit ends'
+    assert "wheat" in first["topics"].split("; ")
+    assert "Wheat and flour" in first["names"].split("; ")
+    assert len(first["probabilities"].split("; ")) == len(first["topics"].split("; "))
+    assert second["abstract"] == "Gold"

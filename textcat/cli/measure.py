@@ -274,14 +274,17 @@ def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
     from textcat.evaluation.export import fact_names
 
     facts, rows = printed_facts(fact_names(evaluation)), []
+    named = [name for name in facts if name == "name"]
+    facts = [name for name in facts if name not in named]
     for row in evaluation.topics:
         quality = (
             *map(tables.format_figure, (row.precision, row.recall, row.f1)),
             tables.format_figure(row.average_precision, 3, "no positive"),
         )
         counts, prevalence = (row.train_positives, row.test_positives), tables.format_figure(row.prevalence, 4)
-        rows.append((row.topic, *counts, *quality, prevalence, *(short_fact(row.facts.get(name)) for name in facts)))
-    titles = ("topic", "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
+        names, others = ([short_fact(row.facts.get(name)) for name in chosen] for chosen in (named, facts))
+        rows.append((row.topic, *names, *counts, *quality, prevalence, *others))
+    titles = ("topic", *named, "train", "test", "precision", "recall", "F1", "AP", "prevalence", *facts)
     return tables.largest_first(tables.named_rows(titles, rows))
 
 

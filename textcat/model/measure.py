@@ -19,6 +19,7 @@ from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
 from textcat.model.selection import first_topics
+from textcat.model.topic_names import facts_with_names
 from textcat.progress import Advance, Stages, advance_over
 from textcat.reading.in_memory import as_documents
 
@@ -150,7 +151,7 @@ def measure_scores(
         tagger.train_documents,
         spec=bands,
         threshold=tagger.cut_scores(scores),
-        facts=tagger.facts,
+        facts=facts_with_names(tagger.facts, tagger.topics, tagger.topic_names),
         measured_on=measured_on,
     )
 

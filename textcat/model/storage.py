@@ -40,6 +40,7 @@ from textcat.model._product import are_rows
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger
+from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import csr_weights, sparse_parts
 from textcat.recipe import Recipe
@@ -204,7 +205,8 @@ def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
-    figures, facts = manifest.get("evaluation"), manifest["facts"]
+    figures = manifest.get("evaluation")
+    facts = facts_with_names(manifest["facts"], manifest["topics"], names_in(manifest))
     if figures is None:
         return None
     rows = [

@@ -1,7 +1,8 @@
 """The names of topics: find the topic that a user means by its id or name, and show the name next to the id."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from textcat.errors import TextcatError
 
@@ -37,3 +38,10 @@ def topic_label(topic: str, names: Mapping[str, str]) -> str:
 def name_entry(topic: str, names: Mapping[str, str]) -> dict[str, str]:
     """Return ``{"name": name}`` for a topic with a name, and an empty dict for another."""
     return {"name": names[topic]} if topic in names else {}
+
+
+def facts_with_names(
+    facts: Mapping[str, Sequence[Any]], topics: Sequence[str], names: Mapping[str, str]
+) -> Mapping[str, Sequence[Any]]:
+    """Return facts about topics, after the names of the topics, if they have names; a topic without one has ""."""
+    return {"name": [names.get(topic, "") for topic in topics], **facts} if names else facts

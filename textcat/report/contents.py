@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.evaluation.metrics import positives_by_topic
+from textcat.model.topic_names import topic_label
 from textcat.model.weights import weights_of_topic
 from textcat.report import figures
 from textcat.report.figures import rounded_values
@@ -72,6 +73,7 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
         calibrated = [rounded_values(row, 4) for row in figures.reliability(probabilities, labels)]
     return {
         "names": list(names),
+        "labels": [topic_label(name, measured.tagger.topic_names) for name in names],
         "documents": evaluation.test_documents,
         "bands": {name: rounded_values(curve, 3) for name, curve in figures.band_curves(scored).items()},
         "in_bands": {band.name: sorted(band.topics) for band in scored.bands},

@@ -61,8 +61,8 @@ function bySize(chosen) {
   const ticks = Array.from({length: top + 1}, (_, k) => [k, k < 3 ? 10 ** k : k < 6 ? 10 ** (k - 3) + "k" : 10 ** (k - 6) + "M"]);
   const dot = ([x, ap, j], X, Y) => s("circle", {class: j === chosen ? "dot here" : "dot faint", cx: X(x), cy: Y(ap),
     r: j === chosen ? 6 : 3.5, onclick: () => { location.hash = "topic-" + j; }},
-    s("title", {}, `${D.names[j]}: ${D.topics[j].train} training documents, AP ${f3(ap)}`));
-  const what = chosen === undefined ? `${known.length} topics` : D.names[chosen] + " among all topics";
+    s("title", {}, `${D.labels[j]}: ${D.topics[j].train} training documents, AP ${f3(ap)}`));
+  const what = chosen === undefined ? `${known.length} topics` : D.labels[chosen] + " among all topics";
   return plot({label: `Average precision against training documents: ${what}; the table has the figures`,
     x: [0, top], y: [0, 1], xTicks: ticks, yTicks: UNIT, xTitle: "training documents", yTitle: "average precision"},
     (X, Y) => [known.filter((p) => p[2] !== chosen).map((p) => dot(p, X, Y)),
@@ -101,7 +101,7 @@ function precisionRecall(j) {
     return path(found);
   };
   const [, r, hits] = t.cuts;
-  return plot({label: `Precision and recall of ${D.names[j]}: average precision ${f3(t.ap)}`, x: [0, 1], y: [0, 1],
+  return plot({label: `Precision and recall of ${D.labels[j]}: average precision ${f3(t.ap)}`, x: [0, 1], y: [0, 1],
     xTicks: UNIT, yTicks: UNIT, xTitle: "recall", yTitle: "precision"}, (X, Y) => [
     was && t.n ? s("path", {class: "line l1", d: points(...was, X, Y)}) : null,
     t.n ? s("path", {class: "line l0", d: points(r, hits, X, Y)}) : null,
@@ -116,7 +116,7 @@ function histogram(j) {
   const bars = (counts, name, from, X, Y) => counts.map((count, k) => count ? s("rect", {class: name,
     x: X(low + (k + from) * width), width: Math.max(X(low + width * 0.46) - X(low), 1), y: Y(log(count)),
     height: Y(0) - Y(log(count))}, s("title", {}, `${count} at ${(low + k * width).toFixed(2)} and above`)) : null);
-  return plot({label: `Scores of ${D.names[j]}: ${t.n} documents that have it, ${D.documents - t.n} that do not`,
+  return plot({label: `Scores of ${D.labels[j]}: ${t.n} documents that have it, ${D.documents - t.n} that do not`,
     x: [low, high], y: [0, log(most)], xTicks: [low, (low + high) / 2, high].map((v) => [v, v.toFixed(2)]),
     yTicks: ticks, xTitle: "score", yTitle: "documents"}, (X, Y) => [
     bars(negatives, "bar negative", 0.02, X, Y), bars(positives, "bar positive", 0.5, X, Y),
@@ -145,8 +145,8 @@ function terms(t) {
   return h("table", {class: "terms"}, h("caption", {}, "Terms of largest weight"), h("thead", {}, h("tr", {},
     ["Term", "Weight"].map((text) => h("th", {scope: "col"}, text)), h("td", {}))), h("tbody", {}, t.terms.map(([term, w]) =>
     h("tr", {}, h("th", {scope: "row"}, term), h("td", {}, w.toFixed(3)), h("td", {}, s("svg", {viewBox: "0 0 100 10", width: 100,
-      height: 10, "aria-hidden": "true"}, s("rect", {class: "bar " + (w > 0 ? "positive" : "against"), x: 0, y: 1, height: 8,
-      width: (100 * Math.abs(w)) / most})))))));
+      height: 10, "aria-hidden": "true"}, s("rect", {class: "bar " + (w > 0 ? "positive" : "against"), x: w > 0 ? 50 : 50 + (50 * w) / most,
+      y: 1, height: 8, width: (50 * Math.abs(w)) / most})))))));
 }
 
 function change(j) {
@@ -178,15 +178,15 @@ function topic(j, focus) {
     plots.replaceChildren(figure("Precision and recall", precisionRecall(j), D.changes ? key(D.changes.names.map((name, i) =>
       [`l${1 - i}`, name])) : null), figure("Scores", histogram(j), h("ul", {class: "key"}, h("li", {}, h("i", {class: "positive"}),
       "have the topic"), h("li", {}, h("i", {class: "negative"}), "do not"))),
-      ...(t.calibration ? [figure("Calibration", reliability(t.calibration, "Calibration of " + D.names[j] + ":"))] : []),
+      ...(t.calibration ? [figure("Calibration", reliability(t.calibration, "Calibration of " + D.labels[j] + ":"))] : []),
       figure("Average precision and training size", bySize(j)));
     moved();
   };
   slider.addEventListener("input", () => { at[j] = Number(slider.value); draw(); });
   const reset = h("button", {type: "button", onclick: () => { delete at[j]; slider.value = place(j); draw(); }}, t.chosen === null ? "Back" : "Back to the model’s");
   const mistaken = D.confusion.filter(([a, b]) => a === j || b === j).slice(0, 8).map(([a, b, n]) =>
-    h("li", {}, a === j ? `${n} got ${D.names[b]} instead` : `${n} of ${D.names[a]} got this topic instead`));
-  const heading = h("h3", {tabindex: -1, dir: "auto"}, D.names[j]);
+    h("li", {}, a === j ? `${n} got ${D.labels[b]} instead` : `${n} of ${D.labels[a]} got this topic instead`));
+  const heading = h("h3", {tabindex: -1, dir: "auto"}, D.labels[j]);
   $("one").replaceChildren(...[h("div", {class: "head"}, heading, h("p", {class: "tools"}, go(-1, "← Previous"), go(1, "Next →"))),
     h("p", {}, `${t.train.toLocaleString("en")} training documents, ${t.n.toLocaleString("en")} positives in the evaluation, average precision ${f3(t.ap)}.`),
     h("p", {class: "slider"}, h("label", {for: "cut"}, "Threshold: from none to all"), slider, reset),
@@ -254,10 +254,10 @@ function labelIssues() {
   const list = h("div", {}), kind = h("select", {onchange: () => show()}, ["all", "have the topic, probably wrongly", "lack the topic, probably wrongly"].map((text, k) =>
     h("option", {value: k}, text)));
   const show = () => list.replaceChildren(...all.filter((one) => kind.value === "0" || one.has === (kind.value === "1")).map((one) =>
-    h("details", {}, h("summary", {}, h("b", {}, one.id), one.has ? " has " : " lacks ", h("b", {}, D.names[one.t]),
+    h("details", {}, h("summary", {}, h("b", {}, one.id), one.has ? " has " : " lacks ", h("b", {}, D.labels[one.t]),
       `, probability ${f3(one.p)}: `, one.title, h("span", {class: "of"}, ` (${one.split})`)),
       article(one, reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)),
-        h("p", {}, h("a", {href: "#topic-" + one.t}, `Show the topic ${D.names[one.t]}`))))));
+        h("p", {}, h("a", {href: "#topic-" + one.t}, `Show the topic ${D.labels[one.t]}`))))));
   $("label-issues").append(h("p", {class: "tools"}, h("label", {}, "Documents that ", kind), h("button", {type: "button", onclick: save},
     "Save as JSON Lines")), h("p", {}, `${D.n_label_issues.toLocaleString("en")} labels in all; the first ${all.length} are shown.`), list);
   show();
@@ -265,7 +265,7 @@ function labelIssues() {
 
 function pairs() {
   if (!D.confusion.length) { $("pairs").append(h("p", {class: "none"}, "None.")); return; }
-  const link = (j) => h("a", {href: "#topic-" + j}, D.names[j]);
+  const link = (j) => h("a", {href: "#topic-" + j}, D.labels[j]);
   const caption = `${D.confusion.length} of ${D.n_confusion} pairs, the most frequent first`;
   $("pairs").append(h("div", {class: "scroll", role: "region", tabindex: 0, "aria-label": "Pairs of topics"}, h("table", {id: "mistaken"},
     h("caption", {}, caption), h("thead", {}, h("tr", {}, ["Documents of", "got instead", "Documents"].map((text) => h("th", {scope: "col"}, text)))),

@@ -20,6 +20,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
 from textcat.markup import Html, html_text
 from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
+from textcat.model.topic_names import topic_label
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
@@ -245,7 +246,7 @@ def _sections(
         '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
     )
     topics = (
-        '<p class="tools"><label>Show topics whose name has <input type="search" id="filter"></label> '
+        '<p class="tools"><label>Show topics whose name or id has <input type="search" id="filter"></label> '
         '<label>in band <select id="band"></select></label> <span id="shown" aria-live="polite"></span></p>'
         f"{_topics(measured, data)}"
     )
@@ -302,7 +303,7 @@ def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
     for j in order:
         row, (assigned, hits) = measured.evaluation.topics[j], data["topics"][j]["given"]
         numbers = (row.train_positives, row.test_positives, row.average_precision, row.precision, row.recall, row.f1)
-        rows.append([_link(j, row.topic), *numbers, assigned - hits, row.test_positives - hits])
+        rows.append([_link(j, data["labels"][j]), *numbers, assigned - hits, row.test_positives - hits])
     hint = {"AP": "average precision", "Training": "training documents", "Test": "documents measured on"}
     return scrolled_table("table", f"{len(rows):,} topics, the largest first", titles, rows, hints=hint)
 
@@ -318,13 +319,13 @@ def _changed(measured: Measured, data: Mapping[str, Any]) -> str:
         p = [f"{value:.3g}" for value in one["p"]]
         difference = None if ap is None else f"{ap:+.3f}"
         cells = (one["ap"], row.average_precision, difference, one["f1"], row.f1, one["better"], one["worse"], *p)
-        rows.append([-abs(ap or 0), [_link(j, row.topic), *cells]])
+        rows.append([-abs(ap or 0), [_link(j, data["labels"][j]), *cells]])
     rows = [row for _, row in sorted(rows, key=lambda pair: pair[0])]
     return scrolled_table("changed", "Topics, the largest difference first", titles, rows)
 
 
-def _link(j: int, topic: str) -> Html:
-    return Html(f'<a href="#topic-{j}">{html_text(topic)}</a>')
+def _link(j: int, label: str) -> Html:
+    return Html(f'<a href="#topic-{j}">{html_text(label)}</a>')
 
 
 def _about_label_issues(parts: Sequence[_Scored]) -> str:
@@ -354,6 +355,7 @@ def _sections_of_bands(
         sections.append((f"overview-{number}", heading, about + _bands_table(f"bands-{number}", evaluation)))
     tagger, _ = models[0]
     order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
-    rows = [[tagger.topics[j], int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])] for j in order]
+    labels = [topic_label(topic, tagger.topic_names) for topic in tagger.topics]
+    rows = [[labels[j], int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])] for j in order]
     largest = scrolled_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
     return [*sections, ("topics", "Topics", largest)]

@@ -28,6 +28,7 @@ export const passable = (x) => Number.isFinite(x) && Math.abs(x) < 1e38; // JSON
 export const decimal = (x) => (!passable(x) ? "none" : x === 0 ? "0" : Math.abs(x) >= 1000 ? counted.format(Math.round(x)) : Number(x.toPrecision(3)).toString().replace("-", "−"));
 export const signed = (x) => (x < 0 ? "−" : "+") + Math.abs(x).toFixed(2);
 export const bytes = (n) => (n < 10_000 ? `${counted.format(n)} bytes` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1).replace(".0", "")} MB`);
+export const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 
 // ---------------- the server
@@ -76,6 +77,14 @@ export function stored(key) {
   } catch {
     return key ?? null; // the browser has no storage
   }
+}
+
+// ---------------- files
+
+export function save(name, text, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  node("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 // ---------------- messages

@@ -1,16 +1,22 @@
 // The page of `textcat serve`: a text, its topics, and why. Data of the server and of files is only put into text nodes.
 // The address holds the state of the page: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
-import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, label, message, node, passable, percent, pieces, signed, stored } from "./common.js";
+import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, message, node, passable, percent, pieces, sigmoid, signed, stored } from "./common.js";
+import { corrections } from "./corrections.js";
+import { curveFigure, factList, qualityTable, termTable } from "./figures.js";
+import { showMany } from "./many.js";
+import { pack, shifted, unpack } from "./links.js";
+import { called, learnNames, nameOf } from "./names.js";
 
 const CANDIDATES = 50;      // topics that are requested, until a slider needs more
 const NEXT = 8;             // topics that are shown though not given
 const REASONS = 60;         // terms that are marked in the text
 const LISTED = 12;          // terms that are listed
+const FOLDED = 10;          // topics of a longer list, until it is unfolded
+const FADES = 8000;         // milliseconds after which the notice of a copied link goes
 const PACKED = 16_000;      // characters of a packed text in a link
-const UNPACKED = 1_000_000; // bytes that it may unpack to
 const LONG = 200_000;       // longer texts, in characters, are not marked: browsers are too slow
-const VIEWS = ["read", "topics", "topic", "compare"];
+const VIEWS = ["read", "many", "topics", "topic", "compare"];
 const FIELDS = { title: "title", body: "body", text: "body", "": "body" }; // which field shows a zone of the server's
 
 const $ = (id) => document.getElementById(id);
@@ -18,13 +24,12 @@ const state = {
   models: [], model: null, versions: new Map(), limit: null,
   text: { title: "", body: "" }, z: null,
   tags: [], given: new Set(), tagged: false, minimal: null, own: new Map(),
-  pinned: null, hovered: null, term: null,
+  pinned: null, hovered: null, term: null, unfolded: false,
   evidence: new Map(), facts: new Map(), marks: {}, view: null,
 };
 
 // ---------------------------------------------------------------- numbers
 
-const sigmoid = (x) => 1 / (1 + Math.exp(-x));
 const shown = (tag) => (tag.probability === null || tag.probability === undefined ? decimal(tag.score) : percent(tag.probability));
 const worth = (tag) => tag.probability ?? tag.score;
 
@@ -33,6 +38,7 @@ const worth = (tag) => tag.probability ?? tag.score;
 async function ask(path, options) {
   const content = await asked(path, options);
   if (content.model && content.version) seen(content.model, content.version);
+  learnNames(content);
   return content;
 }
 
@@ -58,6 +64,13 @@ function showVersion() {
 }
 
 // ---------------------------------------------------------------- messages
+
+// A notice that goes by itself, unless another has taken its place.
+function brief(...content) {
+  notice(...content);
+  const box = $("notice").firstChild;
+  setTimeout(() => { if (!box.contains(document.activeElement)) box.remove(); }, FADES);
+}
 
 const notice = (...content) => message($("notice"), false, node("p", {}, ...content));
 
@@ -88,13 +101,13 @@ function route() {
   const given = new URLSearchParams(location.hash.slice(1));
   const view = VIEWS.includes(given.get("view")) ? given.get("view") : "read";
   const found = { view };
-  for (const key of ["model", "topic", "with", "q", "z"]) found[key] = given.get(key);
+  for (const key of ["model", "topic", "with", "q", "min", "z"]) found[key] = given.get(key);
   return found;
 }
 
 function address(changes) {
   const { z: _, ...here } = route();
-  const wanted = { ...here, model: state.model, ...changes };
+  const wanted = { ...here, model: state.model, min: state.minimal === null ? null : Number(state.minimal.toPrecision(4)), ...changes };
   const pairs = Object.entries(wanted).filter(([key, value]) => value !== null && value !== undefined && value !== "" && !(key === "view" && value === "read"));
   return `#${new URLSearchParams(pairs)}`;
 }
@@ -114,7 +127,7 @@ async function show() {
   const model = known.includes(here.model) ? here.model : known[0];
   const other = model !== state.model;
   if (other) {
-    Object.assign(state, { model, minimal: null, hovered: null, tagged: false });
+    Object.assign(state, { model, minimal: null, hovered: null, tagged: false, unfolded: false });
     state.own.clear();
     state.facts.clear();
     state.evidence.clear();
@@ -127,24 +140,27 @@ async function show() {
   state.view = here.view;
   if (here.model && here.model !== model) wrong(new Problem("No such model", `The server has no model '${here.model}', only ${known.join(", ")}. The page shows ${model}.`));
   for (const view of VIEWS) $(view).hidden = view !== here.view;
-  for (const [id, view] of [["to-read", "read"], ["to-topics", "topics"], ["to-compare", "compare"]]) {
+  for (const [id, view] of [["to-read", "read"], ["to-many", "many"], ["to-topics", "topics"], ["to-compare", "compare"]]) {
     const keep = view === "compare" ? { with: here.with } : { with: null };
-    $(id).href = address({ view, topic: null, q: null, ...keep });
+    $(id).href = address({ view, topic: null, q: null, ...(view === "read" ? {} : { min: null }), ...keep });
     if (view === here.view || (view === "topics" && here.view === "topic")) $(id).setAttribute("aria-current", "page");
     else $(id).removeAttribute("aria-current");
   }
-  const titles = { read: "Text", topics: "Topics", topic: here.topic ?? "Topic", compare: "Compare" };
+  const titles = { read: "Text", many: "Many texts", topics: "Topics", topic: here.topic ?? "Topic", compare: "Compare" };
   document.title = `${titles[here.view]} · ${model} · textcat`;
   if (before && before !== here.view) {
     scrollTo(0, 0);
     $(`${here.view}-heading`).focus({ preventScroll: true });
   }
+  const least = here.min === null || here.min === "" ? null : Number(here.min);
+  state.minimal = Number.isFinite(least) ? least : null;
   if (here.z && here.z !== state.z) await unpackInto(here.z);
   if (here.view === "read") {
     state.pinned = here.topic;
     if (!state.tagged) await tagNow();
     else drawTopics();
-  } else if (here.view === "topics") await showTopics(here.q ?? "");
+  } else if (here.view === "many") showMany($("many-page"), { ask: (documents) => ask(of(state.model, "tag-batch"), { json: { documents } }), documents: state.documents, wrong });
+  else if (here.view === "topics") await showTopics(here.q ?? "");
   else if (here.view === "topic") await showTopic(here.topic ?? "");
   else await showComparison(here);
 }
@@ -165,18 +181,6 @@ function setText(text) {
   changed();
 }
 
-// Keep the marks before and after an edit in place until there are new ones.
-function shifted(marks, before, after) {
-  if (!marks.length) return marks;
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head++;
-  let tail = 0;
-  while (tail < before.length - head && tail < after.length - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
-  const moved = after.length - before.length;
-  return marks.flatMap((mark) => mark.end <= head ? [mark]
-    : mark.start >= before.length - tail ? [{ ...mark, start: mark.start + moved, end: mark.end + moved }] : []);
-}
-
 function changed() {
   for (const field of ["title", "body"]) {
     const after = $(field).value;
@@ -185,7 +189,7 @@ function changed() {
     drawMarks(field);
   }
   state.evidence.clear();
-  state.tagged = false;
+  Object.assign(state, { tagged: false, unfolded: false });
   if (route().z) {
     state.z = null;
     history.replaceState(null, "", address({}));
@@ -336,7 +340,7 @@ function paint(topic, reasons) {
   $("legend").hidden = topic === null;
   if (topic === null) return;
   if (long) return $("legend").replaceChildren(`The text is too long to mark words in it (more than ${count(LONG, "character")}); select a topic to see them listed.`);
-  $("legend").replaceChildren(node("span", {}, "Evidence for ", node("b", {}, bdi(topic))),
+  $("legend").replaceChildren(node("span", {}, "Evidence for ", node("b", {}, called(topic))),
     node("mark", { class: "pro m2" }, "speaks for it"), node("mark", { class: "con m2" }, "speaks against it"));
 }
 
@@ -379,7 +383,10 @@ function drawTopics() {
   $("others-box").hidden = !others.length;
   if (!state.tags.length) $("summary").textContent = "";
   else announce();
-  drawRows($("given"), tags, true);
+  const folded = !state.unfolded && tags.length > FOLDED;
+  drawRows($("given"), folded ? tags.filter((tag, i) => i < FOLDED || tag.topic === state.pinned) : tags, true);
+  $("unfold").hidden = tags.length <= FOLDED;
+  $("unfold").textContent = folded ? `${counted.format(tags.length - FOLDED)} more` : `Only the first ${FOLDED}`;
   drawRows($("others"), others, false);
   drawMinimal();
   return drawEvidence();
@@ -404,7 +411,7 @@ function drawRow(tag, given) {
     const button = node("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": details.id,
       onclick: () => go({ topic: state.pinned === key ? null : key }),
       onpointerenter: () => hover(key), onpointerleave: () => hover(null), onfocus: () => hover(key), onblur: () => hover(null), onkeydown: move },
-      node("bdi", { class: "name" }, key), node("span", { class: "value" }), node("span", { class: "bar", "aria-hidden": "true" }, node("i"), node("b", { hidden: true })));
+      node("span", { class: "name" }, called(key)), node("span", { class: "value" }), node("span", { class: "bar", "aria-hidden": "true" }, node("i"), node("b", { hidden: true })));
     row = node("li", {}, button, details);
     row.topic = key;
     rows.set(key, row);
@@ -462,8 +469,8 @@ async function drawDetails(row, tag) {
 
 function fillDetails(details, tag, why, about) {
   const focused = details.contains(document.activeElement) ? document.activeElement.className : null;
-  const parts = [reasonList(why), sumLine(why), withoutLine(why), neighbours(why.documents ?? []), ownSlider(tag, about),
-    node("p", {}, node("a", { href: address({ view: "topic", topic: tag.topic }) }, "All about ", bdi(tag.topic)))];
+  const parts = [reasonList(why), sumLine(why), withoutLine(why), neighbours(why.documents ?? []), ownSlider(tag, about), correct(tag),
+    node("p", {}, node("a", { href: address({ view: "topic", topic: tag.topic, min: null }) }, "All about ", called(tag.topic)))];
   details.replaceChildren(...parts.filter(Boolean));
   if (focused) details.querySelector(`[class="${focused}"]`)?.focus({ preventScroll: true });
   drawOwn(details, tag);
@@ -503,7 +510,9 @@ function sumLine(why) {
 
 function withoutLine(why) {
   if (!why.without?.length) return null;
-  const terms = why.without.flatMap((term, i) => [i ? (i === why.without.length - 1 ? " and " : ", ") : "", node("b", {}, bdi(term))]);
+  const first = why.without.slice(0, FOLDED).flatMap((term, i) => [i ? ", " : "", node("b", {}, bdi(term))]);
+  const others = why.without.length - FOLDED;
+  const terms = others > 0 ? [...first, ` and ${count(others, "other word")}`] : why.without.flatMap((term, i) => [i ? (i === why.without.length - 1 ? " and " : ", ") : "", node("b", {}, bdi(term))]);
   return node("p", { class: "without" }, "Without ", ...terms, " the text would lose this topic.");
 }
 
@@ -523,7 +532,7 @@ function ownSlider(tag, about) {
   const set = (value) => { value === null ? state.own.delete(tag.topic) : state.own.set(tag.topic, value); drawTopics(); };
   const input = node("input", { type: "range", class: "own", id, min: low, max: high, step: (high - low) / 100, oninput: () => set(Number(input.value)) });
   const reset = node("button", { type: "button", class: "quiet", "aria-label": "Reset to the model’s threshold", onclick: () => { set(null); input.focus(); } }, "Reset");
-  const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimum ${name} of `, bdi(tag.topic)), node("output", { for: id }), input, reset);
+  const box = node("div", { class: "slider" }, node("label", { for: id }, `Minimum ${name} of `, called(tag.topic)), node("output", { for: id }), input, reset);
   box.draw = () => {
     const chosen = state.own.get(tag.topic);
     input.value = chosen ?? clamp(own, low, high);
@@ -535,6 +544,25 @@ function ownSlider(tag, about) {
   };
   return box;
 }
+// A person says that the topic is right or wrong for the text; `textcat learn` takes the corrections.
+function correct({ topic }) {
+  const told = collected.of(content(), topic);
+  const button = (belongs, words) => node("button", { type: "button", "aria-pressed": String(told === belongs), onclick: () => {
+    collected.tell(content(), topic, told === belongs ? null : belongs);
+    drawCorrections();
+    for (const row of document.querySelectorAll(".topics > li")) row.lastChild.shape = null;
+    drawTopics();
+  } }, words);
+  return node("p", { class: "correct", role: "group", "aria-label": `Correct ${nameOf(topic)}` }, button(true, "Right topic"), button(false, "Wrong topic"));
+}
+const collected = corrections();
+
+function drawCorrections() {
+  const n = collected.size();
+  $("corrections").hidden = !n;
+  $("corrections-n").textContent = `${count(n, "text")} corrected.`;
+}
+
 const drawOwn = (details) => details.querySelector(".slider")?.draw();
 
 function drawMinimal() {
@@ -550,8 +578,11 @@ function drawMinimal() {
   $("minimal-reset").hidden = state.minimal === null;
 }
 
+let sliding = null;
 async function setMinimal(value) {
   state.minimal = value;
+  clearTimeout(sliding);
+  sliding = setTimeout(() => history.replaceState(null, "", address({})), 200); // browsers refuse many changes in a row
   const last = state.tags.at(-1);
   drawTopics();
   const total = state.models.find((model) => model.model === state.model)?.topics ?? 0;
@@ -589,28 +620,9 @@ async function readFile(file) {
   }
 }
 
-async function through(stream, data, most = Infinity) {
-  const reader = new Blob([data]).stream().pipeThrough(stream).getReader();
-  const parts = [];
-  let size = 0;
-  for (let step = await reader.read(); !step.done; step = await reader.read()) {
-    size += step.value.length;
-    if (size > most) throw new Problem("The link holds too much text", `It unpacks to more than ${bytes(most)}.`);
-    parts.push(step.value);
-  }
-  return new Uint8Array(await new Blob(parts).arrayBuffer());
-}
-
-async function pack(text) {
-  const packed = await through(new CompressionStream("deflate-raw"), JSON.stringify(text));
-  return btoa(Array.from(packed, (byte) => String.fromCharCode(byte)).join("")).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
 async function unpackInto(z) {
   try {
-    const packed = Uint8Array.from(atob(z.replaceAll("-", "+").replaceAll("_", "/")), (letter) => letter.charCodeAt(0));
-    const [title, body] = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), packed, UNPACKED)));
-    for (const field of [title, body]) if (typeof field !== "string") throw new TypeError("not a text");
+    const [title, body] = await unpack(z);
     for (const [field, text] of Object.entries({ title, body })) $(field).value = text;
     state.z = null;
     const hash = location.hash;
@@ -630,7 +642,7 @@ async function copyLink() {
   history.replaceState(null, "", address({ z }));
   try {
     await navigator.clipboard.writeText(location.href);
-    notice("The link is copied; it is also in the address bar.", z ? " It holds the whole text." : "");
+    brief("The link is copied; it is also in the address bar.", z ? " It holds the whole text." : "");
   } catch {
     notice("The link is in the address bar.", z ? " It holds the whole text." : "");
   }
@@ -647,12 +659,12 @@ async function showTopics(query, offset = 0) {
   try {
     const found = await ask(of(state.model, `topics?${new URLSearchParams({ query, offset, limit: 100 })}`));
     if (asked !== listed) return;
-    const made = found.topics.map(({ topic, train_size, threshold }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "topic", topic, q: null }) }, bdi(topic))),
+    const made = found.topics.map(({ topic, train_size, threshold }) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: address({ view: "topic", topic, q: null }) }, called(topic))),
       node("td", { class: "number" }, counted.format(train_size)), node("td", { class: "number wide" }, decimal(threshold))));
     if (offset) $("topic-rows").append(...made);
     else $("topic-rows").replaceChildren(...made);
     const n = $("topic-rows").children.length;
-    $("topics-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "topic")}` : count(found.total, "topic")) : `No topic has “${query}” in its name.`;
+    $("topics-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "topic")}` : count(found.total, "topic")) : `No topic has “${query}” in its id or name.`;
     $("topic-table").hidden = !found.total;
     $("more").hidden = n >= found.total;
     $("more").onclick = () => showTopics(query, n);
@@ -663,13 +675,8 @@ async function showTopics(query, offset = 0) {
 
 // ---------------------------------------------------------------- one topic
 
-const MEASURES = {
-  average_precision: "Average precision", r_precision: "R-precision", precision_at_10: "Precision of the first 10", ndcg: "NDCG",
-  precision: "Precision of the tags", recall: "Recall of the tags", f1: "F1 of the tags", test_positives: "Test documents",
-};
-
 async function showTopic(topic) {
-  $("topic-heading").replaceChildren(bdi(topic));
+  $("topic-heading").replaceChildren(called(topic));
   $("back").href = address({ view: "topics", topic: null });
   const place = $("topic-page");
   place.replaceChildren();
@@ -677,6 +684,7 @@ async function showTopic(topic) {
     const about = await facts(topic);
     if (!state.tagged && !empty()) await tagNow();
     if (route().topic !== topic || state.view !== "topic") return;
+    $("topic-heading").replaceChildren(called(topic)); // its name is known now
     const tag = state.tags.find((other) => other.topic === topic);
     place.replaceChildren(factList(about), node("div", { class: "halves" },
       node("div", {}, node("h2", {}, "Words of largest weight"), termTable(about.terms)),
@@ -684,55 +692,6 @@ async function showTopic(topic) {
   } catch (error) {
     wrong(error, () => showTopic(topic));
   }
-}
-
-function factList(about) {
-  const chance = about.curve && passable(about.threshold) ? ` (${percent(sigmoid(about.curve.a * about.threshold + about.curve.b))})` : "";
-  const pairs = [["Training documents", counted.format(about.train_size)], ["Threshold", decimal(about.threshold) + chance]];
-  for (const [key, name] of [["epochs", "Epochs"], ["support", "Support documents"]]) {
-    const value = about.quality?.facts?.[key];
-    if (typeof value === "number") pairs.push([name, counted.format(value)]);
-  }
-  return node("dl", { class: "facts" }, pairs.map(([name, value]) => node("div", {}, node("dt", {}, name), node("dd", {}, value))));
-}
-
-function barTable(name, number, lines) {
-  const made = lines.map(([words, value, share]) => node("tr", {}, node("th", { scope: "row" }, bdi(words)), node("td", { class: "number" }, value),
-    node("td", {}, share === null ? "" : node("span", { class: "fill", "aria-hidden": "true" }, node("i", { "width%": 100 * share })))));
-  const head = node("tr", {}, node("th", { scope: "col" }, name), node("th", { scope: "col", class: "number" }, number), node("td"));
-  return node("table", { class: "terms" }, node("thead", {}, head), node("tbody", {}, made));
-}
-
-function termTable(terms) {
-  const largest = Math.max(...terms.map(({ weight }) => Math.abs(weight)), 1e-9);
-  return barTable("Word", "Weight", terms.map(({ term, weight }) => [term, signed(weight), Math.abs(weight) / largest]));
-}
-
-function qualityTable(quality) {
-  if (!quality) return node("p", {}, "The model has no evaluation of this topic.");
-  const measured = Object.entries(MEASURES).filter(([key]) => typeof quality[key] === "number");
-  return barTable("Measure", "Value", measured.map(([key, name]) => key === "test_positives"
-    ? [name, counted.format(quality[key]), null] : [name, quality[key].toFixed(3), quality[key]]));
-}
-
-function curveFigure({ topic, threshold, curve: { a, b } }, tag) {
-  const middle = a > 0 ? -b / a : 0;
-  const reach = a > 0 ? 6 / a : 1;
-  const finite = [middle - reach, middle + reach, threshold].filter(passable);
-  const [low, high] = [Math.min(...finite), Math.max(...finite)];
-  const [W, H, L, B] = [420, 200, 42, 24];
-  const x = (score) => L + ((W - L - 10) * (clamp(score, low, high) - low)) / (high - low);
-  const y = (p) => 8 + (H - B - 8) * (1 - p);
-  const at = (score) => sigmoid(a * score + b);
-  const path = Array.from({ length: 81 }, (_, i) => low + ((high - low) * i) / 80).map((s, i) => `${i ? "L" : "M"}${x(s).toFixed(1)} ${y(at(s)).toFixed(1)}`).join("");
-  const lines = [0, 0.5, 1].flatMap((p) => [node("line", { class: "grid", x1: L, x2: W - 10, y1: y(p), y2: y(p) }), label(L - 6, y(p) + 4, `${100 * p} %`, "end")]);
-  const ends = [low, (low + high) / 2, high].map((s, i) => label(x(s), H - 6, decimal(s), ["start", "middle", "end"][i]));
-  const cut = passable(threshold) ? [node("line", { class: "cut", x1: x(threshold), x2: x(threshold), y1: 8, y2: H - B })] : [];
-  const dot = tag ? [node("circle", { class: "dot", cx: x(tag.score), cy: y(at(tag.score)), r: 6 })] : [];
-  const words = `A score of ${decimal(middle)} means 50 %; the threshold ${passable(threshold) ? `${decimal(threshold)} (dashed) means ${percent(at(threshold))}` : "is never passed"}.`;
-  const mine = tag ? ` The text on the page (dot) scores ${decimal(tag.score)}: ${percent(at(tag.score))}.` : "";
-  return node("figure", {}, node("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `Probability of ${topic} by score. ${words}${mine}` },
-    lines, ends, node("path", { class: "line", d: path }), cut, dot), node("figcaption", {}, words, mine));
 }
 
 // ---------------------------------------------------------------- two models
@@ -777,7 +736,7 @@ function drawComparison(sides, models, chosen) {
   const n = given.filter(differs).length;
   $("compare-summary").textContent = !given.length ? "Neither model gives the text a topic." : n ? `The models agree on ${counted.format(given.length - n)} of ${count(given.length, "topic")}.` : `Both models give the same ${count(given.length, "topic")}.`;
   const rows_ = order.filter((topic) => !$("differ").checked || differs(topic)).map((topic) => {
-    const pick = node("button", { type: "button", class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, bdi(topic));
+    const pick = node("button", { type: "button", class: "pickable", "aria-pressed": String(topic === chosen), onclick: () => go({ topic: topic === chosen ? null : topic }) }, called(topic));
     return node("tr", { class: differs(topic) ? "differs" : null }, node("th", { scope: "row" }, pick), ...sides.map((side) => sideCell(side, topic)),
       node("td", { class: "badge" }, differs(topic) ? ["only ", bdi(models[sides[0].given.has(topic) ? 0 : 1])] : "both"));
   });
@@ -799,7 +758,7 @@ async function drawPanes(models, topic, asked) {
   if (asked !== compared) return null;
   state.term = null;
   return $("panes").replaceChildren(...answers.map((answer, i) => node("section", { class: "pane", "aria-label": `${topic} by ${models[i]}` },
-    node("h2", {}, bdi(topic), " by ", bdi(models[i])), answer.status === "fulfilled" ? pane(answer.value.explanations[0]) : node("p", {}, answer.reason.message))));
+    node("h2", {}, called(topic), " by ", bdi(models[i])), answer.status === "fulfilled" ? pane(answer.value.explanations[0]) : node("p", {}, answer.reason.message))));
 }
 
 function pane(why) {
@@ -808,6 +767,43 @@ function pane(why) {
   const words = reasonItems(why.reasons, 8, (_, parts) => node("div", {}, parts));
   return [node("div", { class: "reading", dir: "auto", tabindex: 0, role: "group", "aria-label": "The text with its evidence", onpointermove: tip, onpointerleave: () => { $("tip").hidden = true; } },
     title.trim() ? node("strong", {}, text("title")) : null, body ? text("body") : null), sumLine(why), node("ul", { class: "reasons" }, words)];
+}
+
+// ---------------------------------------------------------------- an example, and topics that are missing
+
+// The strongest words of the largest topic: a text that a model of any language knows.
+async function example() {
+  try {
+    const { topics } = await ask(of(state.model, `topics?${new URLSearchParams({ limit: 1000 })}`));
+    const { topic } = topics.reduce((largest, other) => (other.train_size > largest.train_size ? other : largest));
+    const { terms } = await facts(topic);
+    const words = terms.filter(({ term, weight }) => weight > 0 && /^[\p{L} ]+$/u.test(term)).map(({ term }) => term);
+    setText({ body: [...new Set(words)].join(" ") });
+    brief("These are words that speak for ", called(topic), ", the topic with most training documents.");
+    await tagNow();
+    $("body").focus();
+  } catch (error) {
+    wrong(error, example);
+  }
+}
+
+async function addMissing() {
+  const wanted = $("missing").value.trim();
+  if (!wanted || empty()) return $("missing").focus();
+  try {
+    const { topics } = await ask(of(state.model, `topics?${new URLSearchParams({ query: wanted, limit: 1000 })}`));
+    const same = ({ topic, name }) => [topic, name].some((words) => words?.toLowerCase() === wanted.toLowerCase());
+    const found = topics.find(same) ?? (topics.length === 1 ? topics[0] : null);
+    if (!found) return wrong(new Problem("No such topic", topics.length ? `${count(topics.length, "topic")} have “${wanted}” in their names, such as ${nameOf(topics[0].topic)}: write the whole name.` : `The model has no topic “${wanted}”.`));
+    collected.tell(content(), found.topic, true);
+    $("missing").value = "";
+    $("error").replaceChildren();
+    drawCorrections();
+    brief("The text belongs to ", called(found.topic), ": noted.");
+  } catch (error) {
+    wrong(error, addMissing);
+  }
+  return null;
 }
 
 // ---------------------------------------------------------------- start
@@ -821,11 +817,13 @@ async function start() {
     const found = await ask("models");
     state.models = found.models;
     state.limit = found.limits?.bytes ?? null;
+    state.documents = found.limits?.documents ?? 100;
     for (const { model, version } of found.models) seen(model, version);
     for (const id of ["model", "left", "right"]) choices($(id));
     state.model = null;
     if (!state.models.length) throw new Problem("No model", "The server has no model.");
     drawSize();
+    drawCorrections();
     await show();
   } catch (error) {
     wrong(error, start);
@@ -839,7 +837,7 @@ for (const field of ["title", "body"]) {
 }
 $("title").addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), $("body").focus()));
 $("skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
-$("model").addEventListener("change", () => go({ model: $("model").value, with: null, ...(state.view === "topic" ? { view: "topics", topic: null } : {}) }));
+$("model").addEventListener("change", () => go({ model: $("model").value, with: null, min: null, ...(state.view === "topic" ? { view: "topics", topic: null } : {}) }));
 $("left").addEventListener("change", () => go({ model: $("left").value, with: $("right").value === $("left").value ? state.model : $("right").value }));
 $("right").addEventListener("change", () => go({ with: $("right").value }));
 $("differ").addEventListener("change", show);
@@ -850,7 +848,18 @@ $("open").addEventListener("click", () => $("file").click());
 $("file").addEventListener("change", () => { readFile($("file").files[0]); $("file").value = ""; });
 $("link").addEventListener("click", copyLink);
 $("clear").addEventListener("click", () => { setText({}); go({ topic: null }, true); tagNow(); $("body").focus(); });
-addEventListener("keydown", (event) => { if (event.key === "Escape" && state.view === "read" && state.pinned !== null) go({ topic: null }); });
+addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" || state.view !== "read" || state.pinned === null) return;
+  const row = rows.get(state.pinned)?.firstChild; // the focus goes to the row, not to the page, if it was in its details
+  const inside = row?.parentNode.contains(document.activeElement);
+  go({ topic: null });
+  if (inside && row.isConnected) row.focus({ preventScroll: true });
+});
+$("unfold").addEventListener("click", () => { state.unfolded = !state.unfolded; drawTopics(); });
+$("example").addEventListener("click", example);
+$("corrections-save").addEventListener("click", () => collected.save());
+$("corrections-drop").addEventListener("click", () => { collected.clear(); drawCorrections(); drawTopics(); $("body").focus(); });
+$("missing-form").addEventListener("submit", (event) => { event.preventDefault(); addMissing(); });
 addEventListener("popstate", show);
 document.addEventListener("visibilitychange", () => { // the model may have been replaced meanwhile
   if (!document.hidden && state.models.length) ask("models").then(({ models }) => models.forEach(({ model, version }) => seen(model, version))).catch(() => {});

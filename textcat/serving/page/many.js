@@ -1,0 +1,116 @@
+// Many texts at once: lines, or the rows of a CSV file, and a table of their topics to download.
+
+import { Problem, count, counted, node, percent, save } from "./common.js";
+import { called, nameOf } from "./names.js";
+
+const SHOWN = 200;        // rows of the table
+const EXCERPT = 160;      // characters of a text in it
+const MOST = 10_000;      // texts at once: more are a job for `textcat tag`
+const PART = 1_000_000;   // characters of a request
+const USUAL = ["text", "body", "content", "abstract", "story", "article", "description", "message"];
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/; // what a spreadsheet would run
+
+// Return the rows of CSV or TSV; quotes enclose cells with separators and line ends.
+export function rowsOf(text, separator) {
+  const rows = [[""]];
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const letter = text[i];
+    const row = rows.at(-1);
+    if (quoted) {
+      if (letter !== '"') row[row.length - 1] += letter;
+      else if (text[i + 1] === '"') row[row.length - 1] += text[(i += 1)];
+      else quoted = false;
+    } else if (letter === '"' && row.at(-1) === "") quoted = true;
+    else if (letter === separator) row.push("");
+    else if (letter === "\n" || letter === "\r") {
+      if (letter === "\r" && text[i + 1] === "\n") i += 1;
+      rows.push([""]);
+    } else row[row.length - 1] += letter;
+  }
+  return rows.filter((row) => row.length > 1 || row[0].trim());
+}
+
+export function cell(value) {
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+let drawn = null;
+const state = { rows: [], header: null, column: 0, results: [], running: null };
+
+export function showMany(place, server) {
+  state.server = server;
+  if (drawn) return;
+  drawn = place;
+  const lines = node("textarea", { id: "many-lines", rows: 8, dir: "auto", spellcheck: "false", autocomplete: "off" });
+  const file = node("input", { type: "file", id: "many-file", accept: ".csv,.tsv,.txt", onchange: async () => { if (file.files[0]) await readTable(file.files[0]); file.value = ""; } });
+  place.replaceChildren(
+    node("div", { class: "entry" }, node("label", { for: "many-lines" }, "Texts, one a line"), lines),
+    node("div", { class: "entry" }, node("label", { for: "many-file" }, "Or a file: CSV, TSV, or text with one document a line"), file),
+    node("div", { class: "tools" }, node("button", { type: "button", class: "main", id: "many-tag", onclick: () => { read(lines.value.split(/\r?\n/).filter((line) => line.trim()).map((line) => [line]), null); tagAll(); } }, "Find topics"),
+      node("button", { type: "button", id: "many-stop", hidden: true, onclick: () => { state.running = null; } }, "Stop")),
+    node("div", { id: "many-column" }), node("p", { id: "many-told", role: "status" }), node("div", { id: "many-table" }));
+}
+
+const $ = (id) => document.getElementById(id);
+
+function read(rows, header) {
+  const likely = header?.findIndex((name) => USUAL.includes(name.trim().toLowerCase())) ?? 0;
+  const longest = () => header.map((_, i) => rows.reduce((sum, row) => sum + (row[i]?.length ?? 0), 0)).reduce((best, sum, i, sums) => (sum > sums[best] ? i : best), 0);
+  Object.assign(state, { rows, header, column: header && likely < 0 ? longest() : Math.max(likely, 0), results: [] });
+  const select = header && node("select", { id: "many-which", onchange: () => { state.column = Number(select.value); tagAll(); } }, header.map((name, i) => node("option", { value: i, selected: i === state.column }, name || `column ${i + 1}`)));
+  $("many-column").replaceChildren(...(header ? [node("div", { class: "pick" }, node("label", { for: "many-which" }, "Column of the texts"), select)] : []));
+}
+
+async function readTable(file) {
+  const text = (await file.text()).replace(/^\ufeff/, "");
+  const separator = { csv: text.split("\n", 1)[0].includes(";") && !text.split("\n", 1)[0].includes(",") ? ";" : ",", tsv: "\t" }[file.name.toLowerCase().split(".").at(-1)];
+  const rows = separator ? rowsOf(text, separator) : text.split(/\r?\n/).filter((line) => line.trim()).map((line) => [line]);
+  if (separator) read(rows.slice(1), rows[0] ?? [""]);
+  else read(rows, null);
+  await tagAll();
+}
+
+async function tagAll() {
+  const { wrong } = state.server;
+  if (state.rows.length > MOST) return wrong(new Problem("Too many texts", `There are ${counted.format(state.rows.length)}, and the page takes ${counted.format(MOST)}: tag the file with \`textcat tag\`.`));
+  const texts = state.rows.map((row) => row[state.column] ?? "");
+  const mine = (state.running = {});
+  state.results = [];
+  $("many-stop").hidden = false;
+  try {
+    for (let done = 0; done < texts.length && state.running === mine; done = state.results.length) {
+      let [end, size] = [done, 0];
+      while (end < texts.length && end - done < state.server.documents && (end === done || size + texts[end].length <= PART)) size += texts[end++].length;
+      const { results } = await state.server.ask(texts.slice(done, end).map((text) => ({ text: text.toWellFormed ? text.toWellFormed() : text })));
+      if (state.running !== mine) break;
+      state.results.push(...results.map(({ tags }) => tags));
+      draw();
+    }
+  } catch (error) {
+    wrong(error, tagAll);
+  }
+  $("many-stop").hidden = true;
+  draw();
+  return null;
+}
+
+function draw() {
+  const { results, rows, column } = state;
+  const without = results.filter((tags) => !tags.length).length;
+  $("many-told").textContent = !rows.length ? "There is no text yet." : `${counted.format(results.length)} of ${count(rows.length, "text")} tagged, ${counted.format(without)} without a topic.${results.length > SHOWN ? ` The first ${SHOWN} are shown.` : ""}`;
+  const shown = ({ topic, probability }, i) => [i ? "; " : "", called(topic), typeof probability === "number" ? ` ${percent(probability)}` : ""];
+  const line = (tags, i) => node("tr", {}, node("td", { class: "number" }, counted.format(i + 1)), node("td", { dir: "auto" }, (rows[i][column] ?? "").slice(0, EXCERPT)), node("td", {}, tags.flatMap(shown)));
+  $("many-table").replaceChildren(...(results.length ? [node("p", {}, node("button", { type: "button", id: "many-save", onclick: download }, "Download as CSV")),
+    node("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Texts and their topics" }, node("table", { class: "many" }, node("thead", {}, node("tr", {}, node("th", { scope: "col", class: "number" }, "Nr."), node("th", { scope: "col" }, "Text"), node("th", { scope: "col" }, "Topics"))), node("tbody", {}, results.slice(0, SHOWN).map(line))))] : []));
+}
+
+// All columns of the file go along, safe for spreadsheets; topics are ids, with the names after them if there are names.
+function download() {
+  const { results, rows, header } = state;
+  const named = results.some((tags) => tags.some(({ topic }) => nameOf(topic) !== topic));
+  const head = [...(header ?? ["text"]), "topics", ...(named ? ["names"] : []), "probabilities"];
+  const lines = results.map((tags, i) => [...(header ?? ["text"]).map((_, k) => rows[i][k] ?? ""), tags.map(({ topic }) => topic).join("; "), ...(named ? [tags.map(({ topic }) => nameOf(topic)).join("; ")] : []), tags.map(({ probability }) => probability?.toFixed(4) ?? "").join("; ")]);
+  save("topics.csv", [head, ...lines].map((values) => `${values.map(cell).join(",")}\r\n`).join(""), "text/csv");
+}
