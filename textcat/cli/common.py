@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
@@ -125,15 +126,69 @@ def input_settings(
         str, _input(help="Quotes in CSV and TSV: double, or none if they are ordinary characters.")
     ] = "double",
     lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
+    for_: Annotated[
+        list[str] | None,
+        _input(
+            "--for",
+            metavar="'PATTERN OPTIONS'",
+            help="Options for some files, as in --for '*.csv --text-field abstract'; --skip leaves them out.",
+        ),
+    ] = None,
 ) -> "InputSettings":
     """Return the settings by which inputs are read."""
     from textcat.reading import InputSettings
 
-    if quote not in ("double", "none"):
-        raise BadParameter(f"--quote is 'double' or 'none', not {quote!r}")
-    settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=quote == "double", lines=lines)
-    settings = settings._replace(columns=tuple(name.strip() for name in columns.split(",") if name.strip()))
+    settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=_quotes(quote), lines=lines)
+    settings = settings._replace(columns=_listed(columns), for_files=tuple(map(_for_files, for_ or ())))
     return settings._replace(text_fields=tuple(text_field)) if text_field else settings
+
+
+def _quotes(name: str) -> bool:
+    if name not in ("double", "none"):
+        raise BadParameter(f"--quote is 'double' or 'none', not {name!r}")
+    return name == "double"
+
+
+def _listed(names: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in names.split(",") if name.strip())
+
+
+# The options of --for: each has a value, from which the setting is made, but for those of _FLAGS.
+_FOR_FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "--format": ("format", str),
+    "--text-field": ("text_fields", lambda name: (name,)),
+    "--id-field": ("id_field", str),
+    "--topics-field": ("topics_field", str),
+    "--topics-separator": ("topics_separator", str),
+    "--split-field": ("split_field", str),
+    "--columns": ("columns", _listed),
+    "--encoding": ("encoding", str),
+    "--quote": ("quotes", _quotes),
+}
+_FLAGS = {"--lines": "lines", "--skip": "skip"}
+
+
+def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Return the pattern and the settings of a value of --for, such as "*.csv --text-field abstract"."""
+    example = "--for '*.csv --text-field abstract'"
+    try:
+        pattern, *words = shlex.split(text)
+    except ValueError:
+        raise BadParameter(f"--for takes a pattern and options, not {text!r}: write {example}") from None
+    values: dict[str, Any] = {}
+    rest = iter([part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])])
+    for option in rest:
+        if option in _FLAGS:
+            values[_FLAGS[option]] = True
+        elif option in _FOR_FILES and (value := next(rest, None)) is not None:
+            name, read = _FOR_FILES[option]
+            values[name] = values.get(name, ()) + read(value) if name == "text_fields" else read(value)
+        else:
+            choices = ", ".join([*_FOR_FILES, *_FLAGS])
+            raise BadParameter(f"--for {text!r}: {option!r} is none of its options, or has no value; write {choices}")
+    if not values:
+        raise BadParameter(f"--for {text!r} has no options: write {example}")
+    return pattern, tuple(values.items())
 
 
 @with_options(settings=input_settings)

@@ -14,24 +14,32 @@ from textcat.reading import FOLDERS, LAST, InputSettings, LabelSettings, is_want
 from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
-#: The options of each reader. The readers are formats, but that texts are read by folders, and json may be lines, too.
+#: The options of each reader. The readers are formats, but that texts are read by folders, json may be lines, too, and
+#: records are files of several formats, each read by its own.
 READERS = {
     "annif": ("test", "encoding"),
+    "bibtex": _FIELDS,
     "csv": (*_FIELDS, "columns", "quotes"),
+    "endnote": _FIELDS,
     "folders": ("headers", "encoding"),
     "json": _FIELDS,
     "jsonl": _FIELDS,
     "lines": ("test", "encoding"),
     "mbox": ("topics", "separator", "encoding"),
+    "nbib": _FIELDS,
     "parquet": _FIELDS,
     "rcv1": ("train", "test", "version", "encoding"),
+    "records": (*_FIELDS, "columns", "quotes"),
     "reuters": ("split", "encoding"),
+    "ris": _FIELDS,
     "tsv": (*_FIELDS, "columns", "quotes"),
 }
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
 _LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
 _LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
-_FORMATS = {"folders": FOLDERS, "json": ""}
+_FORMATS = {"folders": FOLDERS, "json": "", "records": ""}
+#: The readers of files with many records each.
+RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibtex")
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
 _INPUT = (
     ("format", "--format", ""),
@@ -44,6 +52,7 @@ _INPUT = (
     ("encoding", "--encoding", "encoding"),
     ("quotes", "--quote none", "quotes"),
     ("lines", "--lines", ""),
+    ("for_files", "--for", ""),
 )
 
 
@@ -101,7 +110,9 @@ class Card:
         for name, asked, option in _INPUT:
             if option not in taken and not settings.is_default(name):
                 value = getattr(settings, name)
-                shown = "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(value)
+                shown = (
+                    "" if isinstance(value, bool) else value if isinstance(value, str) else ", ".join(map(str, value))
+                )
                 asked = f"{asked} {shown}".rstrip()
                 raise TextcatError(
                     f"Corpus {self.name} is read as its card says, so {asked} would change nothing: leave it out, or "
@@ -122,7 +133,11 @@ def holds_documents(reader: str, name: str) -> bool:
     if reader == "folders":  # a text is in a topic's folder, a README next to the folders is not
         return "/" in name
     if reader == "json":
-        return name.lower().endswith(".json")
+        return plain_name(name).lower().endswith(".json")
+    if reader == "records":
+        return any(holds_documents(kind, name) for kind in RECORD_READERS)
+    if reader == "endnote":
+        return plain_name(name).lower().endswith(".xml")
     if reader == "annif":
         return name.lower().endswith((".txt", ".tsv", ".key", ".csv", ".json", ".jsonl"))
     return named_format(name) == ("text" if reader == "lines" else reader)

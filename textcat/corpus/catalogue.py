@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -10,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from textcat.corpus import descriptions
-from textcat.corpus.cards import Card, card, cards, holds_documents, tree_digest
+from textcat.corpus.cards import RECORD_READERS, Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import RECORDS, TABLE, Corpus
@@ -48,6 +49,8 @@ __all__ = ["Card", "cache_folder", "card", "cards", "open_corpus"]
 
 _log = logging.getLogger(__name__)
 _STREAMED_BYTES = 2**26  # the largest file of a corpus, maybe compressed, that two processes hold at the same time
+_NAMED = 3  # files that are left out, by their names, in a warning
+_NO_DATA = re.compile(r"[._]|(readme|licen[cs]e|changelog|citation|copying|notice)\b", re.IGNORECASE)
 _LOOKED_INTO = 9  # the number of files that are searched for a list of subjects; some may be empty
 _TIMEOUT = 30  # seconds without a byte before the next mirror is tried
 _PARTIAL = ".partial-"  # start of the name of a download's temporary folder
@@ -261,11 +264,16 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
         )
     try:
         values = origin.get("settings", {}).items()
-        settings: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values}
+        settings: dict[str, Any] = {k: _as_tuples(v) for k, v in values}
         return open_corpus(**{**origin, "settings": InputSettings(**settings)}, **options)
     except (TypeError, AttributeError) as error:
         message = "The model does not say how to open the corpus it was trained on: name the corpus."
         raise TextcatError(message) from error
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return a value of JSON with tuples for lists."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
@@ -299,7 +307,31 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
             "it a card (.toml) with a reader."
         )
     name = Path(data).name
-    return Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
+    guessed = Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
+    if not settings.format:
+        _tell_files_left_out(data, guessed, names, settings)
+    return guessed
+
+
+def _is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
+    """Return a function that tells by its name whether a file is read: whoever names its format wants it."""
+    return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
+
+
+def _tell_files_left_out(data: str, card: Card, names: list[str], settings: InputSettings) -> None:
+    wanted = _is_wanted(card, settings)
+    left_out = [
+        name
+        for name in names
+        if not (wanted(name) or settings.for_file(name).skip or _NO_DATA.match(PurePosixPath(name).name))
+    ]
+    if left_out:
+        shown = ", ".join(left_out[:_NAMED]) + ", …" * (len(left_out) > _NAMED)
+        _log.warning(
+            "%s: %d of %d files are not read, as the others are read as %s: %s. If they hold documents, name their "
+            "format, such as --for '%s --format text'.",
+            *(data, len(left_out), len(names), card.reader, shown, PurePosixPath(left_out[0]).name),
+        )
 
 
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
@@ -328,10 +360,11 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     depth, parts = shared_depth(names), {"train", "test", "unused"}
     beside = [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
     among = dict.fromkeys(("reuters", "rcv1", "jsonl"), names)
-    among |= dict.fromkeys(("csv", "tsv", "parquet", "json"), beside) | {"mbox": names}
-    for reader, candidates in among.items():
-        if any(holds(reader, name) for name in candidates):
-            return reader
+    among |= dict.fromkeys(RECORD_READERS[1:], beside) | {"mbox": names}
+    fitting = [reader for reader, candidates in among.items() if any(holds(reader, name) for name in candidates)]
+    if fitting:
+        several = fitting[0] in RECORD_READERS and {*fitting[1:]} & {*RECORD_READERS}
+        return "records" if several else fitting[0]
     if settings.lines and names:
         return "lines"
     return "folders" if any("/" in name for name in names) else ""
@@ -358,7 +391,7 @@ def _open(
     contents = _Contents(card, data)
     # Every file of a folder is of the format that has been asked for, whatever its name.
     of_one_format = settings is not None and settings.format not in ("", "text")
-    wanted = None if of_one_format else card.wanted
+    wanted = None if of_one_format else _is_wanted(card, settings or InputSettings())
     documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()

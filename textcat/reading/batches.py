@@ -205,6 +205,9 @@ class _Walk:
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
         is_document = self._settings.labels is not None and not is_archive(name)
+        settings = self._settings.for_file(name)
+        if settings.skip:
+            return
         fault = entry.fault if isinstance(entry, ContainerEntry) else None
         if fault is None and self._wanted is not None and is_document and not self._wanted(inside):
             return
@@ -216,13 +219,13 @@ class _Walk:
                 stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
                 if stream is None:
                     return
-                form = format_of(stream, name, self._settings, form)
+                form = format_of(stream, name, settings, form)
                 if form == annif.SUBJECTS:
                     self._take_subjects(inside, stream)
                 elif form not in ARCHIVES:
                     if form in ("tsv", "annif") and not stream.peek(1):
                         self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
-                    yield from _documents(stream, Block(inside, form, b""), self._settings, position, name)
+                    yield from _documents(stream, Block(inside, form, b""), settings, position, name)
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
                     yield from self._entries(entries, name, position, depth + 1, stream.consumed)

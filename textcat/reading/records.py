@@ -5,6 +5,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, auto
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from sys import intern
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -86,6 +87,11 @@ class InputSettings(NamedTuple):
         fields but a single one that is the title or the body, which is in the zones.
     labels : LabelSettings, optional
         Read topics, dates and parts, too; unreadable input then raises an error instead of a rejection.
+    for_files : tuple of (str, tuple of (str, value))
+        Other values of settings for files whose name, or path from any folder on, matches a pattern such as ``*.csv``:
+        ``(("*.csv", (("text_fields", ("abstract",)),)),)``. Of several patterns that match, the last counts.
+    skip : bool
+        Do not read; in `for_files` only.
     """
 
     format: str = ""
@@ -102,6 +108,12 @@ class InputSettings(NamedTuple):
     block_bytes: int = 1 << 20
     fields: tuple[str, ...] = ()
     labels: LabelSettings | None = None
+    for_files: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
+    skip: bool = False
+
+    def for_file(self, name: str) -> "InputSettings":
+        """Return the settings for a file, or for a file inside an archive, by its path."""
+        return _settings_for(self, name) if self.for_files else self
 
     def is_default(self, name: str) -> bool:
         """Return whether a setting has its default value."""
@@ -159,8 +171,8 @@ class InputSettings(NamedTuple):
         if self.is_default("text_fields") and "text" not in names:
             if "body" in names:
                 fields = ("body",)
-            elif usual := _usual_name(names, "body"):
-                return "title" if "title" in names else _usual_name(names, "title"), (usual,)
+            elif usual := usual_name(names, "body"):
+                return "title" if "title" in names else usual_name(names, "title"), (usual,)
             elif self.columns and "title" in names:
                 return "title", ()  # whoever names the columns says that there is no other text
         for field in fields:
@@ -182,10 +194,10 @@ class InputSettings(NamedTuple):
         """
         settings = self
         if self.labels is not None and self.is_default("topics_field") and self.topics_field not in names:
-            settings = settings._replace(topics_field=_usual_name(names, "topics") or self.topics_field)
+            settings = settings._replace(topics_field=usual_name(names, "topics") or self.topics_field)
         by_usual_name = self.is_default("text_fields") and body[:1] not in [(), ("text",), ("body",)]
         if by_usual_name and self.is_default("id_field") and self.id_field not in names:
-            settings = settings._replace(id_field=_usual_name(names, "id") or self.id_field)
+            settings = settings._replace(id_field=usual_name(names, "id") or self.id_field)
         return settings
 
     def columns_among(self, names: Sequence[str]) -> "ColumnNames":
@@ -210,7 +222,16 @@ class InputSettings(NamedTuple):
         return which
 
 
-def _usual_name(names: Collection[str], what: str) -> str:
+@lru_cache(maxsize=1024)
+def _settings_for(settings: InputSettings, name: str) -> InputSettings:
+    for pattern, values in settings.for_files:
+        # fnmatch's star stands for slashes, too.
+        if fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}"):
+            settings = settings._replace(**dict(values))
+    return settings
+
+
+def usual_name(names: Collection[str], what: str) -> str:
     """Return the only one of some names that is usual for texts, titles, topics or ids; "" if there is none or more."""
     found = [name for name in names if name.strip().lower() in _USUAL_NAMES[what]]
     return found[0] if len(found) == 1 else ""
@@ -250,7 +271,7 @@ def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings)
     usual = {what: name for what, name in taken.items() if name not in ("", what, "body", *ANNIFS)}
     if usual:
         columns = ", ".join(f"{what} from {name!r}" for what, name in usual.items())
-        log.warning("%s: %s, by the names of its columns; --text-field and others choose.", source, columns)
+        log.warning("%s: %s, by their usual names; --text-field and others choose.", source, columns)
 
 
 class ColumnNames(NamedTuple):
@@ -279,7 +300,8 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
     if field not in names:
         kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
         raise UnreadableError(
-            f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option}"
+            f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
+            "files only, with --for)"
         )
 
 

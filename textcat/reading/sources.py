@@ -246,6 +246,8 @@ def _check(settings: InputSettings) -> None:
     ):
         if name not in choices:
             raise TextcatError(f"There is no {what}: use one of {', '.join(choices)}.")
+    for _, values in settings.for_files:
+        _check(settings._replace(for_files=(), **dict(values)))
     if not is_encoding(settings.encoding or "utf-8"):
         raise TextcatError(f"There is no encoding {settings.encoding!r}: use for example 'utf-8' or 'latin-1'.")
     for text in filter(None, (labels.train, labels.test)):
@@ -283,7 +285,7 @@ def _local(path: str, settings: InputSettings) -> Source:
 
 
 def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> Source:
-    return Source(name, "pipe", format_by_name(name, settings), None, None, 1, reading)
+    return Source(name, "pipe", format_by_name(name, settings.for_file(name)), None, None, 1, reading)
 
 
 def _folder(name: str, path: str) -> Source:
@@ -298,6 +300,7 @@ def _folder(name: str, path: str) -> Source:
 
 
 def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> _Guess:
+    settings = settings.for_file(name)
     by_name = format_by_name(name, settings)
     # Exports of references are often called .txt or .xml.
     if by_name.format and (by_name.by != "name" or by_name.format not in ("text", "rcv1") or is_url(name)):

@@ -31,6 +31,7 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
         "--encoding": settings.encoding,
         **({} if settings.quotes else {"--quote": "none"}),
         "--lines": settings.lines,
+        **({"--for": repr(settings.for_files)} if settings.for_files else {}),
         "longest record": settings.max_bytes,
         "length of pieces": settings.block_bytes,
     }

@@ -128,7 +128,10 @@ def test_a_quote_that_nothing_closes_costs_a_line_if_rows_follow_it_and_else_the
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        (b"id,body2", "The file has no column 'text' (only id, body2): name the texts' column with --text-field."),
+        (
+            b"id,body2",
+            "The file has no column 'text' (only id, body2): name the texts' column with --text-field",
+        ),
         (b"id,text,text", "The file has 2 columns 'text': rename all but one."),
         (b'id,"te"xt', "The file has no column 'text' (its header has wrong quotes (',' expected after '\"'): correct"),
         (b"id,t\xe9xt", "The file is not utf-8 (byte 4): name its encoding with --encoding."),

@@ -78,4 +78,5 @@ def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
 
 
 def _settings_of(block: Block, settings: InputSettings) -> InputSettings:
+    settings = settings.for_file(block.source)
     return settings._replace(encoding="utf-8") if block.decoded else settings

@@ -12,6 +12,7 @@ from textcat.reading.formats.annif import has_subjects, is_subject
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.records import (
     Block,
+    ColumnNames,
     InputSettings,
     Record,
     RecordContent,
@@ -20,7 +21,9 @@ from textcat.reading.records import (
     Rejection,
     UnreadableError,
     further_fields,
+    tell_usual_names,
     titled_zones,
+    usual_name,
 )
 from textcat.surrogates import join_surrogates
 
@@ -155,8 +158,41 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
     return plain
 
 
-def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
-    return object_content(_object(settings.text_of(span)), settings)
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    return partial(_content, block.source, settings)
+
+
+def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
+    return object_content(*_with_usual_names(_object(settings.text_of(span)), source, settings))
+
+
+def _with_usual_names(
+    fields: dict[str, Any], source: str, settings: InputSettings
+) -> tuple[dict[str, Any], InputSettings]:
+    """Return an object and settings that take usual names of fields, where the object does not have the default ones.
+
+    In JSON an object may lack topics because it has none. So only ``label`` and ``labels`` are taken for them, or any
+    usual name if the text has a usual name, too.
+    """
+    if fields.get("text") is not None and "topics" in fields:
+        return fields, settings
+    has_text = any(fields.get(name) is not None for name in ("text", "body", "zones"))
+    body = "" if has_text or not settings.is_default("text_fields") else usual_name(fields, "body")
+    changed, title = settings, ""
+    if body:
+        changed = changed._replace(text_fields=(body,))
+        title = "" if "title" in fields else usual_name(fields, "title")
+        if settings.is_default("id_field") and "id" not in fields:
+            changed = changed._replace(id_field=usual_name(fields, "id") or "id")
+    if settings.labels is not None and settings.is_default("topics_field") and not {"topics", "subjects"} & {*fields}:
+        names = fields if body else [name for name in fields if name.lower() in ("label", "labels")]
+        changed = changed._replace(topics_field=usual_name(names, "topics") or "topics")
+    if changed is not settings:
+        which = ColumnNames(title or "title", (body,), changed.id_field, changed.topics_field)
+        tell_usual_names(source, which, settings)
+    if title:
+        fields = {name: value for name, value in fields.items() if name != title} | {"title": fields[title]}
+    return fields, changed
 
 
 def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
@@ -275,5 +311,5 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-LINES = _Lines(nonblank_lines, lambda _, settings: partial(_content, settings), "Line {}", lambda *_: LineCutter())
-ARRAY = RecordFormat(_objects, lambda _, settings: partial(_content, settings), "Object {}", lambda *_: _ObjectCutter())
+LINES = _Lines(nonblank_lines, _parser, "Line {}", lambda *_: LineCutter())
+ARRAY = RecordFormat(_objects, _parser, "Object {}", lambda *_: _ObjectCutter())

@@ -1,0 +1,114 @@
+"""Options for files of a pattern, and usual names of fields in JSON."""
+
+import json
+
+import pytest
+from commands import Run
+
+import textcat
+from textcat import InputSettings, TextcatError
+from textcat.reading import Rejection, find_sources, read_batches
+from textcat.reading.formats import batch_records
+
+LINES = '{"id": "a", "text": "gold rose", "topics": ["gold"]}\n{"id": "b", "text": "tin fell", "topics": ["tin"]}\n'
+TABLE = "nr;summary_en;subjects\n1;lead rose;lead\n2;zinc fell;zinc\n".replace(";", ",")
+RIS = "TY  - JOUR\nID  - r\nTI  - Iron in pots\nKW  - iron\nER  - \n"
+FOR_CSV = ("*.csv", (("text_fields", ("summary_en",)), ("topics_field", "subjects"), ("id_field", "nr")))
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    folder = tmp_path / "mixed"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "a.jsonl").write_text(LINES)
+    (folder / "deep" / "b.csv").write_text(TABLE)
+    (folder / "c.ris").write_text(RIS)
+    (folder / "notes.txt").write_text("no document")
+    (folder / "README.md").write_text("about")
+    return folder
+
+
+def read(folder, settings):
+    batches = read_batches(find_sources([str(folder)], settings), settings)
+    return [item for batch in batches for item in batch_records(batch, settings)]
+
+
+def test_all_files_of_a_mixed_folder_train_a_model_and_what_is_left_out_is_told(mixed, caplog):
+    corpus = textcat.open_corpus(mixed, settings=InputSettings(for_files=(FOR_CSV,)))
+    topics = {document.id: document.topics for document in corpus.train}
+    assert topics == {"a": ("gold",), "b": ("tin",), "1": ("lead",), "2": ("zinc",), "r": ("iron",)}
+    assert "1 of 5 files are not read, as the others are read as records: notes.txt." in caplog.text
+    assert "--for 'notes.txt --format text'" in caplog.text
+    caplog.clear()
+    skipped = ("notes.txt", (("skip", True),))
+    assert textcat.open_corpus(mixed, settings=InputSettings(for_files=(FOR_CSV, skipped))).train == corpus.train
+    assert "not read" not in caplog.text
+    wanted = ("notes.txt", (("format", "lines"),))
+    assert len(textcat.open_corpus(mixed, settings=InputSettings(for_files=(FOR_CSV, wanted))).train) == 6
+
+
+def test_a_table_with_other_columns_names_the_remedy_and_costs_no_other_file(mixed):
+    items = read(mixed, InputSettings())
+    (fault,) = [item for item in items if isinstance(item, Rejection)]
+    assert "name the texts' column with --text-field (in some files only, with --for)" in fault.reason
+    found = read(mixed, InputSettings(for_files=(FOR_CSV,)))
+    assert [item.id for item in found if item.source.endswith("b.csv")] == ["1", "2"]
+    assert len(found) == len(items) + 1
+    with pytest.raises(TextcatError, match=r"b\.csv in .*mixed has no column 'text'"):
+        textcat.open_corpus(mixed)
+
+
+def test_the_last_pattern_counts_and_wrong_values_are_told(mixed):
+    settings = InputSettings(for_files=(FOR_CSV, ("deep/*.csv", (("id_field", "subjects"),))))
+    assert [item.id for item in read(mixed, settings) if item.source.endswith("b.csv")] == ["lead", "zinc"]
+    with pytest.raises(TextcatError, match="There is no format 'nix'"):
+        find_sources([str(mixed)], InputSettings(for_files=(("*.csv", (("format", "nix"),)),)))
+
+
+def test_the_command_takes_options_for_files_and_the_model_finds_its_corpus_again(mixed, tmp_path, capsys, monkeypatch):
+    run = Run(capsys, monkeypatch)
+    options = ("--for", "*.csv --text-field summary_en --topics-field=subjects --id-field nr")
+    run("train", mixed, "--out", tmp_path / "model", *options, "--for", "notes.txt --skip")
+    assert run.code == 0, run.err
+    assert "not read" not in run.err
+    run("evaluate", tmp_path / "model")
+    assert "no column" not in run.err
+    for value, sentence in (
+        ("*.csv", "--for '*.csv' has no options: write --for '*.csv --text-field abstract'"),
+        ("*.csv --nix x", "'--nix' is none of its options, or has no value"),
+        ("*.csv --id-field", "'--id-field' is none of its options, or has no value"),
+        ("*.csv --quote single", "--quote is 'double' or 'none', not 'single'"),
+        ("*.csv 'x", "--for takes a pattern and options"),
+    ):
+        assert sentence in run.misuses("train", mixed, "--for", value)
+
+
+def test_usual_names_of_fields_in_json_are_found_and_it_is_said(tmp_path, caplog):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"headline": "Tin up", "story": "Tin rose.", "category": "tin", "nr": 7}) + "\n")
+    (document,) = textcat.open_corpus(path).train
+    assert (document.id, document.zones, document.topics) == ("7", {"title": "Tin up", "body": "Tin rose."}, ("tin",))
+    assert "text from 'story', title from 'headline', topics from 'category', id from 'nr'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "zones", "topics"),
+    [
+        ({"text": "Tin rose.", "label": "tin", "section": "x"}, {"title": "", "body": "Tin rose."}, ("tin",)),
+        ({"text": "Tin rose.", "section": "x"}, {"title": "", "body": "Tin rose."}, ()),
+        ({"text": "Tin rose.", "topics": [], "label": "x"}, {"title": "", "body": "Tin rose."}, ()),
+        ({"title": "Tin", "abstract": "It rose.", "topics": ["tin"]}, {"title": "Tin", "body": "It rose."}, ("tin",)),
+        ({"title": "Tin", "story": "x", "abstract": "y", "topics": ["a"]}, {"title": "Tin", "body": ""}, ("a",)),
+    ],
+)
+def test_fields_are_guessed_only_where_the_default_ones_are_missing(tmp_path, fields, zones, topics):
+    other = {"id": "o", "text": "other", "topics": ["o"]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(other) + "\n" + json.dumps(fields) + "\n")
+    document = textcat.open_corpus(tmp_path / "a.jsonl").train[1]
+    assert (document.zones, document.topics) == (zones, topics)
+
+
+def test_who_names_the_field_of_the_text_gets_no_other(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"story": "Tin rose.", "topics": ["tin"]}\n')
+    with pytest.raises(TextcatError, match="has no field 'note'"):
+        textcat.open_corpus(tmp_path / "a.jsonl", settings=InputSettings(text_fields=("note",)))
