@@ -1,10 +1,7 @@
 """The library's face, the published sources and the wheel: what is promised to be inside is inside, and works."""
 
-import importlib.machinery
-import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,8 +20,6 @@ from textcat.errors import DISTRIBUTION
 from textcat.folders import shipped
 
 ROOT = Path(__file__).parents[2]
-COMPILED = {"_primal", "_product"}  # a part of the sources, with headers in two folders and declarations of a third
-BUILD_TOOLS = ("Cython", "setuptools", "pip")
 
 
 @pytest.mark.parametrize("name", textcat.__all__)
@@ -42,26 +37,6 @@ def test_importing_textcat_imports_nothing_large():
     program = "import sys, textcat; print(sorted({'numpy', 'scipy', 'sklearn', 'spacy', 'rich'} & set(sys.modules)))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert printed == "[]\n"
-
-
-@pytest.fixture(scope="module")
-def sdist(tmp_path_factory):
-    """The sources as they are published, made from a copy of the checkout."""
-    if not (ROOT / "setup.py").exists():
-        pytest.skip("system: this is no checkout of the sources")
-    for tool in BUILD_TOOLS:
-        if importlib.util.find_spec(tool) is None:
-            pytest.skip(f"{tool} is not installed, so no wheel can be built")
-    copy = tmp_path_factory.mktemp("sdist") / "checkout"
-    for folder in ("corpora", "docs", "models", "scripts", "tests", "textcat"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for path in ROOT.iterdir():
-        if path.suffix in {".in", ".md", ".py", ".toml"} or path.name == "LICENSE":
-            shutil.copy2(path, copy)
-    program = "from setuptools import build_meta; build_meta.build_sdist('..')"
-    built = subprocess.run([sys.executable, "-c", program], cwd=copy, capture_output=True, text=True)
-    assert built.returncode == 0, built.stdout + built.stderr
-    return next(copy.parent.glob("textcat_margin-*.tar.gz"))
 
 
 @pytest.mark.long
@@ -105,25 +80,6 @@ def test_every_extra_that_a_message_advises_is_there():
     assert not (set(extras) - {"ci", "test", "dev"}) - set(re.findall(r"`(\w+)`", (ROOT / "README.md").read_text()))
 
 
-@pytest.fixture(scope="module")
-def wheel(sdist):
-    """A wheel built from the published sources, without optimising; with TEXTCAT_LONG all of them are compiled."""
-    if "TEXTCAT_LONG" not in os.environ:
-        with tarfile.open(sdist) as archive:
-            archive.extractall(sdist.parent / "sources", filter="data")
-        sdist = next((sdist.parent / "sources").iterdir())
-        for source in sdist.glob("textcat/**/*.pyx"):
-            if source.stem not in COMPILED:
-                source.unlink()
-    command = [sys.executable, "-m", "pip", "wheel", sdist, "--no-build-isolation", "--no-deps"]
-    environment = {**os.environ, "CFLAGS": "-O0 -g0"} if os.name == "posix" else None
-    built = subprocess.run(
-        [*command, "--wheel-dir", sdist.parent], cwd=sdist.parent, capture_output=True, text=True, env=environment
-    )
-    assert built.returncode == 0, built.stdout + built.stderr
-    return next(sdist.parent.glob("textcat_margin-*.whl"))
-
-
 @pytest.mark.long
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
@@ -152,24 +108,17 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
 
 
 @pytest.mark.long
-def test_the_wheel_trains_away_from_the_checkout(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
-    if "TEXTCAT_LONG" not in os.environ:
-        package, site = Path(textcat.__file__).parent, tmp_path / "site" / "textcat"
-        suffix = importlib.machinery.EXTENSION_SUFFIXES[0]
-        for compiled in package.rglob(f"*{suffix}"):
-            if not (site / compiled.relative_to(package)).exists():
-                shutil.copy(compiled, site / compiled.relative_to(package))
+def test_the_wheel_trains_away_from_the_checkout(wheel_site, tmp_path):
     program = (
         "import textcat.folders, sys\n"
         "print(textcat.folders.shipped('corpora'))\n"
         "sys.argv = ['textcat', 'train', 'newswire', '--out', 'm']\n"
         "from textcat.__main__ import main; main()"
     )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    environment = {**os.environ, "PYTHONPATH": str(wheel_site)}
     ended = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, env=environment
     )
-    assert ended.stdout.splitlines()[0] == str(tmp_path / "site" / "textcat" / "_shipped" / "corpora")
+    assert ended.stdout.splitlines()[0] == str(wheel_site / "textcat" / "_shipped" / "corpora")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-1] == "Model: m"
