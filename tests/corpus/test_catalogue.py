@@ -448,3 +448,9 @@ def test_a_search_folder_that_is_not_there_is_told_once(tmp_path, monkeypatch, c
         assert open_corpus("newswire").name == "newswire"
     told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert told == [f"TEXTCAT_CORPORA names {tmp_path / 'nowhere'}, and there is no such folder."]
+
+
+def test_documents_without_text_are_told_by_their_ids(tmp_path, caplog):
+    (tmp_path / "a.csv").write_text("id,text,topics\n1,tin,tin\n2,,gold\n3, ,gold\n", encoding="utf-8")
+    assert len(open_corpus(tmp_path / "a.csv").train) == 3
+    assert "a.csv: 2 of 3 documents have no text: 2, 3. They count like the others;" in caplog.text

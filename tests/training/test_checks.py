@@ -28,3 +28,18 @@ def test_training_tells_it():
     records = [{"text": ["corn", "wheat", "gold"][i % 3], "topics": ["a;b", "b;c", "a;c"][i % 3]} for i in range(9)]
     with pytest.warns(UserWarning, match="3 of 3 topics have a ';', as 'a;b' has"):
         textcat.train(records, "paum")
+
+
+@pytest.mark.parametrize("name", ["nan", "None", "N/A", "<NA>"])
+def test_a_topic_called_like_a_missing_value_is_told(name):
+    records = [{"text": "tin", "topics": ["tin"]}, {"text": "gold", "topics": [name]}] * 3
+    with pytest.warns(UserWarning, match=rf"A topic is called {name!r}, as programs write a value that is missing"):
+        textcat.train(textcat.Corpus.from_records(records), "paum")
+
+
+def test_a_topic_on_all_documents_is_told():
+    records = [{"text": "tin ore", "topics": ["tin"]}, {"text": "tin pot", "topics": ["tin", "pot"]}] * 3
+    with pytest.warns(
+        UserWarning, match=r"The topic 'tin' is on all 6 training documents, so there is nothing to learn"
+    ):
+        textcat.train(textcat.Corpus.from_records(records), "paum")

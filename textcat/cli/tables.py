@@ -95,11 +95,12 @@ def wrapped_text(console: Console, text: str, indent: str = "") -> str:
 
 
 def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
-    """Print a line for each fact whose value is not None."""
-    width = max(map(len, facts))
+    """Print each fact whose value is not None, in lines of at most 100 characters if its words allow it."""
+    width = max(map(len, facts)) + 2
     for name, value in facts.items():
         if value is not None:
-            print_text(console, f"{name:{width}}  {value}")
+            lines = textwrap.wrap(str(value), 100 - width, break_long_words=False, break_on_hyphens=False) or [""]
+            print_text(console, f"\n{'':{width}}".join([f"{name:{width}}{lines[0]}", *lines[1:]]))
 
 
 def print_json(console: Console, value: Any, indent: int | None = 1) -> None:

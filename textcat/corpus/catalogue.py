@@ -18,7 +18,7 @@ from textcat.corpus import descriptions
 from textcat.corpus.cards import RECORD_READERS, Card, card, cards, holds_documents, tree_digest
 from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
-from textcat.documents import RECORDS, TABLE, Corpus
+from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
 from textcat.frames import is_table
@@ -313,6 +313,17 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     return guessed
 
 
+def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
+    empty = [document.id for document in documents if not any(map(str.strip, document.zones.values()))]
+    if empty:
+        shown = ", ".join(empty[:_NAMED]) + ", …" * (len(empty) > _NAMED)
+        _log.warning(
+            "%s: %d of %d documents have no text: %s. They count like the others; leave them out, or name the field "
+            "that has their texts.",
+            *(card.name, len(empty), len(documents), shown),
+        )
+
+
 def _is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
     """Return a function that tells by its name whether a file is read: whoever names its format wants it."""
     return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
@@ -395,6 +406,8 @@ def _open(
     documents = read_documents([data], card.settings(settings), wanted, contents.open, as_read, progress)
     contents.read_beside()
     contents.check_complete()
+    if card.files == [Path(data).name] and not card.urls:
+        _tell_empty_texts(card, documents)
     parts = {document.split or "train" for document in documents}
     if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
         return Corpus(card.name, [], [document for document in documents if document.split == "test"], ())

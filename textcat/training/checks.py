@@ -17,6 +17,7 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {code!r} in [tokens])"
 SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 _SEPARATORS = (";", "|", ",", "/")
+_MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
 _JOINED_SHARE = 0.2  # of the topics, from which on a sign in them is taken for a separator
 
 
@@ -55,3 +56,31 @@ def warn_of_joined_topics(topics: Collection[str]) -> None:
                 stacklevel=2,
             )
             return
+
+
+def warn_of_missing_values(topics: Collection[str]) -> None:
+    """Warn of a topic that is called as programs write a missing value, such as nan."""
+    if missing := sorted(topic for topic in topics if topic.strip().lower() in _MISSING):
+        warnings.warn(
+            f"A topic is called {missing[0]!r}, as programs write a value that is missing: if none is meant, leave the "
+            "topics of these documents empty.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
+    """Warn of topics that all training documents have: there is no document to tell theirs from."""
+    everywhere = {topic for document in documents[:1] for topic in document.topics}
+    for document in documents:
+        if not everywhere:
+            return
+        everywhere.intersection_update(document.topics)
+    if everywhere:
+        which = f"The topic {min(everywhere)!r} is" if len(everywhere) == 1 else f"{len(everywhere):,} topics are"
+        warnings.warn(
+            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about it: add documents "
+            "without it, such as ones with an empty list of topics.",
+            UserWarning,
+            stacklevel=2,
+        )

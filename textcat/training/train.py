@@ -29,7 +29,13 @@ from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe, read_recipe
-from textcat.training.checks import SCRIPT_SAMPLE, warn_if_unsegmented, warn_of_joined_topics
+from textcat.training.checks import (
+    SCRIPT_SAMPLE,
+    warn_if_unsegmented,
+    warn_of_joined_topics,
+    warn_of_missing_values,
+    warn_of_topics_everywhere,
+)
 from textcat.training.cross_validation import (
     HoldOut,
     assign_folds,
@@ -204,6 +210,8 @@ def train_and_score(
     without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     warn_of_joined_topics(corpus.topics)
+    warn_of_missing_values(corpus.topics)
+    warn_of_topics_everywhere(corpus.train)
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
