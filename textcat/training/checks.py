@@ -79,8 +79,8 @@ def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
     if everywhere:
         which = f"The topic {min(everywhere)!r} is" if len(everywhere) == 1 else f"{len(everywhere):,} topics are"
         warnings.warn(
-            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about it: add documents "
-            "without it, such as ones with an empty list of topics.",
+            f"{which} on all {len(documents):,} training documents, so there is nothing to learn about it: add "
+            "documents without it, such as ones with an empty list of topics.",
             UserWarning,
             stacklevel=2,
         )
