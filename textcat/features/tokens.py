@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from itertools import count, filterfalse, repeat
 from typing import Any, NamedTuple
@@ -158,7 +160,7 @@ class Tokens(Parameters):
         """Return the tokens of every text that are terms, in order, and their places."""
         counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
-        with counter.lock:
+        with counter.lock, _no_garbage_collection():
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
                 located += [counter.located(i, text) for i, text in enumerate(batch)]
         return located
@@ -362,25 +364,27 @@ class _TermCounter:
 
     def located(self, i: int, text: str) -> list[Located]:
         """Return the tokens of a text, the i-th of the batch, that are terms, and their places in it."""
-        tokens = self.cache.tokens(i)
-        if not text.isascii():
-            tokens, text = [replace_surrogates(token) for token in tokens], replace_surrogates(text)
+        tokens, whole = self.cache.tokens(i), replace_surrogates(text)
+        if whole != text:
+            tokens, text = [replace_surrogates(token) for token in tokens], whole
         if len(self._term_of) > _MOST_PIECES:
             self._term_of = {}
         terms = self._term_of
         if new := [token for token in tokens if token not in terms]:
             terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
-        located = []
-        end = 0
+        located: list[Located] = []
+        end, new_tuple, has_at = 0, tuple.__new__, text.startswith
+        # A tokenizer of whole texts may leave something out.
+        leaves_nothing_out = self.language.splits_at_space
         for token in tokens:
             # The one space that follows a word is no token.
-            start = end + (end > 0 and text.startswith(" ", end))
-            if not text.startswith(token, start):  # a tokenizer of whole texts may have left something out
+            start = end + 1 if end and has_at(" ", end) else end
+            if not (leaves_nothing_out or has_at(token, start)):
                 start = text.find(token, end)
             if start >= 0:
                 end = start + len(token)
                 if (term := terms[token]) is not None:
-                    located.append(Located(term, start, end, token))
+                    located.append(new_tuple(Located, (term, start, end, token)))
         return located
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
@@ -390,6 +394,18 @@ class _TermCounter:
             self.ids.update(zip(new, count(len(self.terms)), strict=False))
             self.terms += new
         return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without known terms all have one
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Let the collector rest, which would go through all places again and again, and none of them is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
