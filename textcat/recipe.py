@@ -213,7 +213,7 @@ class Recipe:
             If there is no such learner.
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
-            new = _learner_class(learner)
+            new = learner_class(learner)
             shared = _parameters_of(new).keys() - {parameter.name for parameter in new.rule.PARAMETERS}
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
             name = f"{self.name}-{learner.rpartition(':')[2]}"
@@ -299,7 +299,7 @@ class Recipe:
 
     def _class_of(self, section: str) -> Callable[..., Any]:
         if section == "learner":
-            return _learner_class(str(self.learner.get("name", "paum")), f"Recipe {self.name}: ")
+            return learner_class(str(self.learner.get("name", "paum")), f"Recipe {self.name}: ")
         if section == "tokens":
             from textcat.features.tokens import Tokens
 
@@ -389,13 +389,27 @@ class Recipe:
             keywords[keyword] = value
         return cls(**keywords, **options)
 
+    def of_model(self) -> "Recipe":
+        """Return the recipe, of a model, to train by; raise TextcatError if that would import what nobody asked for.
+
+        A model may come from a stranger, and its recipe may name any module of this machine as its learner: only one
+        that has been imported already is used.
+        """
+        name = self.learner.get("name", "")
+        if ":" in name and name.partition(":")[0] not in sys.modules:
+            raise TextcatError(
+                f"The model was trained by a learner of another package, {name!r}, whose code would run: if you trust "
+                f"it, give --learner {name} (in Python, import its module first)."
+            )
+        return self
+
     def as_dict(self) -> dict[str, Any]:
         """Return the recipe's title and sections, as its file has them."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
 
-def _learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
+def learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
     """Return a learner by its name, or import a class of somebody else, given as "MODULE:CLASS"."""
     from textcat.margin.learners import LEARNERS
 

@@ -1,9 +1,11 @@
 """Learning on: the model is, byte for byte, that which training on all documents from the start gives."""
 
 import functools
+import importlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -574,3 +576,25 @@ def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_an
         assert getattr(kept["birch"], name) == getattr(evaluation.topics[1], name) == getattr(alone.topics[1], name)
     assert np.isfinite(evaluation.scored.scores).all()
     assert run("report", "model", "--out", "report.html").code == 0
+
+
+def test_no_code_of_a_strangers_model_is_run_by_an_update(tmp_path, monkeypatch):
+    (tmp_path / "of_a_stranger.py").write_text(
+        "from dataclasses import dataclass\nfrom textcat import PAUM\n\n\n"
+        "@dataclass(eq=False, repr=False)\nclass Own(PAUM):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    recipe = replace(textcat.read_recipe("paum"), learner={"name": "of_a_stranger:Own"})
+    records = [{"id": str(i), "text": text, "topics": [text]} for i, text in enumerate(["tin", "gold"] * 4)]
+    textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe, updatable=True), tmp_path / "model")
+    new = [{"id": "n", "text": "iron", "topics": ["iron"]}]
+    monkeypatch.delitem(sys.modules, "of_a_stranger")
+    sentence = (
+        "trained by a learner of another package, 'of_a_stranger:Own', whose code would run: if you trust it, give"
+    )
+    with pytest.raises(TextcatError, match=sentence):
+        textcat.learn(tmp_path / "model", new)
+    assert "of_a_stranger" not in sys.modules
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("of_a_stranger")
+    assert textcat.learn(tmp_path / "model", new).added == ("n",)

@@ -38,6 +38,17 @@ def number_of_jobs(jobs: int) -> int:
 
 
 complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipped("models")
+
+
+def import_learner(name: str | None) -> str | None:
+    """Import the learner that an option names."""
+    if name is not None:
+        from textcat.recipe import learner_class
+
+        learner_class(name)
+    return name
+
+
 CorpusName = Annotated[
     str,
     Argument(
@@ -63,6 +74,14 @@ Learner = Annotated[
     Option(
         help="Train by another learner than the recipe's.",
         autocompletion=lambda incomplete: [name for name in LEARNERS if name.startswith(incomplete)],
+    ),
+]
+ModelsLearner = Annotated[
+    str | None,
+    Option(
+        metavar="MODULE:CLASS",
+        callback=import_learner,
+        help="The model's learner, if it is not textcat's: its module is imported only if it is named here.",
     ),
 ]
 Bands = Annotated[

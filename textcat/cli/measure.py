@@ -131,6 +131,7 @@ def report(
     bootstrap: Annotated[int, Option(min=0, help="Resamples of the documents, for intervals.")] = 1000,
     band: common.Bands = None,
     labelled_only: common.LabelledOnly = False,
+    learner: common.ModelsLearner = None,
     jobs: common.Jobs = -1,
 ) -> None:
     """Write a model's quality, topic by topic and with evidence, as one HTML file.

@@ -162,6 +162,7 @@ def learn(
         bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
     ] = False,
     force: Annotated[bool, Option("--force", help="Replace another model in --out without asking.")] = False,
+    learner: common.ModelsLearner = None,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
     jobs: common.Jobs = -1,
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,

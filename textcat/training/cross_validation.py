@@ -137,7 +137,7 @@ def cross_validated(
 
     Return None if the recipe is unknown or has a shortlist, or there is only one document.
     """
-    recipe = Recipe("report", **tagger.recipe) if tagger.recipe else None
+    recipe = Recipe("report", **tagger.recipe).of_model() if tagger.recipe else None
     if recipe is None or recipe.shortlist or len(corpus.train) < 2:
         return None
     with stages.stage("cross-validate", n_folds * len(corpus.topics)) as advance:

@@ -132,7 +132,7 @@ def learn(
         change = _Change.of(
             stored.corpus, _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
         )
-        recipe = Recipe(name=folder.name, **manifest["recipe"])
+        recipe = Recipe(name=folder.name, **manifest["recipe"]).of_model()
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
             features = recipe.make_features()
