@@ -398,8 +398,8 @@ class Recipe:
         name = self.learner.get("name", "")
         if ":" in name and name.partition(":")[0] not in sys.modules:
             raise TextcatError(
-                f"The model was trained by a learner of another package, {name!r}, whose code would run: if you trust "
-                f"it, give --learner {name} (in Python, import its module first)."
+                f"The model was trained by a learner of another package, {name!r}, whose code would run: give "
+                f"--learner {name} if you trust it (in Python, import its module first)."
             )
         return self
 

@@ -557,7 +557,8 @@ def test_the_command_learns_removes_and_undoes(run):
     assert "--undo goes alone" in run.misuses("learn", "model", "new.jsonl", "--undo")
     assert "Did you mean 'd1'?" in run.refuses("learn", "model", "--remove", "d1x")
     assert run.refuses("learn", "model").startswith("There is nothing to learn")
-    assert "no field" not in run.refuses("learn", "nothing", "new.jsonl")
+    run("learn", "nothing", "new.jsonl")
+    assert (run.code, "nothing is not a model" in run.err) == (1, True)
 
 
 def test_a_corpus_with_documents_that_were_judged_for_some_topics_is_measured_and_reported(run):
@@ -589,9 +590,7 @@ def test_no_code_of_a_strangers_model_is_run_by_an_update(tmp_path, monkeypatch)
     textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe, updatable=True), tmp_path / "model")
     new = [{"id": "n", "text": "iron", "topics": ["iron"]}]
     monkeypatch.delitem(sys.modules, "of_a_stranger")
-    sentence = (
-        "trained by a learner of another package, 'of_a_stranger:Own', whose code would run: if you trust it, give"
-    )
+    sentence = "trained by a learner of another package, 'of_a_stranger:Own', whose code would run: give"
     with pytest.raises(TextcatError, match=sentence):
         textcat.learn(tmp_path / "model", new)
     assert "of_a_stranger" not in sys.modules
