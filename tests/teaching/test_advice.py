@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from textcat.teaching.advice import about_band, advice, last_band
+from textcat.teaching.advice import KnownBand, about_band, advice, last_band
 from textcat.teaching.stopping import RULES, History, Stopper
 
 N = 2000
@@ -61,7 +61,13 @@ def test_a_band_that_was_shown_stays():
     answers = [*(rng.random(60) < 0.2), *[True] * 25, *(rng.random(200) < 0.02)]
     for n in range(1, len(answers) + 1):
         history = history_of(answers[:n])
-        band = last_band(stopper, history, stopper.estimate(history))
+        estimate = stopper.estimate(history)
+        band = last_band(stopper, history, estimate)
+        for before in (n // 2, n - 1, n):  # what is known of earlier answers changes nothing
+            earlier = history.first(before)
+            known = KnownBand(earlier.answers, last_band(stopper, earlier, stopper.estimate(earlier)))
+            assert last_band(stopper, history, estimate, known) == band
+        assert last_band(stopper, history, estimate, KnownBand(~history.answers, None)) == band
         if shown is not None:
             assert band is not None, n
             assert band.n_answers in (n, shown.n_answers), n

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from textcat.teaching.stopping import DRAWN, SEVERAL_RANKERS, Estimate, History, Stopper
 
@@ -17,22 +19,31 @@ class Band(NamedTuple):
     n_answers: int
 
 
-def last_band(stopper: Stopper, history: History, estimate: Estimate) -> Band | None:
+class KnownBand(NamedTuple):
+    """The result of `last_band` for some answers, so that later calls need not look at these again."""
+
+    answers: Any
+    band: Band | None
+
+
+def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
     """Return the estimate if it tells something, or else the last earlier one that did; None if there is none.
 
     It depends on the answers alone, so it is the same after a session was opened again.
     """
-    n = len(history.answers)
+    n, n_known, answers = len(history.answers), 0, np.asarray(history.answers, bool)
+    if known is not None and np.array_equal(answers[: len(known.answers)], known.answers):
+        n_known = len(known.answers)
     if _tells_something(estimate, history):
         return Band(estimate, n)
     if math.isnan(estimate.recall):  # the rule only tells when to stop
         return None
-    for k in range(n - 1, max(n - _PREFIXES, 0), -1):
+    for k in range(n - 1, max(n - _PREFIXES, n_known), -1):
         earlier = history.first(k)
         made = stopper.estimate(earlier)
         if _tells_something(made, earlier):
             return Band(made, k)
-    return None
+    return known.band if known is not None and n_known else None
 
 
 def _tells_something(estimate: Estimate, history: History) -> bool:

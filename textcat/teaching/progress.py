@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from textcat.teaching.advice import Band, about_band, advice, last_band
+from textcat.teaching.advice import Band, KnownBand, about_band, advice, last_band
 from textcat.teaching.judgements import TopicState
 from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import Reason
@@ -135,7 +135,8 @@ def progress(
     if rule is None or estimated is None:
         return state
     stopper = session.stopper.changed(rule, target, confidence)
-    band = last_band(stopper, answers, estimated)
+    band = last_band(stopper, answers, estimated, session.bands.get((topic, stopper)))
+    session.bands[topic, stopper] = KnownBand(answers.answers, band)
     return state._replace(band=band, advice=advice(stopper, answers, estimated), about_band=about_band(band, answers))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
 from textcat.teaching import entries, export, progress, rankings, screening, search
+from textcat.teaching.advice import KnownBand
 from textcat.teaching.assignment import Assignment
 from textcat.teaching.entries import check_answers, checked_exclusion_reason, entry_of_answer
 from textcat.teaching.journal import SessionJournal
@@ -92,6 +93,7 @@ class Session:
         self.searcher = search.Searcher(pool, self.groups, self.rankings.rows_of)
         self.assignment = Assignment(self.groups, self.seed, float(self.journal.header["overlap"]))
         self._asked: dict[tuple[str, str], Question] = {}
+        self.bands: dict[tuple[str, Stopper], KnownBand] = {}
         self.estimates: dict[tuple[str, int, Stopper], Estimate] = {}
         self.lock = threading.RLock()  # of what changes
         self.current = Judgements(self.journal, self.groups.of)  # what the lines of the journal give together

@@ -149,13 +149,18 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
         if type(text) is not str or type(name) is not str or type(title) is not str:
             return None  # also an integer of more than 64 bits, which orjson gives as a float
         others = _further_fields(fields, settings)
-        if others and not _PLAIN_TYPES.issuperset(map(type, others.values())):
+        if others and not all(map(_is_plain, others.values())):
             return None  # it may hold a number that orjson reads as another one
         if title:
             return name, {"title": title, "body": text} if text else {"title": title}, others
         return name, {"body": text}, others
 
     return plain
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    return kind in _PLAIN_TYPES or (kind is list and set(map(type, value)) <= {str})
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
