@@ -279,3 +279,18 @@ def test_the_workers_are_chosen_by_the_size_of_the_inputs():
     ]:
         with open_workers(jobs, n_bytes) as workers:
             assert (workers.in_process_bytes, workers.jobs) == (in_process, n_jobs)
+
+
+def test_a_script_that_its_workers_run_again_is_told_of_the_remedy(tmp_path):
+    text = "tin and gold " * 300
+    lines = "".join(f'{{"id": "{i}", "text": "{text}{i}"}}\n' for i in range(3000))
+    (tmp_path / "archive.jsonl").write_text(lines)
+    (tmp_path / "script.py").write_text(
+        "import threading, time\n"
+        "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # so that no process is forked\n"
+        "from textcat import build_pool, InputSettings\n"
+        "build_pool(['archive.jsonl'], 'pool', jobs=2, settings=InputSettings(block_bytes=10_000))\n"
+    )
+    ended = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert "put the call of textcat below if __name__ == '__main__':, or give jobs=1." in ended.stderr

@@ -6,6 +6,7 @@ import math
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -106,6 +107,12 @@ class _ReadAhead:
             self.events.put(error)
 
 
+def _is_script() -> bool:
+    """Return whether Python was started with the path of a script, not with ``-m``, ``-c`` or an installed command."""
+    main = sys.modules["__main__"]
+    return getattr(main, "__spec__", None) is None and str(getattr(main, "__file__", "")).endswith(".py")
+
+
 class _Tasks:
     """Batches that have been read but not yielded, in order; the first ones have been given to workers."""
 
@@ -116,6 +123,7 @@ class _Tasks:
         self._executor = workers.started
         self._n_bytes = 0
         self._losses = 0  # in a row
+        self._has_result = False
         self._n_suspects = 0  # batches still to be yielded of those under way when workers were lost
 
     def add(self, batch: Batch) -> None:
@@ -138,6 +146,7 @@ class _Tasks:
     def pop(self) -> tuple[Batch, Any]:
         """Remove the first batch, and return it with its result; raise the exception if the function raised one."""
         result, batch = self._futures.popleft().result(), self.batches.popleft()
+        self._has_result |= self._executor is not None
         self._n_suspects -= 1
         if self._losses and not self._n_suspects:
             if self._one_by_one:
@@ -152,6 +161,11 @@ class _Tasks:
         self._losses += 1
         if self._losses == _LOSSES:
             first = self.batches[0].blocks[0]
+            if not self._has_result and _is_script():  # which new processes run, too, up to this call
+                raise TextcatError(
+                    f"No worker has started reading {first.source}: in a script, put the call of textcat below "
+                    "if __name__ == '__main__':, or give jobs=1."
+                )
             raise TextcatError(
                 f"A worker was lost {_LOSSES} times at the documents from {first.source}:{first.position} on: one of "
                 "them may take more memory than there is. Free memory or use fewer --jobs, and give the same command "
