@@ -178,6 +178,6 @@ def test_a_report_shows_the_names_of_topics(newswire_model, tmp_path, new_page):
     link = page.locator("#table a", has_text="Wheat")
     assert link.inner_text() == "Wheat <i>and</i> flour (wheat)"
     link.click()
-    assert page.locator("#one h3").inner_text() == "Wheat <i>and</i> flour (wheat)"
+    page.wait_for_function("() => document.querySelector('#one h3').innerText === 'Wheat <i>and</i> flour (wheat)'")
     page.fill("#filter", "AND</I> FLOUR")
     assert page.locator("#table tbody tr:visible").count() == 1

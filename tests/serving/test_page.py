@@ -570,9 +570,9 @@ def test_corrections_are_collected_and_teach_the_model(visit, tmp_path, newswire
 
 def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_path):
     page = visit("#view=many&model=named")
-    page.fill("#many-lines", f"{' '.join(STORY.split())}\n\nNothing of note.\n")
+    page.fill("#many-lines", f"{' '.join(STORY.split())}\n\nNothing of note.\nNothing.\n")
     page.click("#many-tag")
-    _says(page, "#many-told", "2 of 2 texts tagged")
+    _says(page, "#many-told", "3 of 3 texts tagged")
     assert "Wheat and flour wheat" in page.locator(".many tbody tr").first.inner_text()
     table = tmp_path / "a.csv"
     table.write_text(f'nr,abstract\n=1+1,"{STORY} ""so""\nit ends"\n2,Gold\n', encoding="utf-8")

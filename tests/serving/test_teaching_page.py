@@ -285,12 +285,14 @@ def test_everything_is_downloaded(visit, wheat):
         wheat.answer("wheat", position, "no" if position % 5 else "yes", "Ada", "search")
     page = visit()
     page.click("#to-topics")
+    page.wait_for_selector("#exports button")
     buttons = [button.get_attribute("id") for button in page.locator("#exports button").all()]
     assert len(buttons) == 11
     for n, button in enumerate(buttons):
         if n == 6:  # Chromium lets a page download ten files in a row
             page = visit("Bob")
             page.click("#to-topics")
+            page.wait_for_selector("#exports button")
         what, form = button.removeprefix("export-").split("-")
         with page.expect_download() as waiting:
             page.click(f"#{button}")
