@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 pydantic = pytest.importorskip("pydantic", reason="pydantic is not installed")
 
 from textcat.serving.http.problems import Problem, json_bytes, problem_of_validation  # noqa: E402
+from textcat.serving.schemas import TagRequest  # noqa: E402
 
 
 class Pair(NamedTuple):
@@ -88,3 +89,11 @@ def test_of_many_errors_the_first_ten_are_listed_and_long_places_are_cut():
         pydantic.TypeAdapter(dict[str, int]).validate_python({"x" * 1000: "a"})
     (error,) = problem_of_validation(raised.value).fields["errors"]
     assert error["where"] == "x" * 200
+
+
+def test_of_very_many_errors_none_is_looked_at():
+    body = json.dumps({"text": "x", **{f"key {i}": i for i in range(200_000)}})
+    with pytest.raises(pydantic.ValidationError) as raised:
+        pydantic.TypeAdapter(TagRequest).validate_json(body)
+    problem = problem_of_validation(raised.value)
+    assert (problem.status, "200,000 errors, too many to list" in problem.detail) == (422, True)

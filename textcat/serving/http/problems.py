@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 TYPE = b"application/problem+json"
 _MOST_ERRORS = 10  # errors listed for a request
+_MOST_LOOKED_AT = 1000  # errors of a request, from which those to list are taken
 
 
 class Problem(Exception):  # noqa: N818  (the standard's word)
@@ -59,6 +60,8 @@ def _plain(value: Any) -> Any:
 
 def problem_of_validation(error: ValidationError) -> Problem:
     """Return a Problem that lists the errors that pydantic found in a body or query."""
+    if (n := error.error_count()) > _MOST_LOOKED_AT:  # pydantic makes a dict of every one, or of none
+        return Problem(422, f"The request has {n:,} errors, too many to list: send what `GET /openapi.json` describes.")
     errors: list[Any] = error.errors(include_url=False, include_input=False)
     if errors[0]["type"] == "json_invalid":
         return Problem(400, f"The body is not JSON: {errors[0]['ctx']['error']}.")
