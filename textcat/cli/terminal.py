@@ -26,12 +26,16 @@ def can_ask() -> bool:
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return standard output, or standard error, as a console."""
+    """Return standard output, or standard error, as a console; a pipe or a file is 100 characters wide."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False)
+    made = Console(stderr=stderr, highlight=False)
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = _WIDTH_OF_FILES
+    return made
 
 
+_WIDTH_OF_FILES = 100
 # One sign for each character, so that positions in a text stay the same; line feeds and tabs are harmless.
 _SIGNS = dict.fromkeys(range(0x7F, 0xA0), 0xFFFD)
 _SIGNS |= {code: 0x2400 + code for code in range(32) if code not in (9, 10)}
