@@ -5,7 +5,7 @@ import signal
 
 
 def main() -> None:
-    """Run the command line."""
+    """Prepare the process (Ctrl-C, garbage collection, imports), and run the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends imports, and the exit, without a traceback
     gc.set_threshold(50_000)  # otherwise the collector would scan imported modules and documents again and again

@@ -1,4 +1,4 @@
-"""Connect to the Dask cluster of a scheduler's address; an error says why a cluster cannot be used."""
+"""Connect to a Dask cluster by the address of its scheduler; if the cluster cannot be used, an error says why."""
 
 import socket
 from collections.abc import Iterator
@@ -13,10 +13,10 @@ _SECONDS = 20  # to wait for a scheduler
 
 
 def connect(address: str) -> Any:
-    """Return a `distributed.Client` of a scheduler, such as "tcp://host:8786", whose workers have this textcat.
+    """Return a `distributed.Client` that is connected to the scheduler at an address, such as "tcp://host:8786".
 
-    A TextcatError is raised if Dask is not installed, no scheduler answers, it has no worker, or a worker has another
-    version of textcat.
+    A TextcatError is raised if Dask is not installed, no scheduler answers at the address, the scheduler has no worker,
+    or a worker does not have this version of textcat.
     """
     try:
         from distributed import Client
@@ -39,9 +39,10 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run the joblib tasks of a ``with`` block on the Dask cluster of a scheduler; without an address, on this machine.
+    """Run the joblib tasks of a ``with`` block on the Dask cluster whose scheduler has an address; "": on this machine.
 
-    A TextcatError is raised as by `connect`, or if Dask gave up tasks because their workers were lost repeatedly.
+    A TextcatError is raised in the cases that `connect` names, and if Dask gives up tasks because their workers are
+    lost repeatedly.
     """
     if not address:
         yield

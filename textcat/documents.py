@@ -1,4 +1,4 @@
-"""A corpus of documents: train and test part, topics, labels, statistics."""
+"""Define the corpus: documents in a training and a test part, their topics and labels, and statistics."""
 
 import random
 import re
@@ -31,19 +31,19 @@ SEPARATORS = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True)
 class _Statistics:
-    """Hold the counts that describe a corpus; the arrays are in the order of its topics."""
+    """Hold the counts that describe a corpus; each array has one entry per topic, in the order of `topics`."""
 
     documents: dict[str, int]  # the number of documents of each part: "train", "test", "unused"
     without_topic: dict[str, int]  # the number of documents of each part that have no topic
     topics: tuple[str, ...]
     train_positives: np.ndarray  # the number of training documents of each topic
-    test_positives: np.ndarray
-    prevalence: np.ndarray  # fraction of the training documents that belong to the topic, in [0, 1]
+    test_positives: np.ndarray  # the number of test documents of each topic
+    prevalence: np.ndarray  # the fraction of the training documents that have the topic, in [0, 1]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the documents of a named corpus, in parts, and its topics.
+    """Hold the documents of a named corpus, divided into parts, and the topics of the corpus.
 
     Make one by `from_documents`, `from_records`, `from_frame` or `textcat.open_corpus`.
 
@@ -53,11 +53,11 @@ class Corpus:
     train, test : list of Document
         `test` is empty if the source has no test part.
     topics : tuple of str
-        Sorted by name: the columns of `labels`.
+        The topics, sorted by name; they are the columns of the matrix that `labels` returns.
     unused : list of Document
         The documents that the split rule leaves out of both parts.
     descriptions : dict of str to str
-        A description in words of each topic that the source describes.
+        For each topic that the source describes: its description in words.
     names : dict of str to tuple of str
         For each topic that a vocabulary names: its preferred name, followed by synonyms.
     names_language : str
@@ -65,7 +65,7 @@ class Corpus:
     origin : dict
         The arguments (JSON values) with which `open_corpus` opens the corpus again; empty if it was made in memory.
     topic_rule : str
-        The argument `topics` of `from_documents` by which the topics were chosen.
+        The rule by which the topics were chosen: the value of the argument `topics` of `from_documents`.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Corpus:
         descriptions: Mapping[str, str] | None = None,
         names: Mapping[str, tuple[str, ...]] | None = None,
     ) -> "Corpus":
-        """Return a corpus of documents, with its parts by their splits and the topics that `topics` chooses.
+        """Return a corpus of documents: a document's `split` decides its part, and `topics` chooses the topics.
 
         Parameters
         ----------
@@ -113,11 +113,11 @@ class Corpus:
         topics : {"train", "both", "described"}
             The topics that count: "train": topics with a training document; "both": topics with a document in both
             parts, as the 90 topics of Reuters-21578's ModApte split; "described": topics with a training document, a
-            description or a name. Without a test part, "both" is "train".
+            description or a name. Without a test part, "both" has the effect of "train".
         descriptions : mapping of str to str, optional
-            What topics are about, in words.
+            For topics: a description in words of what the topic is about.
         names : mapping of str to tuple of str, optional
-            What topics are called: the preferred name, followed by synonyms.
+            For topics: the topic's preferred name, followed by synonyms.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Corpus:
         topic_rule: str = "train",
         descriptions: Mapping[str, str] | None = None,
     ) -> "Corpus":
-        """Return a corpus of records in memory, with the same fields as in JSON Lines.
+        """Return a corpus of records in memory: dicts with the same fields as the objects of a JSON Lines file.
 
         Parameters
         ----------
@@ -176,13 +176,14 @@ class Corpus:
         text : str or sequence of str
             The fields that hold the text, in order. "title" becomes the zone title, the others are joined to the body.
         id, topics, split : str
-            The fields that hold the id (a record without one is named by its number, from 1), the topics (a list of
-            names, or one name; whole numbers are names, too), and the part ("train", "test" or "unused"); ``""``: no
-            field. A record may also have a field ``labelled_for``: see `Document`.
+            The names of the fields that hold the id, the topics and the part; ``""``: there is no such field. A record
+            without an id gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number
+            is a name, too. The part is "train", "test" or "unused". A record may also have a field ``labelled_for``:
+            see `Document`.
         topics_separator : str
             The separator of topics in one string, such as ";"; ``""``: the string is one topic.
         topic_rule, descriptions
-            As `topics` and `descriptions` of `from_documents`.
+            The arguments `topics` and `descriptions` of `from_documents`.
 
         Returns
         -------
@@ -217,7 +218,7 @@ class Corpus:
         Raises
         ------
         TextcatError
-            If it is no table or has no rows, a column is missing, or the text or the topics of a row.
+            If `frame` is not a table or has no rows, a column is missing, or a row has no text or no topics.
         """
         if not is_table(frame):
             raise TextcatError(
@@ -226,11 +227,11 @@ class Corpus:
         return cls.from_records(frame, **{"name": TABLE, **fields})
 
     def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
-        """Set a random sample of the training documents aside as the test part.
+        """Return a corpus whose test part is a random sample of the training documents of this one.
 
         Every document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
-        documents. Topics that have no document left in the training part cannot be learnt, unless they are described:
-        they are not among the topics of the result.
+        documents. A topic that has neither a document left in the training part nor a description cannot be learnt, and
+        is left out of the topics of the result.
 
         Parameters
         ----------
@@ -276,7 +277,8 @@ class Corpus:
     def described(self) -> list[Document]:
         """Return a document for each of `topics`, made of the topic's names and description.
 
-        Title and body have the same text: the names in a vocabulary, or else the topic itself, and the description.
+        Title and body are the same text: the topic's names in the vocabulary (if it has none, the topic itself as
+        words), followed by its description.
         """
         # As words: the tokenizer would take rec.sport.hockey for the address of a site.
         called = [". ".join(self.names.get(topic, ())) or SEPARATORS.sub(" ", topic) for topic in self.topics]
@@ -288,20 +290,23 @@ class Corpus:
         ]
 
     def sample_train(self, n: int) -> list[Document]:
-        """Return every k-th training document, with k so that there are n to 2n; all of them if there are fewer."""
+        """Return n to 2n training documents at equal distances; if there are fewer than n, return all of them."""
         return self.train[:: max(1, len(self.train) // n)]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":
-        """Return a csc_matrix of int8 and shape (n_documents, n_topics): 1 where a document belongs to a topic.
+        """Return a csc_matrix of int8 and shape (n_documents, n_topics): 1 where a document has a topic, else 0.
 
-        Topics of documents that are not among `topics` are ignored.
+        If a document has a topic that is not one of the corpus's `topics`, that topic is ignored.
         """
         column = {topic: j for j, topic in enumerate(self.topics)}
         rows = [sorted(column[topic] for topic in document.topics if topic in column) for document in documents]
         return _indicator(np.fromiter(chain.from_iterable(rows), np.int32), rows, len(column))
 
     def unjudged(self, documents: Sequence[Document]) -> "sparse.csc_matrix | None":
-        """Return a matrix like `labels`: 1 where a document was not judged for a topic; None if there is no 1."""
+        """Return a matrix like the one that `labels` returns: 1 where a document was not judged for a topic.
+
+        The document's label for that topic is then unknown. Return None if every document was judged for all topics.
+        """
         if all(document.labelled_for is None for document in documents):
             return None
         column = {topic: j for j, topic in enumerate(self.topics)}
@@ -317,7 +322,7 @@ class Corpus:
         return matrix if matrix.nnz else None
 
     def statistics(self) -> _Statistics:
-        """Count documents, topics and positives per part."""
+        """Count the documents of each part, those without a topic, and the documents of each topic."""
         parts = {part: getattr(self, part) for part in PARTS}
         sizes = {part: len(documents) for part, documents in parts.items()}
         without_topic = {part: sum(not d.topics for d in documents) for part, documents in parts.items()}
@@ -327,7 +332,10 @@ class Corpus:
 
 
 def _indicator(indices: np.ndarray, rows: Sequence[Any], n_columns: int) -> "sparse.csc_matrix":
-    """Return a csc_matrix of int8 with a 1 in the columns of each row; `indices` has all these columns in one array."""
+    """Return a csc_matrix of int8 that has a 1 in the given columns of each row, and 0 elsewhere.
+
+    `rows` lists the columns of each row; `indices` has the same columns, row after row, in one array.
+    """
     from scipy import sparse  # here, so that a process which only reads documents stays small
 
     indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -336,18 +344,21 @@ def _indicator(indices: np.ndarray, rows: Sequence[Any], n_columns: int) -> "spa
 
 
 def topic_counts(documents: Iterable[Document]) -> Counter[str]:
-    """Count the documents of each topic."""
+    """Return the number of documents that have each topic."""
     return Counter(topic for document in documents for topic in document.topics)
 
 
 def shortened_text(text: str, most: int) -> str:
-    """Return the beginning of a text on one line, at most `most` characters."""
+    """Return a text on one line, cut to at most `most` characters; a text that was cut ends with "…"."""
     words = " ".join(text[: 4 * most].split())
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def largest_topics_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int) -> str:
-    """Return an HTML table of the first topics, and below it the number of topics that are not shown."""
+    """Return an HTML table of the first 20 rows, one per topic, and below it the number of topics that are not shown.
+
+    `head` has the titles of the columns, `rows` the cells of each row, and `n_rows` is the number of all rows.
+    """
     n_hidden = max(n_rows - _TOPICS_SHOWN, 0)
     below = f"<p>and {n_hidden:,} smaller topics</p>" if n_hidden else ""
     return html_table(head, islice(rows, _TOPICS_SHOWN), caption=caption) + below

@@ -1,4 +1,4 @@
-"""The exception that explains a user's mistake, or bad input, in a sentence, and hints that end such sentences."""
+"""Define the exception that explains a mistake of the user or bad input in a sentence, and hints for such sentences."""
 
 import os
 from collections.abc import Iterable
@@ -8,16 +8,16 @@ DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat
 
 
 class TextcatError(Exception):
-    """Report an error that the user can mend: the message says what happened, the value, and the remedy."""
+    """Report an error that the user can mend: the message says what happened, which value caused it, and the remedy."""
 
 
 def install_hint(extra: str) -> str:
-    """Return the command that installs an optional part, such as "pip install 'textcat-margin[cluster]'"."""
+    """Return the command that installs an extra of the package, such as "pip install 'textcat-margin[cluster]'"."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def did_you_mean(wrong: str, names: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` with the nearest known name, or an empty string if none is near."""
+    """Return `` Did you mean 'x'?``, where x is the one of `names` most similar to `wrong`; "" if none is similar."""
     from difflib import get_close_matches
 
     near = get_close_matches(wrong, list(names), n=1)
@@ -25,7 +25,10 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
 
 
 def similar_files(path: Path) -> str:
-    """Return `` Did you mean 'folder/x'?`` with the path most like a missing one, or an empty string."""
+    """Return `` Did you mean 'folder/x'?`` with the path in the same folder that is most similar to a missing path.
+
+    Return "" if the path exists, if its folder does not exist, or if no path in the folder is similar.
+    """
     if path.exists() or not path.parent.is_dir():
         return ""
     return did_you_mean(str(path), [str(path.parent / name) for name in os.listdir(path.parent)])

@@ -1,4 +1,4 @@
-"""Write files and folders so that they are replaced as a whole; compute checksums, and lock files."""
+"""Write files and folders so that readers find them whole, old or new; compute checksums; lock files and folders."""
 
 import ctypes
 import errno
@@ -29,9 +29,9 @@ _ATTEMPTS = 100  # to open the files of a folder that others keep replacing
 
 
 def shipped(folder: str) -> Path:
-    """Return the path of a shipped folder: ``"corpora"`` or ``"models"``.
+    """Return the path of a folder that comes with textcat: ``"corpora"`` or ``"models"``.
 
-    A wheel carries them inside the package, a checkout has them at its top level.
+    An installed package has these folders inside it; a checkout of the repository has them at its top level.
     """
     inside = _PACKAGE / "_shipped" / folder
     return inside if inside.is_dir() else _PACKAGE.parent / folder
@@ -43,8 +43,9 @@ def shipped(folder: str) -> Path:
 def write_atomically(path: str | os.PathLike[str], text: str | Iterable[str]) -> None:
     """Write a text file under a temporary name and rename it, so that readers find the old text or the new one.
 
-    A target that exists but is no regular file (a pipe, ``/dev/stdout``) is written directly. A TextcatError is raised
-    if the file cannot be written. Parent folders are made, the encoding is UTF-8, and lines end in a line feed.
+    `text` is the text, or its parts, which are written one after the other. A target that exists but is no regular file
+    (a pipe, ``/dev/stdout``) is written directly. Parent folders are made, the encoding is UTF-8, and lines end in a
+    line feed. A TextcatError is raised if `path` is a folder, or if a file there cannot be created.
     """
     path = Path(path)
     if path.is_dir():
@@ -75,7 +76,7 @@ def _cannot_write_in(folder: Path, error: OSError) -> str:
 
 @contextmanager
 def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
-    """Raise a TextcatError that names the target and the remedy if the block cannot write a file."""
+    """Turn an OSError of the ``with`` block into a TextcatError that names the target of writing and the remedy."""
     try:
         yield
     except OSError as error:
@@ -83,9 +84,10 @@ def raise_write_errors(target: object, remedy: str) -> Iterator[None]:
 
 
 def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
-    """Acquire the lock at a path and return it; if another process holds it, raise a TextcatError that says `refusal`.
+    """Acquire the lock file at a path, and return the lock; raise TextcatError if another process holds it.
 
-    The system releases the lock when the process ends, even if it is killed. Options are those of `filelock.FileLock`.
+    The message of the error is `refusal`. The system releases the lock when the process ends, even if it is killed.
+    `options` are keyword arguments of `filelock.FileLock`.
     """
     from filelock import FileLock, Timeout
 
@@ -99,10 +101,11 @@ def acquire_lock(path: Path, refusal: str, **options: Any) -> Any:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[bool]:
-    """Lock a folder itself against other processes that do so, and yield True; yield False if another one holds it.
+    """Lock a folder for a ``with`` block against other processes that lock it with this function.
 
-    The system releases the lock when the process ends, even if it is killed. A folder that does not exist, or a system
-    without such locks, counts as locked.
+    Yield True if this process holds the lock, and False if another process holds it. The system releases the lock when
+    the process ends, even if it is killed. If the folder cannot be opened (it may not exist), or the system has no such
+    locks, nothing is locked, and True is yielded.
     """
     try:
         import fcntl
@@ -133,22 +136,23 @@ def _sibling(path: Path) -> Path:
 class FolderFormat:
     """Describe a kind of folder that is written as a whole and has a manifest with a checksum."""
 
-    name: str  # for sentences: "model"
-    content: str  # "the model"
-    negation: str  # "not a model"
+    name: str  # in error messages: "model"
+    content: str  # in error messages: "the model"
+    negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
-    version: int  # the newest format that can be read, and the one written; the manifest's entry "format"
+    version: int  # the format that is written, as the manifest's entry "format"; newer ones cannot be read
     files: frozenset[str]  # names of the files, without the manifest
-    checksum: str  # the manifest's entry that holds the sha256 of its other entries
+    checksum: str  # name of the manifest's entry that holds the sha256 of all other entries
     origin: str  # a sentence on what to do if there is no manifest
     remedy: str  # a clause on what to do if the folder is damaged
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
-        """Yield an empty sibling of a folder, which replaces the folder if the block ends without an error.
+        """Yield a new, empty folder to write to; if the block ends without an error, it replaces the given folder.
 
-        On Linux the two are exchanged in one step, so a reader always finds the old folder or the new one. If the path
-        is a link, the folder it points to is replaced, and the link stays. `check_target` checks the place first.
+        On Linux the two folders are exchanged in one step, so a reader always finds the old folder or the new one. If
+        the path is a link, the folder it points to is replaced, and the link stays. Before the block runs,
+        `check_target` raises an error if the folder must not be replaced.
         """
         folder = Path(folder).expanduser().resolve()
         sibling = _sibling(folder)
@@ -167,9 +171,10 @@ class FolderFormat:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Raise an error if a folder must not be replaced: the current one, or one that holds other files.
+        """Raise the format's error if a folder must not be replaced, or if nothing can be written in its place.
 
-        An old or damaged folder of this format may be replaced. The error is also raised if the place is not writable.
+        It must not be replaced if it is the current folder, a file, or a folder that holds files of another kind. An
+        old or damaged folder of this format may be replaced.
         """
         folder = Path(folder).expanduser().resolve()
         if folder == Path.cwd():
@@ -191,22 +196,23 @@ class FolderFormat:
             raise self.error(_cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write the manifest with the given entries, its format and its checksum."""
+        """Write a folder's manifest: the number of the format, the given entries, and a checksum of all of them."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
 
     def sum_of_entries(self, manifest: Mapping[str, Any]) -> str:
-        """Return the sha256 of a manifest's entries, except the checksum itself."""
+        """Return the sha256 of a manifest's entries; the entry that holds the checksum itself is left out."""
         entries = {key: value for key, value in manifest.items() if key != self.checksum}
         return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
     @contextmanager
     def open(self, folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], dict[str, BinaryIO]]]:
-        """Open the files of a folder; if it is replaced meanwhile, all files are of the old folder or all of the new.
+        """Open the files of a folder; yield the entries of its manifest, and the files that exist, by name.
 
-        The block gets the manifest's entries, and the existing files by name. The format's error is raised if the
-        folder is not of this format, is of a newer version of it, or has a damaged manifest.
+        If the folder is replaced meanwhile, the files are either all from the old folder or all from the new one. The
+        format's error is raised if the folder is not of this format, is of a newer version of it, or has a damaged
+        manifest.
         """
         folder = Path(folder).expanduser()
         for _ in range(_ATTEMPTS):
@@ -243,9 +249,10 @@ class FolderFormat:
     def check_files(
         self, folder: Path, files: Mapping[str, BinaryIO], sums: Mapping[str, str], *, unread: Container[str] = ()
     ) -> None:
-        """Raise an error if a file is missing or has changed; files named in `unread` must exist, but are not read.
+        """Raise the format's error if a file is missing, or has changed since it was written.
 
-        `files` are open files as `open` yields them, and `sums` has the sha256 of each by name. Files are rewound.
+        `files` are the open files that `open` yields, and `sums` has the expected sha256 of each file by name. Files
+        named in `unread` must exist, but are not read. All others are read, and rewound to their beginning.
         """
         for name, expected in sums.items():
             if name not in files:
@@ -266,7 +273,11 @@ class FolderFormat:
 
 
 def installed_version(name: str) -> str:
-    """Return a library's version, read from the name of its metadata folder: importlib.metadata is slow to import."""
+    """Return the version of an installed library.
+
+    It is read from the name of the library's metadata folder if possible, because importlib.metadata is slow to import.
+    PackageNotFoundError is raised if the library is not installed.
+    """
     for folder in sys.path:
         with suppress(OSError):
             entries = [
@@ -283,7 +294,7 @@ def installed_version(name: str) -> str:
 
 
 def user_cache() -> Path:
-    """Return the user's cache folder of textcat; it need not exist."""
+    """Return the path of the user's cache folder for textcat; the folder need not exist."""
     from platformdirs import user_cache_path
 
     return user_cache_path("textcat", appauthor=False)
@@ -303,7 +314,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def sha256_of_file(file: Path | BinaryIO) -> str:
-    """Return the sha256, in hexadecimal digits, of a file, or of the rest of an open file."""
+    """Return the sha256, in hexadecimal digits, of the file at a path, or of what is left to read of an open file."""
     if isinstance(file, Path):
         with open_regular(file) as opened:
             return sha256_of_file(opened)
@@ -314,7 +325,10 @@ def sha256_of_file(file: Path | BinaryIO) -> str:
 
 
 def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":
-    """Map the array in an open ``.npy`` file into memory; raise ValueError if the file is damaged."""
+    """Return the array in an open ``.npy`` file, mapped into memory for reading; `path` is the path of the file.
+
+    ValueError is raised if the file is damaged, or if its numbers are not of one of the allowed `types`.
+    """
     import numpy as np
     from numpy.lib import format as npy
 
@@ -334,7 +348,7 @@ def map_array(path: Path, file: BinaryIO, types: Container[Any]) -> "np.memmap":
 
 
 def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
-    """Read all arrays of an .npz file into memory; raise ValueError if it is damaged."""
+    """Return all arrays of an ``.npz`` file by name, read into memory; raise ValueError if the file is damaged."""
     import numpy as np
 
     try:
@@ -347,7 +361,10 @@ def read_arrays(file: Path | BinaryIO) -> dict[str, "np.ndarray"]:
 
 
 def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[str, BinaryIO] | None:
-    """Open those of the named files that exist; return None if the folder was replaced meanwhile."""
+    """Open those of the named files that exist, and return them by name; None if the folder was replaced meanwhile.
+
+    The files are closed when `stack` ends.
+    """
     descriptor = None
     # As long as the old folder is open, no new one can have its number.
     if os.open in os.supports_dir_fd and folder.is_dir():
@@ -362,7 +379,7 @@ def _open_at_once(stack: ExitStack, folder: Path, names: Iterable[str]) -> dict[
 
 
 def folder_identity(folder: Path | int) -> tuple[int, int] | None:
-    """Return the device and inode numbers of a folder, given by path or descriptor; None if it does not exist."""
+    """Return the device and inode numbers of a folder, given by its path or descriptor; None if it does not exist."""
     try:
         status = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -381,7 +398,7 @@ def _put_in_place(new: Path, old: Path) -> None:
 
 
 def exchange_folders(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; return False if the system cannot do this."""
+    """Exchange two folders in one step; return True if that succeeded, False if the system could not do it."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
@@ -397,12 +414,12 @@ rename = os.replace  # an older file of the new name is replaced in the same ste
 
 
 def create(path: Path) -> BinaryIO:
-    """Open an empty file for writing without a buffer: `write_all` passes its data to the system at once."""
+    """Create a file, or empty an existing one, and open it for writing; data pass to the system without a buffer."""
     return open(path, "wb", buffering=0)
 
 
 def reopen(path: Path) -> BinaryIO:
-    """Open a file for writing at its end; create it if it does not exist."""
+    """Open a file for writing at its end, without a buffer; create the file if it does not exist."""
     return open(path, "ab", buffering=0)
 
 
@@ -424,7 +441,7 @@ def remove(path: Path) -> None:
 
 
 def truncate_file(path: Path, length: int) -> None:
-    """Shorten a file to its first `length` bytes; it must not have fewer."""
+    """Shorten a file to its first `length` bytes, and sync it; the file must have at least that many."""
     with open(path, "rb+") as file:
         file.truncate(length)
         os.fsync(file.fileno())

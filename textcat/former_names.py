@@ -1,4 +1,4 @@
-"""Translate the names and defaults that models, pools, runs and sessions had before 0.1.0 into today's."""
+"""Replace the names and defaults that models, pools, runs and sessions had before version 0.1.0 by today's."""
 
 import re
 from collections.abc import Mapping
@@ -92,7 +92,10 @@ LEFT_OUT_OF_LEARNER: dict[str, dict[str, Any]] = {
 
 
 def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate a stored recipe: return its entries with today's names, a value for every field, and no version."""
+    """Return the entries of a stored recipe with today's names, a value for every field, and without the version.
+
+    A TextcatError is raised if the version of the stored recipe is not the one that this version of textcat reads.
+    """
     recipe: dict[str, Any] = dict(entries)
     version = recipe.pop("version", None)
     if version is not None and version != RECIPE_VERSION:
@@ -113,7 +116,10 @@ def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def todays_fact(fact: Any) -> Any:
-    """Translate the recipe that a run's folder names, such as ``best ({'tokens': …})``; return other facts as is."""
+    """Return the recipe of an earlier run with today's names: ``best ({'tokens': …})`` becomes ``default ({…})``.
+
+    The journal of a run holds the recipe as such a text. A value that is no text is returned unchanged.
+    """
     if not isinstance(fact, str):
         return fact
     name, space, terms = fact.partition(" ")
@@ -122,14 +128,17 @@ def todays_fact(fact: Any) -> Any:
 
 
 def todays_counts(entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Translate the entries of a model's training counts into today's names and values."""
+    """Return the entries that describe a model's training counts, with today's names and values."""
     counts = {_OF_COUNTS.get(name, name): value for name, value in entries.items()}
     keep_support = "ids" if counts["keep_support"] == "documents" else counts["keep_support"]
     return counts | {"keep_support": keep_support, "terms_of": todays_recipe(counts["terms_of"])}
 
 
 def todays_line(line: dict[str, Any]) -> dict[str, Any]:
-    """Translate a line of a session's journal: "mark" becomes "keyword", "settled" becomes "adjudicated"."""
+    """Change a line of a session's journal to today's names, and return it.
+
+    The key "mark" becomes "keyword", and the source "settled" of an answer becomes "adjudicated".
+    """
     if "mark" in line:
         line["keyword"] = line.pop("mark")
     for answer in line.get("answers", ()):
@@ -139,7 +148,10 @@ def todays_line(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def todays_piece(arrays: dict[str, Any]) -> dict[str, Any]:
-    """Translate the arrays of counted documents that an unfinished pool keeps into today's names."""
+    """Return the arrays that an unfinished pool keeps for a batch of counted documents, under today's names.
+
+    Arrays that already have today's names are returned unchanged.
+    """
     if "texts" not in arrays:
         return arrays
     import json

@@ -1,4 +1,4 @@
-"""Read tables and columns of pandas and polars, and answer in kind; neither library is imported for it."""
+"""Read tables of pandas and polars without importing these libraries; return results as tables of the same library."""
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError, did_you_mean
 
 _LIBRARIES = ("pandas", "polars")
-_MISSING = ("NAType", "NaTType")  # the types of pandas' values that stand for none
+_MISSING = ("NAType", "NaTType")  # the types of the values by which pandas marks missing data
 _SHOWN, _COLUMNS_SHOWN = 5, 20  # the most rows and columns that a sentence names
 _EMPTY_TEXT = "a text, which may be empty"
 
@@ -18,22 +18,22 @@ def _is_number(value: Any) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value stands for none: None, NaN, or pandas' NaT or NA."""
+    """Return True if a value marks missing data: None, NaN, or pandas' NaT or NA."""
     if value is None or isinstance(value, str):
         return value is None
     return type(value).__name__ in _MISSING or (isinstance(value, Real) and bool(value != value))
 
 
 class Frame(NamedTuple):
-    """A table (DataFrame) or a column (Series), and the library that it is of; "": another one."""
+    """Wrap a table (DataFrame) or a column (Series)."""
 
-    data: Any
-    library: str = ""
-    is_column: bool = False
+    data: Any  # the table or column
+    library: str = ""  # its library, "pandas" or "polars"; "": another one
+    is_column: bool = False  # True: a column; False: a table
 
     @classmethod
     def of(cls, data: Any) -> "Frame | None":
-        """Return a table or column of pandas or polars as a Frame, and None for anything else.
+        """Wrap a table or column of pandas or polars; return None for anything else.
 
         TextcatError is raised for a LazyFrame, which has no rows yet, and for a table of pyarrow.
         """
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
         return [str(column) for column in self.data.columns]
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise TextcatError if the table lacks a column, or has two of a name."""
+        """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name."""
         columns = self.columns
         for name in names:
             if name not in columns:
@@ -64,14 +64,15 @@ class Frame(NamedTuple):
                 raise TextcatError(f"The table has {columns.count(name)} columns {name!r}: give each its own name.")
 
     def rows(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of some columns, row by row."""
+        """Return an iterator over the rows: for each row, a tuple of its values in the named columns."""
         of_name = dict(zip(self.columns, self.data.columns, strict=True))
         return zip(*(self.data[of_name[name]] for name in names), strict=True) if names else iter([()] * len(self.data))
 
     def records(self, text: str | Sequence[str]) -> Iterator[Any]:
-        """Return an iterator of the texts of a column, or of a table's rows as dicts with the fields of their texts.
+        """Return an iterator over the texts of a column, or over the rows of a table, as dicts of their texts.
 
-        TextcatError is raised if a column is missing, or the text of a row.
+        The keys of the dicts are the columns that `text_columns` returns. TextcatError is raised if a column is
+        missing, or if a row has no text.
         """
         if self.is_column:
             self._refuse_missing([is_missing(value) for value in self.data], "text", (), _EMPTY_TEXT)
@@ -80,7 +81,12 @@ class Frame(NamedTuple):
         return (dict(zip(names, row, strict=True)) for row in self.rows(names))
 
     def text_columns(self, text: str | Sequence[str]) -> list[str]:
-        """Return the columns that hold texts, as the fields of a record do; raise TextcatError as for `records`."""
+        """Return the names of the columns that hold texts: those that `text` names, and "title" and "zones".
+
+        "title" and "zones" are left out if the table does not have them. If `text` is "text", the default, a column
+        "body" is a text, too. TextcatError is raised if a named column is missing, or if a row has no value in any of
+        the columns.
+        """
         names, columns = [text] if isinstance(text, str) else [*text], self.columns
         if names == ["text"]:
             names = [name for name in ("text", "title", "body", "zones") if name in columns] or names
@@ -90,10 +96,11 @@ class Frame(NamedTuple):
         return names
 
     def topics(self, topics: str | Sequence[str]) -> Iterator[Any]:
-        """Return an iterator of each row's topics: the values of a column, or the names of the columns that have a 1.
+        """Return an iterator over the topics of each row.
 
-        TextcatError is raised if a column is missing, a row has no value there, or a column of a topic holds anything
-        but 0 and 1.
+        If `topics` is one name, a row's topics are its value in that column. If `topics` is a list of names, each of
+        these columns is a topic, and a row's topics are the columns in which the row has a 1. TextcatError is raised if
+        a column is missing, a row has no value there, or the column of a topic holds anything but 0 and 1.
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         self.check(names)
@@ -128,15 +135,20 @@ class Frame(NamedTuple):
         )
 
     def answer(self, values: Any, topics: Sequence[str]) -> Any:
-        """Return a table of the same library with a row per document, by its index, and a column per topic."""
+        """Return `values` as a table of the input's library, with a row per document and a column per topic.
+
+        In pandas, the rows have the index of the input.
+        """
         if self.library == "polars":
             return self._module().DataFrame(values, schema=[*topics], orient="row")
         return self._module().DataFrame(values, index=self.data.index, columns=[*topics])
 
     def long_answer(self, columns: dict[str, list[Any]], counts: Sequence[int]) -> Any:
-        """Return a table of the same library with `counts` rows for each document, by its index.
+        """Return a table of the input's library, in which a document may have several rows.
 
-        For polars, which has no index, a column "index" has the number of each document's row, from 0.
+        `columns` has the values of each column by its name, and `counts` the number of rows of each document. In
+        pandas, each row has the index of its document. In polars, which has no index, a column "index" has the number
+        of the document in the input, counted from 0.
         """
         if self.library == "polars":
             numbers = [number for number, count in enumerate(counts) for _ in range(count)]
@@ -151,12 +163,12 @@ class Frame(NamedTuple):
 
 
 def is_table(source: Any) -> bool:
-    """Return whether this is a table or a column of pandas or polars, or has columns like one."""
+    """Return True if `source` is a table or column of pandas or polars, or another object with `columns`."""
     return Frame.of(source) is not None or hasattr(source, "columns")
 
 
 def empty_frame(n_rows: int) -> Frame:
-    """Return a table of pandas with a number of rows and no columns; raise TextcatError without pandas."""
+    """Return a pandas table of `n_rows` rows and no columns; raise TextcatError if pandas is not installed."""
     try:
         import pandas
     except ImportError as error:
@@ -165,6 +177,9 @@ def empty_frame(n_rows: int) -> Frame:
 
 
 def answer_in_kind(documents: Any, values: Any, topics: Sequence[str]) -> Any:
-    """Return values per document and topic as a table, if the documents are one; otherwise as they are."""
+    """Return `values`, with a row per document and a column per topic, as a table of the library of the documents.
+
+    If the documents are not a table or column of pandas or polars, `values` are returned unchanged.
+    """
     frame = Frame.of(documents)
     return values if frame is None else frame.answer(values, topics)

@@ -1,4 +1,4 @@
-"""Journals: files to which lines with checksums are appended."""
+"""Read and write journals: files to which lines with checksums are appended."""
 
 import json
 import os
@@ -16,18 +16,18 @@ _CHECKSUM = "crc32"  # of the other entries of a journal's line
 class Journal(NamedTuple):
     """Hold what could be read of a journal: a file of JSON objects, one per line, each with a checksum."""
 
-    lines: list[dict[str, Any]]  # all lines before the first incomplete one; the header comes first
+    lines: list[dict[str, Any]]  # the lines before the first one that is incomplete or damaged; the first is the header
     length: int  # the size of these lines in bytes
-    damaged: bool  # whether more follows than the one incomplete line that a crash can leave
+    damaged: bool  # True if more follows than one incomplete line, which a crash can leave, or if `lines` is empty
 
 
 def journal_line(line: Mapping[str, Any]) -> bytes:
-    """Return an object as a line of a journal, with its checksum."""
+    """Return the bytes of a line of a journal: a JSON object with the given entries and their checksum."""
     return json.dumps({**line, _CHECKSUM: _crc32(line)}).encode() + b"\n"
 
 
 def read_journal(path: Path) -> Journal | None:
-    """Read a journal up to its first damaged line; return None if there is no journal."""
+    """Read a journal up to its first damaged line; return None if the file does not exist."""
     try:
         with folders.open_regular(path) as file:
             content = file.read()
@@ -45,9 +45,10 @@ def read_journal(path: Path) -> Journal | None:
 
 
 class KeptResults(dict[str, dict[str, Any]]):
-    """Keep results by key in a file of JSON lines (or in memory), so that interrupted work can resume.
+    """Keep results by key, in memory and in a file of JSON lines, so that interrupted work can resume.
 
-    An incomplete line is skipped: its result is computed again.
+    If the path is None, there is no file. An incomplete line of the file is skipped, so its result must be computed
+    again.
     """
 
     def __init__(self, path: Path | None):

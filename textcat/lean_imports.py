@@ -16,7 +16,7 @@ _LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
 
 
 def keep_imports_lean() -> None:
-    """Prevent the import of modules that are never used here: pandas, scipy.stats, and the commands of spaCy."""
+    """Prevent the import of pandas and of spaCy's commands, and delay that of other slow modules to their first use."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,7 +26,7 @@ class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be importe
     """Make pandas appear not installed, replace spaCy's commands, and load the modules in `_LAZY` at their first use.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
-    the rest of scikit-learn. Importing its commands takes half of spaCy's import time.
+    the rest of scikit-learn. spaCy imports its commands, which takes half of its import time.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
@@ -49,10 +49,10 @@ def _commands_are_left_out() -> bool:
 
 
 class _NoCommands:
-    """Load a module with the one name that spaCy needs of its commands."""
+    """Load, in place of the module of spaCy's commands, a module that has only the name `info`, which spaCy imports."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python create the module."""
+        """Return None, so that Python creates an empty module."""
 
     def exec_module(self, module: ModuleType) -> None:
         module.info = None  # type: ignore[attr-defined]

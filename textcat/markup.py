@@ -1,4 +1,7 @@
-"""Texts and tables → HTML: no text ends its element, runs as a script, or has a character that UTF-8 cannot encode."""
+"""Write texts and tables as HTML.
+
+A text in the HTML cannot end its element, run as a script, or have a character that UTF-8 cannot encode.
+"""
 
 import base64
 import hashlib
@@ -11,7 +14,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]") 
 
 
 class Html(str):
-    """HTML that `html_text` does not escape again."""
+    """A text that is HTML already, so that `html_text` does not escape it."""
 
     __slots__ = ()
 
@@ -22,7 +25,7 @@ def printable_text(text: str) -> str:
 
 
 def html_text(value: Any) -> str:
-    """Return a value as HTML: text escaped, numbers in digits, a dash for None."""
+    """Return a value as HTML: a text is escaped, a number is formatted, and None becomes a dash."""
     if isinstance(value, Html):
         return value
     if value is None:
@@ -40,7 +43,10 @@ def html_table(
     caption: str | None = None,
     hints: Mapping[str, str] = {},
 ) -> str:
-    """Return a table whose rows begin with their header; hints are shown when the mouse is over a column's title."""
+    """Return an HTML table; `head` has the titles of its columns, and the first cell of each row is the row's header.
+
+    `name` is the id of the table. `hints` has a text by column title, which is shown when the mouse is over the title.
+    """
     titles = "".join(
         f'<th scope="col"{_attribute("title", hints.get(title, ""))}>{html_text(title)}</th>' if title else "<td></td>"
         for title in head
@@ -58,9 +64,9 @@ def _attribute(name: str, value: str) -> str:
 
 
 def page_head(title: str, style: str, script: str = "") -> str:
-    """Return the beginning of a page, up to its body.
+    """Return the beginning of an HTML page, up to the opening tag of its body.
 
-    The policy in the head allows only this style sheet and script, and no request to any address.
+    The security policy in the head allows only this style sheet and this script, and no request to any address.
     """
     scripts = f"script-src '{content_hash(script)}'; " if script else ""
     policy = f"default-src 'none'; {scripts}style-src '{content_hash(style)}'; base-uri 'none'; form-action 'none'"
@@ -74,5 +80,5 @@ def page_head(title: str, style: str, script: str = "") -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the hash by which a page's policy allows a script or a style sheet."""
+    """Return the hash of a script or style sheet; a page's security policy allows the script or sheet by this hash."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -19,12 +19,12 @@ _STEP = 256
 
 
 class Bar:
-    """Draw a progress bar; code calls it with the number of items just done, and pooch uses it like a bar of tqdm.
+    """Draw a progress bar: call it with the number of items just done, or pass it to pooch in place of a tqdm bar.
 
     Parameters
     ----------
     bars : rich.progress.Progress, optional
-        The object that draws the bar, as its only task.
+        The object that draws the bar, as its only task; None: nothing is drawn.
     """
 
     total = 0  # bytes of a download; 0 if that is not known
@@ -65,9 +65,11 @@ def download_bar(
     *,
     shows: Literal["items", "bytes", "text"] = "items",
 ) -> Iterator[Bar]:
-    """Draw a bar while a block runs, if there is a terminal; `shows` says what stands next to the bar.
+    """Yield a progress bar, which is drawn while the ``with`` block runs if `console` is a terminal.
 
-    "items": the number of items and the time; "bytes": the bytes and the speed; "text": the text of `Bar.show`.
+    `name` is the text next to the bar, and `total` the number of items or bytes, None if unknown. `shows` says what
+    else stands next to the bar: "items": the number of items and the time; "bytes": the bytes and the speed; "text":
+    nothing but the text, which `Bar.show` can change.
     """
     if console is None or not console.is_terminal:
         yield Bar()
@@ -91,7 +93,7 @@ def download_bar(
 
 
 class Stages:
-    """Hold the time of each stage of a job, and draw a bar for the running stage, if there is a terminal."""
+    """Measure the time of each stage of a job, and draw a progress bar for the running stage if there is a terminal."""
 
     def __init__(self, console: "Console | None" = None):
         self.seconds: dict[str, float] = {}  # wall-clock time per stage, in the order in which they first ran
@@ -101,7 +103,10 @@ class Stages:
     def stage(
         self, name: str, total: int | None = None, *, shows: Literal["items", "bytes"] = "items"
     ) -> Iterator[Bar]:
-        """Time the block as a stage, and draw a progress bar with its name, which counts items or bytes."""
+        """Time the ``with`` block as a stage, and yield a progress bar with the stage's name.
+
+        The bar counts items or bytes, as `shows` says. The times of stages with the same name are added up.
+        """
         started = time.perf_counter()
         with download_bar(self._console, name, total, shows=shows) as bar:
             yield bar
@@ -121,7 +126,7 @@ def advance_over(items: Iterable[Item], advance: Advance) -> Iterator[Item]:
 def is_single_threaded() -> bool:
     """Return whether this process has a single thread, so that it can be forked safely; False if not on Linux.
 
-    A lock that another thread holds would never be released in the child.
+    If another thread held a lock during the fork, the lock would never be released in the child.
     """
     try:
         return sys.platform.startswith("linux") and len(os.listdir("/proc/self/task")) == 1

@@ -1,4 +1,4 @@
-"""One way of training, as a TOML file: how text becomes rows, and how rankers are trained."""
+"""Read recipes: TOML files that say how text becomes rows, how rankers are trained, and how scores become topics."""
 
 import inspect
 import math
@@ -116,21 +116,21 @@ class RankerSettings:
         With examples that are not documents, such as descriptions, this multiple of the pool's mean row is subtracted
         from every row, so that terms that all documents have are no evidence.
     described_bias : float >= 0
-        Replaces `bias` if there are such examples, because the rows are then shorter.
+        Replaces `bias` if there are examples that are not documents, because the rows are then shorter.
     anchor : float >= 0
         w is regularised towards this multiple of the sum of the examples' rows (signed by label, and weighted) instead
         of towards 0, so that a description keeps its influence however many judgements there are.
     length : float >= 0
         ``x·w`` is multiplied by √((1 + length) e / (e + length)), where e is the number of entries of x divided by
-        their mean in the pool: by less in short texts, whose few words are weak evidence. 0: by 1.
+        their mean in the pool. The factor is smaller for short texts, whose few words are weak evidence. 0: always 1.
     embeddings : float >= 0
         The weight of the similarity of embeddings; 1 is the tested value, 0: terms only.
     presumed : int
         The number of random unjudged rows used as negatives, drawn again for every number of judgements.
     presumed_weight : float > 0
-        The weight of each of these rows; a judged document has 1.
+        The weight of each presumed negative; a judged document has 1.
     tol : float > 0
-        Stop after the first epoch in which no projected gradient is larger.
+        Stop after the first epoch in which no projected gradient is larger than this.
     max_epochs : int
         The largest number of epochs.
     """
@@ -166,7 +166,7 @@ class Recipe:
     name, title : str
     tokens, features, learner : dict
         Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
-        default; `seed` stands for `random_state`.
+        default. The argument `random_state` is called `seed` in recipes.
     topics : dict
         Keyword arguments of `TopicSettings`: `descriptions` and `shortlist`.
     ranker : dict
@@ -201,7 +201,7 @@ class Recipe:
             Name of the other learner. Parameters that not all learners share are dropped, because their meaning
             differs: the η of PAUM scales the solution, the η of CRAMMA decides whether there is one.
         **parameters
-            Parameters by name; None leaves one as it is.
+            New values of parameters, by name; None leaves a parameter as it is.
 
         Returns
         -------
@@ -224,11 +224,11 @@ class Recipe:
         return replace(self, learner={**self.learner, **changes})
 
     def with_settings(self, assignments: Iterable[str]) -> "Recipe":
-        """Return the recipe with other values of its fields, such as ``learner.tau_pos=50``.
+        """Return the recipe with other values of some fields, given as texts such as ``learner.tau_pos=50``.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
-        ``learner.name`` is set before the learner's parameters. A TextcatError is raised for an unknown field, or a
-        value that it cannot have.
+        ``learner.name`` is set before the learner's parameters. The recipes `many` and `short` are changed in the same
+        way. A TextcatError is raised for an unknown field, or for a value that a field cannot have.
         """
         recipe, pairs, assignments = self, [], list(assignments)
         for assignment in assignments:
@@ -259,11 +259,11 @@ class Recipe:
         return recipe
 
     def check(self) -> None:
-        """Raise TextcatError if the recipe cannot be followed, before any work is done."""
+        """Raise TextcatError if a section has an unknown parameter, or a value that it cannot have."""
         self.make_features(), self.make_learner(), self.make_ranker(), self.make_tags(), self._make("topics")
 
     def fields(self) -> list[_RecipeField]:
-        """Return all fields that a recipe can have, section by section, with their values in this one."""
+        """Return all fields that a recipe can have, section by section, with their values in this recipe."""
         fields = []
         for section, name, kind in self._field_types():
             default, explanation = "paum", "Which learner."
@@ -280,7 +280,7 @@ class Recipe:
         return fields
 
     def complete(self) -> "Recipe":
-        """Return the recipe with a value for every field, the default for those that it leaves out."""
+        """Return the recipe with a value for every field; fields that it leaves out get their defaults."""
         sections: dict[str, Any] = {section: {} for section in _SECTIONS}
         for section, name, _, _, value, _ in self.fields():
             sections[section][name] = value
@@ -311,7 +311,7 @@ class Recipe:
         return {"topics": TopicSettings, "ranker": RankerSettings, "tags": TagSettings}[section]
 
     def make_features(self) -> "TfIdf":
-        """Return the transformer from documents to rows; raise TextcatError if its settings do not go together."""
+        """Return the transformer from documents to rows; raise TextcatError if its settings are not valid."""
         from textcat.features.settings import check_settings
 
         features = self._make("features", tokens=self.make_tokens())
@@ -319,7 +319,7 @@ class Recipe:
         return features
 
     def feature_settings(self) -> dict[str, Any]:
-        """Return the parameters of the transformer from documents to rows."""
+        """Return the parameters of the transformer from documents to rows, by name."""
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
@@ -327,7 +327,7 @@ class Recipe:
         return self._make("tokens")
 
     def same_terms(self, other: "Recipe") -> bool:
-        """Return whether another recipe makes the same rows of the same texts."""
+        """Return True if another recipe has the same [tokens] and [features], so that both make the same rows."""
         return (self.tokens, self.features) == (other.tokens, other.features)
 
     @property
@@ -336,7 +336,11 @@ class Recipe:
         return int(self._make("topics").descriptions)
 
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
-        """Return the recipe for a corpus, and the reason: `many` if topics are many, `short` if texts are short."""
+        """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
+
+        The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average, and
+        otherwise this recipe itself, with the reason "".
+        """
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
         sample = corpus.sample_train(_N_SAMPLED)
@@ -351,7 +355,7 @@ class Recipe:
         return int(self._make("topics").shortlist)
 
     def make_tags(self) -> TagSettings:
-        """Return the section [tags]; raise TextcatError if its strategy does not go with a shortlist."""
+        """Return the settings in [tags]; raise TextcatError if the strategy cannot be used with the shortlist."""
         tags: TagSettings = self._make("tags")
         if self.shortlist and tags.strategy not in _OF_PROBABILITIES:
             raise TextcatError(
@@ -361,7 +365,10 @@ class Recipe:
         return tags
 
     def make_learner(self, **options: Any) -> "MarginClassifier":
-        """Return the learner, made with further keyword arguments, such as `n_jobs`."""
+        """Return the learner; `options` are further keyword arguments, such as `n_jobs`.
+
+        TextcatError is raised if a parameter has a value that it cannot have.
+        """
         learner = self._make("learner", **options)
         try:
             learner.check_parameters(_NAME_OF)  # as `fit` does, but before the documents are read
@@ -390,10 +397,10 @@ class Recipe:
         return cls(**keywords, **options)
 
     def of_model(self) -> "Recipe":
-        """Return the recipe, of a model, to train by; raise TextcatError if that would import what nobody asked for.
+        """Return this recipe, which was read from a model, if it is safe to train by it; otherwise raise TextcatError.
 
-        A model may come from a stranger, and its recipe may name any module of this machine as its learner: only one
-        that has been imported already is used.
+        A model may come from a stranger, and its recipe may name a class of any module on this machine as the learner.
+        Such a learner is used only if its module has been imported already.
         """
         name = self.learner.get("name", "")
         if ":" in name and name.partition(":")[0] not in sys.modules:
@@ -404,13 +411,16 @@ class Recipe:
         return self
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the recipe's title and sections, as its file has them."""
+        """Return the recipe's title and sections by name, as a recipe file has them; an empty [ranker] is left out."""
         entries = {name: getattr(self, name) for name in ("title", *_SECTIONS)}
         return entries if self.ranker else {name: entries[name] for name in entries if name != "ranker"}
 
 
 def learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
-    """Return a learner by its name, or import a class of somebody else, given as "MODULE:CLASS"."""
+    """Return the class of a learner, given by a name in `LEARNERS`, or as "MODULE:CLASS" for any other class.
+
+    TextcatError is raised if there is no such learner; its message begins with `where`.
+    """
     from textcat.margin.learners import LEARNERS
 
     if ":" in name:
@@ -421,7 +431,10 @@ def learner_class(name: str, where: str = "") -> "type[MarginClassifier]":
 
 
 def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
-    """Import a learner, also from the current folder, as a prototype is rarely installed."""
+    """Import a learner given as "MODULE:CLASS".
+
+    The module may be in the current folder, because a prototype is rarely installed.
+    """
     from importlib import import_module
 
     from textcat.margin.learners import MarginClassifier
@@ -443,7 +456,7 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
 
 
 def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
-    """Return a class's keyword arguments and their types, by their names in recipes."""
+    """Return, for the name of each parameter in recipes, the keyword argument of a class and its type."""
     types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
     left_out = {*_NOT_IN_RECIPES, *(["probability"] if hasattr(cls, "rule") else [])}  # [tags] makes probabilities
     return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in left_out}
@@ -458,17 +471,20 @@ def _explanations(cls: Callable[..., Any]) -> dict[str, str]:
 
 
 def recipes() -> dict[str, Path]:
-    """Return the shipped recipes' files by name."""
+    """Return the paths of the recipes that come with textcat, by name."""
     return {path.stem: path for path in sorted(shipped("models").glob("*.toml"))}
 
 
 def default_recipe() -> Recipe:
-    """Return the recipe `default`, with `many-topics` and `short-texts` as its alternatives for such corpora."""
+    """Return the recipe `default`, with `many-topics` and `short-texts` as its alternatives `many` and `short`."""
     return replace(read_recipe("default"), many=read_recipe("many-topics"), short=read_recipe("short-texts"))
 
 
 def read_recipe(name_or_path: str | Path) -> Recipe:
-    """Read a shipped recipe by its name, or a file (``.toml``) by its path; raise a TextcatError if there is none."""
+    """Read a recipe that comes with textcat by its name, or a recipe file (``.toml``) by its path.
+
+    A TextcatError is raised if there is no such recipe, or if the file is not valid.
+    """
     shipped = recipes()
     path = shipped.get(str(name_or_path), Path(name_or_path).expanduser())
     if str(name_or_path) in RECIPES:

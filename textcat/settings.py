@@ -1,4 +1,4 @@
-"""Read settings from TOML files, and check and describe their types."""
+"""Read settings from TOML files, and check and describe the types of settings."""
 
 import json
 import sys
@@ -58,7 +58,7 @@ def format_value(value: Any) -> str:
 
 
 def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a value of a TOML file has a type, such as ``float | None`` or ``Mapping[str, float]``.
+    """Return whether a value of a TOML file is of the type `annotation`, such as ``float | None`` or ``list[str]``.
 
     Whole numbers pass as floats; true and false do not pass as numbers.
     """

@@ -1,6 +1,6 @@
-"""Encode and print texts with lone surrogates, which no encoding can hold.
+"""Convert texts with lone surrogates, which no encoding can hold, so that they can be encoded and printed.
 
-They stand for bytes of a file's name that are not UTF-8, and for halves of surrogate pairs.
+A lone surrogate is one half of a surrogate pair. Python also decodes a byte of a file name that is not UTF-8 to one.
 """
 
 
@@ -20,10 +20,10 @@ def join_surrogates(text: str) -> str:
 
 
 def decode_surrogates(text: str) -> str:
-    """Decode the bytes that a text keeps as surrogates as UTF-8; invalid bytes become U+FFFD."""
+    """Return a text with the bytes that Python keeps as surrogates decoded as UTF-8; invalid bytes become U+FFFD."""
     return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def surrogate_bytes(text: str) -> bytes:
-    """Return the UTF-8 bytes of a text that may have lone surrogates, for checksums and arrays."""
+    """Return a text in UTF-8, for checksums and arrays; a lone surrogate is encoded like any other character."""
     return text.encode("utf-8", "surrogatepass")
