@@ -1,1 +1,1 @@
-"""Resumable runs over inputs of any size: read batches, work on them in workers, write shards and a journal."""
+"""Run over inputs of any size, so that a run can resume: read batches, work on these in workers, write shards."""

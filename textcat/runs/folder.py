@@ -1,7 +1,8 @@
-"""The folder of a run: numbered shards, rejections, and a journal by which the run resumes; locked during the run.
+"""Write the folder of a run: numbered shards, rejections, and a journal from which an interrupted run resumes.
 
-A shard is synced and renamed before the journal records it as done. Other files have names that begin with ``_`` or
-``.``, so that programs which read a folder of Parquet files ignore them.
+The folder is locked during the run. A shard is synced to disk and gets its final name before the journal records it as
+done. The names of all other files begin with ``_`` or ``.``, so that programs which read a folder of Parquet files
+ignore these files.
 """
 
 import hashlib
@@ -45,8 +46,9 @@ def open_folder(
     """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
 
     `facts` has, by readable names, the settings that the output depends on; `inputs` has the name, size and time of
-    each source. Unfinished files of an interrupted run are removed. A TextcatError is raised if the folder is damaged,
-    or holds other files or a run with other facts or inputs; `start_over` says in its message how to begin again.
+    each source. Unfinished files of an interrupted run are removed; with `restart`, so are all files of an earlier run.
+    A TextcatError is raised if another run holds the lock, if the folder is damaged, or if it holds other files or a
+    run with other facts or inputs; `start_over` is the clause of its message that says how to begin again.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -100,7 +102,10 @@ def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _own_journal(path: Path) -> Journal | None:
-    """Return the journal, or None if there is none; rename the files of a run of an earlier version."""
+    """Return the journal in a folder; None if there is none; raise TextcatError if the journal is not textcat's.
+
+    If an earlier version of textcat wrote the folder, its files get today's names.
+    """
     former = not (path / JOURNAL).exists()
     journal_path = path / ("journal.jsonl" if former else JOURNAL)
     journal = read_journal(journal_path)
@@ -150,7 +155,10 @@ def _difference(before: bytes | None, now: bytes | None) -> str:
 
 
 def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
-    """Return the state at the end of the journal; raise a TextcatError if a shard is missing or changed."""
+    """Return the state of the run at the end of its journal, given the journal's lines without the header.
+
+    A TextcatError, whose message ends with `remedy`, is raised if a shard is missing or has changed.
+    """
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
     with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
@@ -175,7 +183,7 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
-    """Remove the files, and the rejections, that were written after the last line of the journal."""
+    """Remove all that was written after the last intact line of the journal: shards, rejections, parts of lines."""
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
             folders.remove(file)
@@ -193,7 +201,10 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 def write_shards(
     folder: Path, state: RunState, form: PlainFile, results: Generator[tuple[Batch, BatchResult]], **limits: int
 ) -> int:
-    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards."""
+    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards.
+
+    `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
+    """
     with closing(ShardWriter(folder, state, form, **limits)) as shards, closing(results):
         for batch, result in results:
             shards.add(batch, result)
@@ -202,10 +213,10 @@ def write_shards(
 
 
 class ShardWriter:
-    """Write shards, rejections and the journal of a run; not to be used again after an error.
+    """Write the shards, the rejections and the journal of a run; after an error, the writer cannot be used again.
 
-    A shard ends after the batch with which it reaches a number of records, or of bytes before compression. This depends
-    only on the input, not on time. `number` counts the finished shards.
+    A shard ends after the batch with which it reaches `max_records` records, or `max_bytes` bytes before compression.
+    Where shards end therefore depends only on the input, not on time. `number` is the number of finished shards.
     """
 
     def __init__(
@@ -241,7 +252,7 @@ class ShardWriter:
             self._log({"finished": True})
 
     def close(self) -> None:
-        """Close all files, and leave an unfinished shard unfinished."""
+        """Close all files; a shard that is not finished keeps its temporary name."""
         for file in (self.journal, self._rejected, self._shard):
             file.close()
 
@@ -251,7 +262,7 @@ class ShardWriter:
         self._position = {}
 
     def _end(self) -> None:
-        """End the shard, and add its line to the journal; if all records were rejected, there is no file for it."""
+        """End the shard, and add its line to the journal; a shard whose records were all rejected has no file."""
         entry: Line = {"shard": ""}
         if self._n_bytes:
             self._shard.write(self._format.end())
@@ -270,7 +281,10 @@ class ShardWriter:
 
 
 class _AppendedFile:
-    """A file that is created when the first bytes are written; a file with a `length` exists already."""
+    """Append bytes to a file.
+
+    `length` is the number of bytes that the file has already; if it is 0, the first write creates the file.
+    """
 
     def __init__(self, path: Path, length: int = 0):
         self.length, self.sha256 = length, hashlib.sha256()  # the sum of the bytes that are written
@@ -290,7 +304,7 @@ class _AppendedFile:
             folders.sync(self._file)
 
     def finish(self) -> str:
-        """Sync and close the file, remove the unfinished mark from its name, and return the name."""
+        """Sync and close the file, remove the ending ``.part`` from its name, and return the new name."""
         self.sync()
         self.close()
         name = self._path.name.removesuffix(UNFINISHED)

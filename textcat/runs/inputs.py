@@ -1,4 +1,4 @@
-"""Check that the inputs of a run do not include its output or change meanwhile; list the settings of reading."""
+"""Check that a run does not read its own output, and that its inputs do not change; list the settings of reading."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -16,13 +16,13 @@ _CHANGED = "%s %s while it was read: its documents may be missing; start again w
 
 
 def total_size(sources: Sequence[Source]) -> int | None:
-    """Return the stored size of all sources in bytes; return None if the size of one is unknown."""
+    """Return the stored size of all sources together, in bytes; None if the size of a source is unknown."""
     sizes = [source.size for source in sources if source.size is not None]
     return sum(sizes) if len(sizes) == len(sources) else None
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return the settings and library versions, by readable names, that decide how sources are read."""
+    """Return what decides how sources are read: the settings and the versions of libraries, by readable names."""
     return {
         **_reader_versions(sources),
         "--format": settings.format,
@@ -38,7 +38,10 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
 
 
 def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
-    """Return the versions of the libraries that read documents; "none" for one that is not installed."""
+    """Return the versions of the libraries that read documents such as PDF, by name; "none": not installed.
+
+    Return {} if no source holds such documents.
+    """
     if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
         return {}
     versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
@@ -49,7 +52,7 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
 
 
 def check_output_apart(sources: Iterable[Source], out: Path) -> None:
-    """Raise a TextcatError if a run would read its own output."""
+    """Raise a TextcatError if an input is in the output folder `out`, or `out` is in an input."""
     for source in sources:
         if source.kind != "pipe" and not is_url(source.name):
             origin, target = Path(source.name).resolve(), out.resolve()

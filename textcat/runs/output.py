@@ -1,4 +1,4 @@
-"""Encoded rows → the bytes of a file of JSON Lines, CSV or Parquet, compressed or not."""
+"""Turn encoded rows into the bytes of a file of JSON Lines, CSV or Parquet, compressed or not."""
 
 import io
 from collections.abc import Callable
@@ -9,13 +9,16 @@ from textcat.errors import TextcatError, install_hint
 
 
 class PlainFile:
-    """A file of a header and encoded rows, whose name ends in `suffix`; methods return bytes to write."""
+    """Build a file that consists of a header, `head`, and encoded rows; its name ends in `suffix`.
+
+    Nothing is written here: the methods return the bytes that the caller writes.
+    """
 
     def __init__(self, suffix: str, head: bytes = b""):
         self.suffix, self._head = suffix, head
 
     def begin(self) -> bytes:
-        """Return the start of a file."""
+        """Return the bytes at the start of a file."""
         return self._head
 
     def add(self, rows: bytes) -> bytes:
@@ -30,14 +33,14 @@ class PlainFile:
 
 
 class ZstandardFile(PlainFile):
-    """A plain file as a single Zstandard frame, because many readers stop at the end of the first frame."""
+    """Build a file compressed by Zstandard, as a single frame, because many readers stop after the first frame."""
 
     def __init__(self, suffix: str, head: bytes = b""):
         super().__init__(suffix, head)
         self._library = _library("zstandard", "write .zst files", "zst")
 
     def begin(self) -> bytes:
-        """Return the start of the frame."""
+        """Return the compressed bytes of the header that are ready, and begin the frame."""
         self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
         return self._frame.compress(self._head)
 
@@ -55,7 +58,10 @@ class ZstandardFile(PlainFile):
 
 
 class ParquetFile(PlainFile):
-    """A Parquet file of one row group; its rows are held in memory until the file ends."""
+    """Build a Parquet file of one row group; its rows, streams of Arrow, are held in memory until the file ends.
+
+    `schema` returns the Arrow schema of the rows.
+    """
 
     def __init__(self, suffix: str, schema: Callable[[], Any]):
         super().__init__(suffix)

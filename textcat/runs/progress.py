@@ -1,4 +1,4 @@
-"""The progress of a run, as its journal holds it, and as it is drawn on a terminal."""
+"""Hold the progress of a run: the state in its journal, and the figures that are shown on a terminal."""
 
 import logging
 import time
@@ -20,11 +20,11 @@ LOG_SECONDS = 30.0  # between two lines of the log
 
 
 class RunState(NamedTuple):
-    """The state of a run at the end of its journal, from which it resumes."""
+    """Hold the state of a run at the end of its journal, from which the run resumes."""
 
     counts: Counts
     shards: int = 0  # number of finished shards
-    checkpoint: "Checkpoint | None" = None  # the place in the inputs to read on from; None: the beginning
+    checkpoint: "Checkpoint | None" = None  # the place in the inputs where reading resumes; None: the beginning
     read: int = 0  # bytes of the inputs before the checkpoint
     rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
@@ -32,9 +32,9 @@ class RunState(NamedTuple):
 
 
 class RunProgress(NamedTuple):
-    """The progress of a run: documents, bytes, seconds and memory."""
+    """Hold the progress of a run: documents, bytes, seconds and memory."""
 
-    counts: Counts  # of all documents in the folder, those of earlier runs included
+    counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
     read: int  # stored bytes of the inputs that have been read
     total: int | None  # stored bytes of all inputs; None if unknown
     records: int  # documents of this run alone
@@ -71,7 +71,10 @@ ShowProgress = Callable[[RunProgress], None]
 
 @contextmanager
 def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> Iterator[ShowProgress]:
-    """Yield a function that draws the progress of a run on a terminal, and logs it every half minute."""
+    """Yield a function that draws the progress of a run on a terminal, and logs it every half minute.
+
+    `console` returns the terminal, or None if nothing is to be drawn.
+    """
     last_line, bar = time.monotonic(), None
     with ExitStack() as drawing:
 
@@ -89,6 +92,6 @@ def progress_shown(console: "Callable[[], Console | None]" = lambda: None) -> It
 
 
 def clock(seconds: float) -> str:
-    """Return seconds as hours, minutes and seconds: 3725 as 1:02:05."""
+    """Return a number of seconds as hours, minutes and seconds: 3725 becomes "1:02:05", 65 becomes "1:05"."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

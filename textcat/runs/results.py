@@ -1,4 +1,4 @@
-"""The result of a batch: encoded rows, rejections, and counts."""
+"""Hold the result of a batch: encoded rows, rejections, and counts."""
 
 import os
 import re
@@ -19,15 +19,15 @@ _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there 
 
 @dataclass
 class Counts:
-    """Numbers of documents: read, tagged, rejected, and with each topic."""
+    """Count documents: those read, tagged and rejected, and those with each topic."""
 
     records: int = 0  # documents in the input: tagged + rejected
     tagged: int = 0  # documents that were written
     rejected: int = 0
     untagged: int = 0  # documents that were written without a topic above its threshold
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
-    reasons: Counter[str] = field(default_factory=Counter)  # rejections by reason, see `kind_of_reason`
-    fields: Counter[str] = field(default_factory=Counter)  # documents with each further field that is asked for
+    reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
+    fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
 
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
@@ -40,7 +40,7 @@ class Counts:
             self.reasons[reason if is_counted else "other reasons"] += n
 
     def add_rejections(self, rejections: Sequence[Rejection]) -> None:
-        """Add rejections to their number and to the counts by reason."""
+        """Add rejections to the number `rejected`, and to the counts by reason, `reasons`."""
         self.rejected += len(rejections)
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
 
@@ -55,13 +55,13 @@ class Counts:
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return a reason with "…" in place of numbers and quotations: ``It is not utf-8 (byte …).``."""
+    """Return the reason of a rejection with "…" in place of numbers and quotations: ``It is not utf-8 (byte …).``."""
     return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
 
 
 @dataclass
 class BatchResult:
-    """The results of a batch."""
+    """Hold the result of a batch: the encoded rows of its documents, its rejections, and its counts."""
 
     rows: list[bytes]  # encoded rows of the documents, in the order of the input
     rejections: list[Rejection]

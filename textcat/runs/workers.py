@@ -1,4 +1,7 @@
-"""Work on a bounded number of batches at a time, here, in processes or on a Dask cluster, and keep their order."""
+"""Work on batches in this process, in several processes or on a Dask cluster, and return the results in order.
+
+Only a bounded number of batches is worked on at a time.
+"""
 
 import gc
 import logging
@@ -36,10 +39,10 @@ Work = Callable[[Batch], Any]
 class WorkerPool(NamedTuple):
     """Describe how batches are worked on: how many at a time, and by which processes."""
 
-    start: Callable[[int], Executor]  # starts that number of processes
+    start: Callable[[int], Executor]  # returns an executor that starts that number of processes
     jobs: int  # batches that are worked on at the same time
     in_process_bytes: float = 0  # bytes of batches that this process works on before it starts others
-    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # errors that mean: the worker was lost
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # errors that mean that a worker was lost
     started: Executor | None = None  # processes that have been started already
 
 
@@ -49,8 +52,9 @@ def ordered_map(
     """Call a function on batches, which a thread reads ahead, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one. If a worker is lost then, too, a TextcatError names the batch; `start_over` says in its message how
-    to begin the run again. An exception from reading or from the function is raised after the batches before it.
+    time one by one. If a worker is lost then, too, a TextcatError names the batch; `start_over` is the clause of its
+    message that says how to begin the run again. An exception from reading, or from the function, is raised after the
+    batches before it have been yielded.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # futures refer to the queue only: a circle would hold batches long after they are done
@@ -81,9 +85,10 @@ def ordered_map(
 
 
 class _ReadAhead:
-    """A thread that puts batches into a queue, and at the end an exception, which is StopIteration without an error.
+    """Read batches in a thread, which puts each batch into the queue `events`, and at the end an exception.
 
-    The queue gets `limit` batches, and one more each time that `free` is released.
+    The exception is StopIteration if reading ended without an error. The thread reads `limit` batches, and one more
+    each time that `free` is released.
     """
 
     def __init__(self, batches: Iterable[Batch], limit: int):
@@ -114,7 +119,7 @@ def _is_script() -> bool:
 
 
 class _Tasks:
-    """Batches that have been read but not yielded, in order; the first ones have been given to workers."""
+    """Hold the batches that have been read but not yielded, in order; the first ones have been given to workers."""
 
     def __init__(self, function: Work, workers: WorkerPool, wake: Callable[[object], None], start_over: str):
         self.batches: deque[Batch] = deque()
@@ -139,12 +144,12 @@ class _Tasks:
         return future.cancelled() or _is_loss(future.exception(), self._workers.lost)
 
     def check_workers(self) -> None:
-        """Do all batches again if workers have ended and their executor has not noticed it."""
+        """Do all batches again if a worker process has ended and the executor has not noticed that."""
         if isinstance(self._executor, _ProcessPool) and self._executor.is_stuck():
             self.restart()
 
     def pop(self) -> tuple[Batch, Any]:
-        """Remove the first batch, and return it with its result; raise the exception if the function raised one."""
+        """Remove the first batch, and return it with its result; if the function raised an exception, raise it here."""
         result, batch = self._futures.popleft().result(), self.batches.popleft()
         self._has_result |= self._executor is not None
         self._n_suspects -= 1
@@ -188,7 +193,7 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Give batches to workers: all that they do not have, or just the first if one of them kills its workers."""
+        """Give workers the batches that they do not have yet, or only the first one if workers were lost twice."""
         for batch in list(self.batches)[len(self._futures) : 1 if self._one_by_one else None]:
             future = self._begin(batch)
             self._futures.append(future)
@@ -256,7 +261,7 @@ def open_workers(
 
 
 class _ProcessPool(ProcessPoolExecutor):
-    """Processes that end at once when they are shut down, or when this process ends, even if it is killed."""
+    """Run work in processes that end at once when the pool is shut down or this process ends, even if it is killed."""
 
     def __init__(self, jobs: int, method: Literal["fork", "spawn"] = "spawn"):
         context = multiprocessing.get_context(method)
@@ -274,7 +279,7 @@ class _ProcessPool(ProcessPoolExecutor):
             raise BrokenExecutor(f"No process can be started: {error}") from error
 
     def is_stuck(self) -> bool:
-        """Return whether a process has ended: the executor's thread may wait for the rest of its result for ever."""
+        """Return whether a process has ended; the executor's thread may then wait for its result for ever."""
         return any(process.exitcode is not None for process in list((self._processes or {}).values()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
@@ -298,7 +303,7 @@ class _ProcessPool(ProcessPoolExecutor):
 
 
 def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | None:
-    """Call `prepare`, and return processes forked from this one; return None if `prepare` has started a thread."""
+    """Call `prepare`, and return a pool of processes forked from this one; None if `prepare` has started a thread."""
     prepare()
     if not is_single_threaded():
         return None
@@ -308,7 +313,11 @@ def _forked_pool(jobs: int, prepare: Callable[[], object]) -> _ProcessPool | Non
 
 
 def _start_worker(lifeline: Connection, other_end: Connection) -> None:
-    """Prepare a new worker, and end it when its parent, the only process with the other end of a pipe, ends."""
+    """Prepare a new worker process, and end it when its parent ends.
+
+    `lifeline` and `other_end` are the two ends of a pipe. Only the parent keeps `other_end` open, so the pipe ends when
+    the parent ends.
+    """
     other_end.close()  # this process's copy
     keep_imports_lean()
     gc.freeze()  # objects from the parent are never garbage
