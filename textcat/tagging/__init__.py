@@ -1,1 +1,1 @@
-"""Archives of any size and many formats, read in batches, tagged, and written in shards."""
+"""Tag archives of any size and of many formats: read batches, tag these, and write the tags in shards."""

@@ -1,4 +1,4 @@
-"""A batch of input → encoded rows of tags, rejections, and counts; in any process."""
+"""Tag a batch of the input, in any process: the result has encoded rows of tags, rejections, and counts."""
 
 import gc
 import logging
@@ -29,7 +29,7 @@ _CACHE_BYTES = 32 << 20  # of the token cache in each process; with four times a
 
 
 class Job(NamedTuple):
-    """The model and the settings by which a run tags each batch."""
+    """Hold the model and the settings by which a run tags each batch."""
 
     model: str  # the model's folder, as a worker sees it
     digest: str  # checksum that the model there must have
@@ -39,9 +39,9 @@ class Job(NamedTuple):
 
 
 def tag_batch(job: Job, batch: Batch) -> BatchResult:
-    """Read the records of a batch, tag them, and encode their rows.
+    """Read the records of a batch, tag them, and return their encoded rows, with the rejections and counts.
 
-    A TextcatError is raised if the model is missing, or if the model or spaCy is not the one of the job.
+    A TextcatError is raised if the model is missing, has changed since the run began, or needs another spaCy version.
     """
     from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
 
@@ -58,7 +58,7 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
 
 
 def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
-    """Tag and encode records, and add them to `tagged`; reject a record that cannot be tagged."""
+    """Tag records, and add their encoded rows and counts to `tagged`; a record that cannot be tagged is rejected."""
     if not records:
         return
     try:
@@ -99,7 +99,10 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
 
 @lru_cache(maxsize=1)
 def load_tagger(job: Job) -> "Tagger":
-    """Return the tagger of a job, with the job's topics and least probability."""
+    """Load the tagger of a job, with only the topics that the job writes, and with the job's minimal probability.
+
+    The tagger is kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
+    """
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
     if read_manifest(job.model)[SUM] != job.digest:
@@ -119,7 +122,7 @@ def load_tagger(job: Job) -> "Tagger":
 
 
 def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
-    """Return a tagger with some of the topics, in the order of the model."""
+    """Return a tagger that has only the given topics of another one, in the order in which that one has them."""
     import numpy as np
 
     columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)

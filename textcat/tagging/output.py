@@ -1,4 +1,4 @@
-"""Tags of records → encoded rows of JSON Lines, CSV or Parquet; the settings of the output."""
+"""Encode the tags of records as rows of JSON Lines, CSV or Parquet; define and check the settings of the output."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ class OutputSettings(NamedTuple):
     compress : {"", "zst"}
         Compression of JSON Lines and CSV; Parquet is always compressed.
     top : int >= 1, optional
-        Write the topics with the highest scores, this many, instead of the topics above their thresholds.
+        Write this many topics of each document, those with the highest scores, instead of those above their thresholds.
     everything : bool
         Write all topics of each document.
     explain : int >= 0
@@ -50,7 +50,7 @@ class OutputSettings(NamedTuple):
         Write the topics of at least this probability, instead of the topics above their thresholds; `top` limits their
         number. The model must have calibrated probabilities.
     names : bool
-        Write the name of each topic next to its id; set where tags are written by a model that has names.
+        Write the name of each topic next to its id. A run sets it to whether its model has names of topics.
     carry : tuple of str
         Copy these fields of each record, such as ``("title", "date")``: to an object ``fields`` in JSON Lines, to a
         column each in CSV and Parquet.
@@ -75,7 +75,7 @@ class OutputSettings(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """The suffix of the files: ".csv.zst"."""
+        """The ending of the names of the output files, such as ".csv.zst"."""
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
 
@@ -106,7 +106,7 @@ def check_output(settings: OutputSettings) -> None:
 
 
 def library_versions(settings: OutputSettings) -> dict[str, str]:
-    """Return the versions of the libraries that write the output, by name."""
+    """Return the versions of the libraries that write the output, by name; {} if none is needed."""
     names = ["pyarrow"] if settings.to == "parquet" else ["zstandard"] if settings.compress else []
     return {name: installed_version(name) for name in names}
 
@@ -118,7 +118,11 @@ def _encode_jsonl(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
 ) -> bytes:
-    """Return an object per line: id, source, position, and topics with their scores, probabilities, and terms."""
+    """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
+
+    If the function `terms` is given, each topic has the terms that it returns. If `names` are given, each topic has its
+    name.
+    """
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):
         topics = _topic_objects(record, tags_of_record, terms, names)
@@ -150,7 +154,7 @@ def _topic_object(topic: str, score: float, probability: float | None) -> dict[s
 
 
 def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[dict[str, float]]:
-    """Return the contributions of terms to the score of each tag; return [] if terms are not requested."""
+    """Return, for each tag, how much each term adds to its score, rounded; [] if terms are not requested."""
     if terms is None or not tags:
         return []
     contributions = terms(record, [topic for topic, _, _ in tags])
@@ -161,7 +165,10 @@ def _rounded_terms(record: Record, tags: Tags, terms: TermsOf | None) -> list[di
 
 
 def _carried(record: Record, settings: OutputSettings) -> list[str]:
-    """Return the fields of a record that are carried as texts: lists of texts joined, other values as JSON."""
+    """Return the values of the fields that are copied from a record to its row, each converted to a text.
+
+    A list of texts is joined by "; ", a missing value is "", and any other value that is no text is written as JSON.
+    """
     return [_text_of(value) for value in map((record.fields or {}).get, settings.carry)]
 
 
@@ -178,9 +185,10 @@ def _encode_csv(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
 ) -> bytes:
-    """Return a row per document and topic, and for a document without a topic a row with an empty topic.
+    """Return CSV with a row per document and topic; a document without topics has one row, with an empty topic.
 
-    Terms are an object of JSON in the last column.
+    With `settings.per_document`, there is one row per document instead. If terms are requested, the last column has a
+    JSON object of terms.
     """
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
@@ -205,7 +213,10 @@ def _encode_csv(
 
 
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
-    """Return the topics of a document, their names, scores and probabilities as texts, a list each."""
+    """Return lists of texts about the topics of a document: the topics, their names, scores and probabilities.
+
+    If `names` is None, there is no list of names; if the model has no probabilities, their list is empty.
+    """
     topics = [topic for topic, _, _ in tags]
     scores = [str(round(score, DECIMALS)) for _, score, _ in tags]
     probabilities = ["" if p is None else str(round(p, DECIMALS)) for _, _, p in tags]
@@ -220,7 +231,10 @@ def _encode_parquet(
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
 ) -> bytes:
-    """Return a row per document, with a list of its topics, and lists of their terms, as a stream of Arrow."""
+    """Return rows for a Parquet file, serialised as an Arrow IPC stream.
+
+    There is a row per document, with a list of its topics; if terms are requested, each topic has a list of its terms.
+    """
     import pyarrow as pa
 
     topics = [_topic_objects(*pair, terms, names) for pair in zip(records, tags, strict=True)]
@@ -256,7 +270,7 @@ ENCODERS: dict[str, Callable[..., bytes]] = {"jsonl": _encode_jsonl, "csv": _enc
 
 
 def file_format(settings: OutputSettings) -> PlainFile:
-    """Return the form of the output files; raise a TextcatError if a library for it is not installed."""
+    """Return the object that builds the output files; raise a TextcatError if its library is not installed."""
     if settings.to == "parquet":
         return ParquetFile(
             settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names, settings.carry)

@@ -1,4 +1,4 @@
-"""A model, inputs and settings → tags in a folder of shards, or in a stream."""
+"""Tag inputs by a model, and write the tags to a folder of shards or to a stream."""
 
 import logging
 import os
@@ -32,14 +32,14 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 
 
 class _Plan(NamedTuple):
-    """The job, inputs and model of a run; how many jobs do it, where, and whether a rejection ends it."""
+    """Hold all that a run needs: its job, its inputs, its model's manifest, and how the work is done."""
 
     job: Job
-    sources: Sequence[Source]
-    manifest: dict[str, Any]  # the model's
-    jobs: int = -1
-    scheduler: str = ""
-    strict: bool = False
+    sources: Sequence[Source]  # the inputs
+    manifest: dict[str, Any]  # the manifest of the model
+    jobs: int = -1  # number of processes; -1: one per core
+    scheduler: str = ""  # address of a Dask cluster; "": this machine
+    strict: bool = False  # whether a rejection ends the run with an error
 
 
 def tag_archive(
@@ -70,8 +70,8 @@ def tag_archive(
     input_settings, output_settings : InputSettings, OutputSettings
         How inputs are read, and what is written, in which format.
     jobs : int, default -1
-        Number of processes that tag; -1: one per core. In a script, call this below ``if __name__ == "__main__":``
-        unless it is 1.
+        Number of processes that tag; -1: one per core. Unless it is 1, a script must call this function below
+        ``if __name__ == "__main__":``.
     scheduler : str
         The address of a Dask cluster that does the work; "": this machine.
     strict : bool, default False
@@ -110,9 +110,11 @@ def tag_to_stream(
     progress: ShowProgress | None = None,
     **settings: Any,
 ) -> Summary:
-    """Tag the inputs, ``-`` being standard input, and write the rows to a stream, which is flushed after each batch.
+    """Tag the inputs, and write the rows to a stream, which is flushed after each batch; return the summary.
 
-    `settings` are those of `tag_archive`. A TextcatError is raised for Parquet.
+    The input ``-`` is standard input. `on_rejection` is called with each rejection, and `progress` with the progress
+    after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler` and `strict`, as for
+    `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
     """
     plan = make_plan(model, inputs, **settings)
     if plan.job.output.to == "parquet":
@@ -139,9 +141,10 @@ def make_plan(
     output_settings: OutputSettings = OUTPUT,
     **how: Any,
 ) -> _Plan:
-    """Find the inputs and read the model's manifest; raise a TextcatError if the settings do not suit the model.
+    """Find the inputs, read the model's manifest, and return the plan of the run.
 
-    `how` has the jobs, the scheduler and whether the run is strict.
+    `how` has the fields `jobs`, `scheduler` and `strict` of the plan. A TextcatError is raised if the settings
+    contradict each other, or need topics or probabilities that the model does not have.
     """
     check_output(output_settings)
     manifest = read_manifest(model)
@@ -164,7 +167,10 @@ def make_plan(
 def tag_to_folder(
     plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
 ) -> Summary:
-    """Tag the inputs into a folder of shards; `limits` are those of `ShardWriter`."""
+    """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
+
+    `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
+    """
     check_output_apart(plan.sources, out)
     _log_plan(plan, str(out))
     inputs = (source.fingerprint() for source in plan.sources)
@@ -185,7 +191,7 @@ def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
 def _tagged(
     plan: _Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
 ) -> Generator[tuple[Batch, BatchResult]]:
-    """Yield batches with their results, and add each result to the tally after it has been written."""
+    """Yield each batch with its result; when the caller has written the result, add it to the tally."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
@@ -199,7 +205,10 @@ def _tagged(
 
 
 def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
-    """Raise a RuntimeError if the records of a batch, counted in two ways, are not all written or rejected."""
+    """Raise a RuntimeError if a record of a batch was neither written nor rejected.
+
+    Written and rejected records are counted in two ways, and both must agree with the number of records read.
+    """
     counts, rejected = tagged.counts, len(tagged.rejections)
     written = sum(rows.count(b"\n") for rows in tagged.rows) if job.output.to == "jsonl" else counts.tagged
     if not counts.records == written + rejected == counts.tagged + counts.rejected:
@@ -208,7 +217,7 @@ def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
 
 
 class _Tally:
-    """The counts, formats, memory and time of a run so far."""
+    """Add up the counts, formats, memory and time of a run."""
 
     def __init__(self, plan: _Plan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress

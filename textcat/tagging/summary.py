@@ -1,4 +1,4 @@
-"""The summary of a run, and topics that are much more or less frequent than in training."""
+"""Summarise a run, and find topics that are much more or less frequent in its archive than in training."""
 
 import math
 from collections.abc import Sequence
@@ -15,21 +15,22 @@ _P = 0.001  # significance, for all topics together
 
 
 class Drift(NamedTuple):
-    """A topic that is much more or less frequent in an archive than in training."""
+    """Describe a topic that is much more or less frequent in an archive than in training."""
 
     topic: str
     rate: float  # fraction of the archive's documents above the topic's threshold
     prevalence: float  # fraction of the training documents that have the topic
-    g: float  # the difference's `log_likelihood_ratio`
+    g: float  # how significant the difference is: its `log_likelihood_ratio`
 
 
 def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
-    """Return G² = 2·Σ observed·ln(observed / expected) over the table of two samples, with and without a feature.
+    """Return G² = 2·Σ observed·ln(observed / expected), a test of whether a feature is equally frequent in two samples.
 
-    `k` of a sample's `n` documents have the feature; G² is 0 if a sample is empty. If both samples are drawn from the
-    same population, it has a χ² distribution with one degree of freedom, and unlike Pearson's statistic also for a
-    rare feature. Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational
-    Linguistics 19 (1993).
+    In the first sample, `k` of `n` documents have the feature; in the other one, `other_k` of `other_n`. The sum is
+    over the four numbers of documents with and without the feature in each sample. G² is 0 if a sample is empty. If
+    both samples are drawn from the same population, G² has a χ² distribution with one degree of freedom. Other than for
+    Pearson's statistic, this is also true of a rare feature. Source: T. Dunning, Accurate methods for the statistics of
+    surprise and coincidence, Computational Linguistics 19 (1993).
     """
     if not n or not other_n:
         return 0.0
@@ -40,16 +41,16 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
 
 class Summary(NamedTuple):
-    """The inputs of a run, the documents it has written, and its time and memory."""
+    """Hold the inputs of a run, the counts of the documents that it wrote, and its time and memory."""
 
-    manifest: dict[str, Any]  # the model's
+    manifest: dict[str, Any]  # the manifest of the model
     sources: "Sequence[Source]"  # the inputs
     topics: tuple[str, ...]  # the requested topics
-    counts: Counts  # of all documents in the folder, those of earlier runs included
+    counts: Counts  # of all documents in the folder, including those that interrupted runs wrote
     before: RunState  # the state from which this run resumed
-    shards: int
-    formats: list[str]  # formats as which this run read inputs
-    seconds: float  # of this run
+    shards: int  # number of shards in the folder
+    formats: list[str]  # formats of the inputs that this run read
+    seconds: float  # duration of this run
     memory: int  # peak memory of this run's processes in bytes
     changed: tuple[str, ...] = ()  # inputs that changed while they were read: some of their documents may be missing
 
@@ -65,10 +66,11 @@ class Summary(NamedTuple):
 
     @property
     def drifts(self) -> list[Drift]:
-        """Topics whose rate is more than three times their prevalence, or less than a third, significantly.
+        """Topics whose rate is more than three times or less than a third of their prevalence.
 
-        Significant is p < .001, divided by the number of topics, if the documents of archive and training were drawn
-        from the same population. The most significant topic comes first.
+        The most significant topic comes first. A topic is listed only if the difference is significant: if archive and
+        training were samples of the same population, so large a difference would have a probability below .001, divided
+        by the number of topics.
         """
         drifts, sizes, train_documents = [], self.train_sizes, self.manifest["train_documents"]
         for topic, size in sizes.items():
