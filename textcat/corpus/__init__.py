@@ -1,1 +1,1 @@
-"""Where documents come from."""
+"""Find, download, verify and read corpora, with descriptions and names of their topics."""

@@ -1,4 +1,4 @@
-"""Read the cards of named corpora: each says what a corpus is, where it comes from, and how to read and verify it."""
+"""Read the cards of corpora. A card says what a corpus is, where it comes from, and how it is read and verified."""
 
 import hashlib
 import posixpath
@@ -58,16 +58,16 @@ _INPUT = (
 
 @dataclass(frozen=True)
 class Card:
-    """Describe a corpus; the fields are those of a card's TOML file, besides `name`, `folder` and `depth`."""
+    """Describe a corpus. All fields except `name`, `folder` and `depth` are keys of the card's TOML file."""
 
-    name: str  # of the card's file, without .toml
-    folder: Path  # the folder of the card, where the corpus may be, too
+    name: str  # the name of the card's file, without .toml
+    folder: Path  # the folder of the card; the corpus may be there, too
     reader: str  # a name in `READERS`
     files: list[str]  # names of the archive, folder or file on disk; a download gets the first one
     title: str = ""
     licence: str = ""
     citation: str = ""
-    urls: list[str] = field(default_factory=list)  # where the first of `files` can be downloaded, in this order
+    urls: list[str] = field(default_factory=list)  # of the first of `files`; tried in this order to download it
     obtain: str = ""  # if it cannot be downloaded, how to get it: one or two sentences
     topics: str = "train"  # which topics count, see `Corpus.from_documents`
     descriptions: str = ""  # the file, in the source or next to the card, that says what topics are about
@@ -75,8 +75,8 @@ class Card:
     vocabulary_language: str = ""  # the language of the names; "": not known, or English if the file has several
     options: dict[str, str] = field(default_factory=dict)  # the reader's options; commas separate names of fields
     counts: dict[str, int] = field(default_factory=dict)  # published numbers: documents, train, test, topics
-    sha256: dict[str, str] = field(default_factory=dict)  # sums of the corpus's files by name; no other file is read
-    tree: str = ""  # instead of `sha256`, one sum over all files read, see `tree_digest`
+    sha256: dict[str, str] = field(default_factory=dict)  # checksums of the corpus's files by name; only these are read
+    tree: str = ""  # instead of `sha256`, one checksum over all files that are read, see `tree_digest`
     depth: int = 0  # for data without a card: the number of outer folders whose names are no topics
 
     def wanted(self, name: str) -> bool:
@@ -90,7 +90,10 @@ class Card:
         return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
-        """Return the given settings with the card's format and options in place of theirs."""
+        """Return the given settings, in which the card's reader and options replace the format and other settings.
+
+        If no settings are given, the defaults of `InputSettings` are used.
+        """
         settings, options = settings or InputSettings(), self.options
         labels = {name: options[name] for name in _LABELS.get(self.reader, set()) if name in options}
         read = options.keys() - labels
@@ -120,11 +123,11 @@ class Card:
                 )
 
     def describes(self, name: str) -> bool:
-        """Return whether a file of the source is the file of descriptions."""
+        """Return whether a file of the source is the one that describes the topics."""
         return bool(self.descriptions) and f"/{name}".endswith(f"/{plain_name(self.descriptions)}")
 
     def names_topics(self, name: str) -> bool:
-        """Return whether a file of the source is the vocabulary."""
+        """Return whether a file of the source is the vocabulary, which names the topics."""
         return bool(self.vocabulary) and f"/{name}".endswith(f"/{plain_name(self.vocabulary)}")
 
 
@@ -170,7 +173,10 @@ def _shipped_cards() -> dict[str, Path]:
 
 
 def read_card(path: Path) -> Card:
-    """Read a card; raise a TextcatError if it is missing, no TOML, or a key is unknown, missing or of a wrong type."""
+    """Read a card from its file; raise a TextcatError if the file is missing or not valid.
+
+    It is not valid if it is no TOML, a key is missing or unknown, or a value is of a wrong type or not allowed.
+    """
     entries = read_toml(path, "card")
     for key, value in entries.items():
         if key not in ENTRY_TYPES:
@@ -197,7 +203,7 @@ def read_card(path: Path) -> Card:
 
 
 def tree_digest(sums: Mapping[str, str]) -> str:
-    r"""Return one sum for a set of files, however they are packed.
+    r"""Return one checksum for a set of files; it is the same however the files are packed.
 
     It is the sha256 of the lines ``"<sha256>  <name>\n"`` sorted by name, without the leading folders that all names
     share: ``find * -type f | LC_ALL=C sort | xargs sha256sum | sha256sum`` prints it inside the folder. `sums` has the

@@ -69,7 +69,7 @@ def cache_folder() -> Path:
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
-    """Return the folders to search: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
+    """Return the folders to search in turn: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
         warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
@@ -84,7 +84,7 @@ def warn_once(sentence: str) -> None:
 
 
 def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Return the path of a corpus: the first of the card's `files` found in one of the folders searched, or None."""
+    """Return the path of a corpus on disk: the first of the card's `files` that a searched folder has; else None."""
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
@@ -92,11 +92,10 @@ def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | No
 def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Path | None = None) -> Path:
     """Find a corpus on disk, or download it into the user's cache; verify it as a whole, and return its path.
 
-    A damaged copy in the cache is fetched again. A download gets its name only after it is verified, so a partial
-    download is never used. The licence is logged.
+    `corpus_dir` is searched first. A damaged copy in the cache is downloaded again. A download gets its name only after
+    it is verified, so a partial download is never used. Before a download, the licence is logged.
 
-    A TextcatError says what is wrong with the files, what went wrong at each mirror, or that the card names no mirror.
-    `corpus_dir` is searched first.
+    A TextcatError says what is wrong with the files, what went wrong at each URL, or that the card names no URL.
     """
     path = locate_corpus(card, corpus_dir)
     if path is not None:
@@ -146,8 +145,8 @@ def open_corpus(
     name_or_path : str, Path or Card
         The name of a shipped corpus; the path of a card (``.toml``); or the data itself, as a path, a pattern such as
         ``news/*.jsonl``, or a URL: JSON Lines, a JSON array, CSV, TSV, Parquet, SGML files in Reuters' format, RCV1's
-        XML, mailboxes, or a folder per topic; files, folders or archives of them, compressed or not. If it is both a
-        name and a path, it is taken for the name.
+        XML, mailboxes, or a folder per topic; files, folders or archives of them, compressed or not. If a corpus
+        is shipped under a name that is also a path, the shipped corpus is opened.
     corpus_dir : str or Path, optional
         Folder to look in first.
     download : bool
@@ -155,10 +154,10 @@ def open_corpus(
     progress : Bar, optional
         Draws the number of bytes downloaded and read.
     settings : InputSettings, optional
-        How data without a card are read; if it names a format, all files are read in this format. With a card, only
-        settings that its reader uses and that the card does not fix.
+        How data without a card are read; if it names a format, all files are read in this format. For a corpus with a
+        card, it may have only settings that the card's reader uses and that the card does not fix.
     test_size, seed : float or int, int
-        Set some documents of a corpus without a test part aside as test part: see `Corpus.split`.
+        If the corpus has no test part, make one of some training documents: see `Corpus.split`.
     as_read : callable, optional
         Called with each record as soon as it is read.
     vocabulary : str or Path, optional
@@ -169,8 +168,8 @@ def open_corpus(
     Returns
     -------
     Corpus
-        Its documents are in the order of their files' names, however they are packed. If all of them are for test, it
-        has no topics: a model can be evaluated on it, but not trained.
+        Its documents are in the order of their files' names, however they are packed. If all documents are for test,
+        the corpus has no topics: a model can be evaluated on it, but not trained.
 
     Raises
     ------
@@ -203,10 +202,11 @@ def open_corpus(
 
 
 def corpus_of(source: Any, **columns: Any) -> Corpus:
-    """Return a corpus: itself, made of a table or of records in memory, or opened by its name, card, path or URL.
+    """Return `source` if it is a Corpus; otherwise make a corpus of it.
 
-    The columns or fields are those of `column_settings`. TextcatError is raised if they are given with a corpus that
-    has been made already, or if the corpus cannot be made.
+    A table or records in memory are converted; a name, card, path or URL is opened. `columns` are arguments of
+    `column_settings`, which name the columns or fields of texts and topics. TextcatError is raised if they are given
+    together with a Corpus, or if the corpus cannot be made.
     """
     if isinstance(source, str | Path | Card):
         return open_corpus(source, settings=column_settings(**columns))
@@ -229,7 +229,10 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
 def column_settings(
     text: str | Sequence[str] = "text", topics: str | Sequence[str] = "topics", topics_separator: str = ""
 ) -> InputSettings | None:
-    """Return the settings that read files by the columns or fields of `Corpus.from_records`; None for the defaults."""
+    """Return the settings to read files by, given columns or fields as for `Corpus.from_records`.
+
+    Return None if all arguments have their defaults. TextcatError is raised if `topics` names several columns.
+    """
     if not isinstance(topics, str):
         raise TextcatError(f"The topics of files are in one field, not in {topics!r}: name it, or give a table.")
     settings = InputSettings(topics_field=topics, topics_separator=topics_separator)
@@ -239,9 +242,10 @@ def column_settings(
 
 
 def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **options: Any) -> "ForkedCorpus | None":
-    """Begin to read a corpus in another process; return None if it is not a file on disk, or a large one.
+    """Begin to read a corpus in another process, and return the object that receives its texts.
 
-    The options are those of `open_corpus`. Nothing is downloaded.
+    Return None if the corpus is not a file on disk, if the file is too large, or if another process would be unsafe or
+    no faster. `options` are further arguments of `open_corpus`. Nothing is downloaded.
     """
     path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
     if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
@@ -252,9 +256,10 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
 
 
 def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
-    """Open a corpus again by its `Corpus.origin` or `Tagger.origin`; raise TextcatError if they do not say how.
+    """Open a corpus again, given its `Corpus.origin` or `Tagger.origin`.
 
-    The options are those of `open_corpus`. A test part that an earlier version drew cannot be drawn again.
+    `options` are further arguments of `open_corpus`. TextcatError is raised if the origin does not say how to open the
+    corpus, or if its test part was drawn by an earlier version of textcat, as this version would draw another one.
     """
     origin = dict(origin)
     if origin.pop("sampling", "") != "random" and origin.get("test_size") is not None:
@@ -272,12 +277,15 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
 
 
 def _as_tuples(value: Any) -> Any:
-    """Return a value of JSON with tuples for lists."""
+    """Return a value of JSON in which every list is replaced by a tuple."""
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and its path or URL; these are "" for the name of a corpus or the path of a card."""
+    """Return the card of a corpus, and the path or URL of its data.
+
+    The latter is "" if `text` is the name of a corpus or the path of a card. A card is guessed for data without one.
+    """
     path = Path(text).expanduser()
     if is_url(text):
         return _guess_card(text, settings), text
@@ -325,7 +333,10 @@ def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
 
 
 def _is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
-    """Return a function that tells by its name whether a file is read: whoever names its format wants it."""
+    """Return a function that takes the name of a file and returns whether the file is read.
+
+    A file is read if the card says so, or if `settings.for_files` names a format for it.
+    """
     return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
 
 
@@ -346,7 +357,7 @@ def _tell_files_left_out(data: str, card: Card, names: list[str], settings: Inpu
 
 
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether the texts have files of subjects next to them, as in a full-text corpus of Annif."""
+    """Return whether texts have files next to them that list their subjects, as in a full-text corpus of Annif."""
     texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
     beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
     forms = []
@@ -361,7 +372,7 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
-    """Return the reader for files with these names, "" if none fits."""
+    """Return the name of the reader for files with these names; "" if no reader fits."""
 
     def holds(reader: str, name: str) -> bool:
         # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
@@ -382,7 +393,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
 
 def _descriptions_among(names: list[str]) -> str:
-    """Return the name of the file of descriptions in the common folder of all files, "" if there is none."""
+    """Return the name of the file that describes topics, in the common folder of all files; "" if there is none."""
     if len(names) < 2:  # a single file is the data
         return ""
     folder = os.path.commonpath(names)
@@ -429,12 +440,15 @@ class _Contents:
         self.vocabulary: Vocabulary | None = None
 
     def open(self, name: str, stream: ByteStream) -> ByteStream | None:
-        """Return a stream if its file has documents; read a file of descriptions or names here, and return None."""
+        """Return a stream of a file's bytes that checks the checksum, or None if the file has no documents.
+
+        A file that describes or names topics has no documents; it is read here.
+        """
         stream = self._summed(name, stream)
         return None if self._take(name, stream, f"{name} in {self._data}") else stream
 
     def _take(self, name: str, stream: ByteStream, location: str) -> bool:
-        """Read a file if it describes or names topics; return whether it does."""
+        """Read a file if it describes or names topics, and return True; return False for any other file."""
         if self._card.names_topics(name):
             self.vocabulary = read_vocabulary_stream(name, stream, self._card.vocabulary_language, location)
         elif self._card.describes(name):
@@ -445,7 +459,10 @@ class _Contents:
         return True
 
     def read_beside(self) -> None:
-        """Read the files of descriptions and names that are next to the source or the card, not in the source."""
+        """Read the files that describe and name topics if they are next to the source or the card, not in the source.
+
+        TextcatError is raised if the card names such a file and it is nowhere.
+        """
         card, folders = self._card, [self._card.folder]
         if not is_url(self._data):
             folders.insert(0, Path(self._data).parent)
@@ -473,7 +490,10 @@ class _Contents:
             pass
 
     def _summed(self, name: str, stream: ByteStream) -> ByteStream:
-        """Return a stream whose checksum is computed as it is read and compared at its end."""
+        """Return a stream that computes the checksum of its bytes, and at the end compares it with the card's.
+
+        At the end, the stream raises DamagedError if the checksums differ.
+        """
         card, digest, self._sums[name] = self._card, hashlib.sha256(), ""
         if not (card.sha256 or card.tree):
             return stream
@@ -490,7 +510,10 @@ class _Contents:
         return ByteStream(take, stream.consumed, stream.prompt)
 
     def check_complete(self) -> None:
-        """Raise DamagedError if files are missing, or TextcatError if there is none."""
+        """Raise DamagedError if a file is missing or the checksum over all files is wrong.
+
+        TextcatError is raised if no file was read at all.
+        """
         card = self._card
         if missing := sorted(set(card.sha256) - {name.rpartition("/")[2] for name in self._sums}):
             raise DamagedError(self._data, f"{', '.join(missing)} not in it")

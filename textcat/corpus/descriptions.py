@@ -22,11 +22,11 @@ _RULE = "____"  # the beginning of the line below the list of topics
 
 
 def read_descriptions(name: str, data: bytes, location: str = "") -> dict[str, str]:
-    """Return the topics that a file describes, and the descriptions; raise TextcatError if it is malformed or empty.
+    """Return the descriptions in a file, by topic; raise TextcatError if the file is malformed or describes no topic.
 
     ``.json``: an object of topics and texts. ``.tsv`` and ``.csv``: a topic and a text per line, after an optional line
     "name, text". ``.txt``: the list of Reuters-21578, where each long name precedes the topic's code in parentheses; a
-    code without a long name has an empty description. Messages name the `location`.
+    code without a long name has an empty description. Error messages name the file by `location`, or else by `name`.
     """
     location, suffix = location or name, PurePosixPath(name).suffix.lower()
     text = decoded_text(data, location)

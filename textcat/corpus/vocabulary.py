@@ -47,7 +47,8 @@ class Vocabulary:
         ----------
         path : str or Path
         language : str, optional
-            Language of the names, such as "fi": in SKOS of the labels, in CSV of the columns; there, "en" by default.
+            Language of the names, such as "fi". It chooses the labels in SKOS, and the column ``label_fi`` in CSV; the
+            default is "en" for both.
 
         Returns
         -------
@@ -69,7 +70,10 @@ class Vocabulary:
             raise TextcatError(f"The vocabulary {path} {fault}: check the path.{similar_files(path)}") from None
 
     def of(self, topics: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the names of topics given by id or preferred name; raise TextcatError if all are unknown."""
+        """Return the names of the given topics, each of which is an id or a preferred name.
+
+        Unknown topics are left out; TextcatError is raised if all topics are unknown.
+        """
         topics = list(topics)
         of_label = {names[0]: names for names in self.names.values()}
         names_found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
@@ -82,7 +86,10 @@ class Vocabulary:
 
 
 def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, location: str) -> Vocabulary:
-    """Read a vocabulary from the unpacked bytes of a file, whose name has the ending of the format."""
+    """Read a vocabulary from the decompressed bytes of a file; the extension of `name` tells the format.
+
+    For the formats and `language` see `Vocabulary.read`. Error messages name the file by `location`.
+    """
     data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
     if suffix in _SKOS:
         language = language or _LANGUAGE
@@ -169,6 +176,6 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
 
 
 def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the labels in a language, sorted; if there are none, the labels without a language."""
+    """Return the labels in a language, sorted; if there are none, return the labels that have no language."""
     chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
     return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})
