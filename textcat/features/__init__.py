@@ -1,1 +1,1 @@
-"""How text becomes rows."""
+"""Turn texts into rows: tokens, term counts, columns, weights."""

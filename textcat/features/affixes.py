@@ -1,14 +1,14 @@
 """Turn the affix regexes of a spaCy tokenizer into tables that answer for most strings without running a regex.
 
 spaCy asks three regexes about every span of text between white space: is there a prefix, a suffix, an infix? Nearly all
-of its time goes there. Here the parse tree of each regex is read once and every alternative is written down as sets of
+of its time goes there. Here the parse tree of each regex is read once, and every alternative is written down as sets of
 characters around a point: the start of the string for prefixes, its end for suffixes, the start of the match for
-infixes. An alternative whose sets the string does not meet cannot match. One that consists of such sets alone matches
-if and only if they are met, and its width is known, so no regex is needed at all. Whatever cannot be decided that way
-is left to the regex itself.
+infixes. An alternative cannot match if a character around the point is not in its set. If the alternative consists of
+such sets alone, it matches if and only if each character is in its set; the width of the match is then known, and no
+regex is needed. All other cases are left to the regex itself.
 
-Sets are bit masks: one bit per ASCII character, one for all other characters together, one for "no character here". An
-alphabet, which takes longer to read, has a bit for each class of other characters that the regexes tell apart.
+A set is a bit mask: one bit per ASCII character, one for all other characters together, one for "no character here". An
+alphabet takes longer to read; it has a bit for each class of other characters that the regexes tell apart.
 """
 
 from __future__ import annotations
@@ -58,22 +58,23 @@ _SET = "SET"  # a node of ours: a set in the bits of an alphabet
 
 
 class Alternative(NamedTuple):
-    """One way for a regex to match: the sets of characters around its point, nearest first, and its width or -1."""
+    """Describe an alternative of a regex by sets of characters around its point: see the module's docstring."""
 
-    before: _Masks
-    ahead: _Masks
-    width: int
-    repeats: bool = False  # whether further characters of the one set belong to the match, too
+    before: _Masks  # the sets of the characters before the point, nearest first
+    ahead: _Masks  # the sets of the characters after the point, nearest first
+    width: int  # characters that the alternative matches; -1 if only the regex can tell
+    repeats: bool = False  # True: it matches `width` or more characters of one set, as many as follow
 
 
 class UnmodelledRegexError(Exception):
-    """A regex has a part that the tables do not model, so it must always be run."""
+    """Report a regex with a part that the tables do not model, so that the regex must always be run."""
 
 
 def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
-    """Return the alternatives of a regex in the order in which it tries them, or raise UnmodelledRegexError.
+    """Return the alternatives of a regex, in the order in which the regex tries them.
 
-    As spaCy writes them, every alternative of a prefix starts with `^`, and every one of a suffix ends with `$`.
+    UnmodelledRegexError is raised if the tables cannot model the regex, or if an alternative of a prefix does not start
+    with `^`, or one of a suffix does not end with `$`, as spaCy's do.
     """
     return [_in_ascii(alternative) for alternative in _alternatives(parse_regex(pattern), role, DEPTH)]
 
@@ -88,7 +89,10 @@ def _alternatives(nodes: Sequence[_Node], role: _Role, depth: int) -> list[Alter
 
 
 def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
-    """Return the regexes by the names of the tokenizer's callables; None if one of these is no method of a regex."""
+    """Return the regexes that a tokenizer uses, by the names in `TOKENIZER_METHODS`.
+
+    Return None if one of these callables of the tokenizer is not the method of a regex.
+    """
     regexes = {}
     for name, method in TOKENIZER_METHODS.items():
         function = getattr(tokenizer, name)
@@ -101,7 +105,10 @@ def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
 
 
 def read_affixes(regexes: Regexes) -> Affixes:
-    """Return the alternatives of each affix regex: [] if there is no regex, None if the tables cannot model it."""
+    """Return the alternatives of the regexes of prefixes, suffixes and infixes.
+
+    The alternatives are [] if there is no such regex, and None if the tables cannot model it.
+    """
 
     def read(name: str, role: _Role) -> Alternatives:
         try:
@@ -113,7 +120,11 @@ def read_affixes(regexes: Regexes) -> Affixes:
 
 
 def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
-    """Return alternatives for nearly all characters, and the characters' codes; None if a regex cannot be modelled."""
+    """Return the alternatives of prefixes, suffixes and infixes over an alphabet, and the codes of the alphabet.
+
+    These alternatives decide nearly all strings, also with characters that are not ASCII. Return None if a regex cannot
+    be modelled.
+    """
     names = list(TOKENIZER_METHODS)[:3]
     roles: tuple[_Role, ...] = get_args(_Role)
     try:
@@ -129,7 +140,10 @@ def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
 
 
 class _Alphabet:
-    """The classes of characters, other than ASCII, that no set of some regexes tells apart: each has a code."""
+    """Divide the characters that are not ASCII into classes, and give each class a code.
+
+    Two characters are in the same class if every set of characters in the regexes has both of them or neither.
+    """
 
     def __init__(self, nodes: Sequence[_Node]):
         self._sets = dict.fromkeys(_sets_within(nodes), 0)
@@ -150,13 +164,13 @@ class _Alphabet:
             self._sets[members] = reduce(or_, [1 << code for code in set(self._codes[row].tolist())], mask)
 
     def _page(self, number: int) -> np.ndarray:
-        """Return the codes of 256 characters that follow each other."""
+        """Return the codes of the 256 characters of a page; page 0 has the first 256 characters, and so on."""
         characters = np.arange(256 * number, 256 * number + 256)
         stretches = np.searchsorted(self._edges, characters, side="right") - 1
         return np.where(characters < FIRST, characters, self._codes[stretches]).astype(np.uint16)
 
     def translated(self, nodes: Sequence[_Node]) -> list[_Node]:
-        """Return a parse tree whose sets of characters are masks over the codes."""
+        """Return a parse tree in which each set of characters is replaced by a bit mask over the codes."""
         return [self._translated(*node) for node in nodes]
 
     def _translated(self, op: Any, argument: Any) -> _Node:
@@ -173,7 +187,7 @@ class _Alphabet:
 
 
 def _sets_within(nodes: Iterable[_Node]) -> Iterator[_Members]:
-    """Yield the sets of characters of a parse tree, by their members."""
+    """Yield each set of characters in a parse tree, as the tuple of its members."""
     for op, argument in nodes:
         name = str(op)
         if name in _CHARACTERS:
@@ -191,7 +205,7 @@ def _members_of(name: str, argument: Any) -> _Members:
 
 
 def _range(op: str, value: Any) -> tuple[int, int]:
-    """Return the first character of a member of a set, and the one behind the last."""
+    """Return the range of characters that a member of a set covers: the first one, and the one after the last."""
     if op not in ("LITERAL", "RANGE"):
         raise UnmodelledRegexError(op)
     low, high = (value, value) if op == "LITERAL" else value
@@ -206,7 +220,10 @@ def read_url(regexes: Regexes) -> tuple[int, ...]:
 
 
 def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
-    """Return the regex method that replaces a tokenizer's callable, or raise ValueError if it is no regex."""
+    """Return the method of a regex that replaces the callable `name` of a tokenizer; None if `regexes` has none for it.
+
+    ValueError is raised if the regex is not valid.
+    """
     if name not in regexes:
         return None
     try:
@@ -216,7 +233,7 @@ def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
 
 
 def parse_regex(pattern: re.Pattern[str]) -> Sequence[_Node]:
-    """Return the parse tree of a regex, or raise UnmodelledRegexError."""
+    """Return the parse tree of a regex; raise UnmodelledRegexError if it has flags such as IGNORECASE."""
     if pattern.flags & ~(re.UNICODE | re.VERBOSE):
         raise UnmodelledRegexError(f"flags {pattern.flags}")
     try:
@@ -227,7 +244,10 @@ def parse_regex(pattern: re.Pattern[str]) -> Sequence[_Node]:
 
 
 def _paths(nodes: Iterable[_Node]) -> list[list[_Node]]:
-    """Multiply branches and options out into sequences without either, in the order in which they are tried."""
+    """Return the paths through a parse tree: sequences of nodes, with one choice for each branch and optional part.
+
+    The paths are in the order in which the regex tries them. UnmodelledRegexError is raised if there are too many.
+    """
     paths: list[list[_Node]] = [[]]
     for op, argument in nodes:
         name = str(op)
@@ -264,7 +284,10 @@ def _alternative(path: list[_Node], role: _Role, depth: int) -> Alternative:
 
 
 def _in_ascii(alternative: Alternative) -> Alternative:
-    """Return an alternative with the bits of ASCII, OTHER and ABSENT only, or all bits."""
+    """Return an alternative without the bits of an alphabet: its masks have only the bits of ASCII, OTHER and ABSENT.
+
+    A mask that has all of these becomes ANY_CHARACTER.
+    """
     bits = ASCII | OTHER | ABSENT
     before, ahead = (
         tuple(ANY_CHARACTER if mask & bits == bits else mask & bits for mask in masks) for masks in alternative[:2]
@@ -273,7 +296,10 @@ def _in_ascii(alternative: Alternative) -> Alternative:
 
 
 def _copies_of_one_set(path: list[_Node]) -> int:
-    r"""Return the least number of characters of a path such as `\.\.+`: one set, the last time repeated; else 0."""
+    r"""Return the least number of characters that a path matches if it only repeats one set, such as `\.\.+`.
+
+    Return 0 for any other path, or if the number exceeds what the tables can hold.
+    """
     if not path or str(path[-1][0]) != "MAX_REPEAT":
         return 0
     fewest, most, nodes = path[-1][1]
@@ -284,7 +310,12 @@ def _copies_of_one_set(path: list[_Node]) -> int:
 
 
 def _exact_width(path: list[_Node], depth: int, *, behind: bool, ahead: bool) -> int:
-    """Return the width of a path of lookbehinds, characters and lookaheads, in that order and in reach; else -1."""
+    """Return the number of characters that a path matches, or -1 if only the regex can tell whether it matches.
+
+    The number is known if the path consists of lookbehinds, then characters, then lookaheads, and if the characters and
+    the longest look together have at most `depth` places. Lookbehinds are allowed only if `behind` is True, lookaheads
+    only if `ahead` is True.
+    """
     start = next((i for i, node in enumerate(path) if not _is_look(node, -1)), len(path))
     stop = next((i for i in range(start, len(path)) if _mask(path[i]) is None), len(path))
     looks = path[:start] + path[stop:]
@@ -299,7 +330,10 @@ def _exact_width(path: list[_Node], depth: int, *, behind: bool, ahead: bool) ->
 
 
 def _is_look(node: _Node, direction: int) -> bool:
-    """Return whether a node looks ahead (1) or behind (-1), for characters or for anything but one character."""
+    """Return whether a node is a lookahead (`direction` 1) or a lookbehind (-1) that the tables can model.
+
+    A negative look can be modelled only if it excludes a single character.
+    """
     if str(node[0]) not in _LOOKS or node[1][0] != direction:
         return False
     return str(node[0]) == "ASSERT" or (len(node[1][1]) == 1 and _mask(node[1][1][0]) is not None)
@@ -310,12 +344,18 @@ def _is_at(node: _Node, edge: str) -> bool:
 
 
 def _masks(path: list[_Node], direction: int, depth: int) -> _Masks:
-    """Return the sets that the characters next to the start (1) or end (-1) of a match must be in, nearest first."""
+    """Return the set of characters that a match allows at each of `depth` positions, nearest first.
+
+    Positions are counted forwards from the start of the match (`direction` 1), or backwards from its end (-1).
+    """
     return _walk(path[::direction], depth, direction)
 
 
 def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
-    """Return the sets of characters met by any way through the nodes, which are listed in the direction of travel."""
+    """Return, for each of the next `depth` positions, the characters that some way through the nodes allows there.
+
+    `nodes` are listed in the direction in which positions are counted: forwards (1) or backwards (-1).
+    """
     if depth == 0 or not nodes:
         return (ANY_CHARACTER,) * depth
     (op, argument), rest = nodes[0], nodes[1:]
@@ -338,7 +378,7 @@ def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
 
 
 def _ways(name: str, argument: Any, depth: int) -> list[list[_Node]]:
-    """Return the ways through a node that differ within the next `depth` characters."""
+    """Return the node sequences to which a group or repetition can expand; repetitions have up to `depth` copies."""
     if name == "BRANCH":
         return [list(branch) for branch in argument[1]]
     if name == "SUBPATTERN":

@@ -1,4 +1,4 @@
-"""The names and columns of terms and n-grams: by a vocabulary, or by a hash, which gives columns no names."""
+"""Find the names and columns of terms and n-grams, by a vocabulary or by a hash; columns by hash have no names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 
 
 class TermColumns:
-    """The columns of terms and n-grams, by the ids that `Tokens` gave them: each is looked up once.
+    """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep what was found.
 
-    With a vocabulary, a name has a column: "word", "word word", and in a zone's own space "title:word". Without a
-    vocabulary, the column is the lowest `hash_bits` bits of the name's hash. `keys` has, by space, an array for the
-    terms and one for the n-grams: their columns (-1: none), or their whole hashes.
+    With a vocabulary, the name of a term or n-gram decides its column: "word", "word word", and in a zone's own space
+    "title:word". Without a vocabulary, the column is the lowest `hash_bits` bits of the hash of the name. `keys` has
+    what was found before: for each space, an array for the terms and one for the n-grams. They hold columns (-1: none)
+    or, without a vocabulary, whole hashes.
     """
 
     def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
@@ -27,7 +28,10 @@ class TermColumns:
         self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return int32 arrays of shape (n_spaces, n_terms) and (n_spaces, n_ngrams): the column, or -1."""
+        """Return the columns of all terms and of all n-grams in each space; -1: no column.
+
+        The two arrays are int32, of shape (n_spaces, n_terms) and (n_spaces, n_ngrams).
+        """
         keys = [self._keys_of(space, counts) for space in spaces]
         return self._stacked([terms for terms, _ in keys]), self._stacked([ngrams for _, ngrams in keys])
 
@@ -58,7 +62,7 @@ class TermColumns:
 
 
 def space_hashes(names: Sequence[str]) -> np.ndarray:
-    """Return the hashes of names, MurmurHash3 (32 bits, seed 0) of their UTF-8: shape (n,), int32."""
+    """Return the hashes of names: MurmurHash3 (32 bits, seed 0) of each name in UTF-8. Shape (n,), int32."""
     from sklearn.utils import murmurhash3_32  # here, for its import takes a second and 100 MB
 
     # spaCy has no lone surrogates, but a token that is a whole span never reached it.
@@ -66,7 +70,7 @@ def space_hashes(names: Sequence[str]) -> np.ndarray:
 
 
 def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
-    """Return the hashes of all n-grams, given those of all terms and of the first n-grams.
+    """Return the hashes of all n-grams; `terms` are the hashes of all terms, `ngrams` those of the first n-grams.
 
     The hash of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term
     plus the hash of the last one.
@@ -83,7 +87,7 @@ def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> 
 
 
 def feature_names(space: str, terms: Sequence[str]) -> Sequence[str]:
-    """Return the names of terms or n-grams in a space: "title:word", or "word" in the shared one, ""."""
+    """Return the names of terms or n-grams in a space: "title:word" in "title", "word" in the shared space ""."""
     return [f"{space}:{term}" for term in terms] if space else terms
 
 
@@ -98,10 +102,11 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
 
 
 def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> KnownTerms:
-    """Return all terms and n-grams that may have one of the names: any other term has no column.
+    """Return all terms and n-grams that may have one of the given names; any other term or n-gram has no column.
 
-    A name can be read in several ways: "a b" as a term or an n-gram, "title:word" as a term of a zone (if `zone_terms`)
-    or a shared term. All readings are returned, except those with the term OTHER.
+    `ngrams` is the largest number of terms in an n-gram. A name can be read in several ways: "a b" as a term or an
+    n-gram, "title:word" as a term of a zone (if `zone_terms`) or a shared term. All readings are returned, except those
+    with the term OTHER.
     """
     names = list(names)
     if ngrams > 1 and not zone_terms:  # most vocabularies have words and pairs only, which are read faster
@@ -126,7 +131,10 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
 
 
 def _readings(name: str, ngrams: int, zone_terms: bool) -> Iterator[list[str]]:
-    """Yield the ways to read a name as up to `ngrams` terms."""
+    """Yield each way to read a name as a list of 1 to `ngrams` terms.
+
+    A space may end a term, and with `zone_terms` a colon may end the name of a zone.
+    """
     starts = [0, *(i + 1 for i, character in enumerate(name) if zone_terms and character == ":")]
     for start in starts:
         spaces = [i for i in range(start, len(name)) if name[i] == " "]

@@ -1,4 +1,7 @@
-"""Store the term counts of documents, whatever was counted before or with them; count by stored ones again."""
+"""Store the term counts of documents, select and join stored counts, and make features of them.
+
+Stored counts do not depend on other documents that were counted before or at the same time.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,16 @@ ARRAYS = ("n_texts", "zone_of", "sizes", "ids", "counts", "ngrams", "chars")
 
 
 class StoredCounts(NamedTuple):
-    """The term counts of documents, as models and unfinished pools store them.
+    """Hold the term counts of documents, as models and unfinished pools store them.
 
-    Those of a model have all n-grams, and only zones, terms and n-grams that occur, in alphabetical order: the counts
-    of the same documents are always the same. The terms of a text are in the order in which they were counted: where
-    terms share a column, the last bits of the text's row depend on this order.
+    The counts of a model have all n-grams. They list only zones, terms and n-grams that occur, in alphabetical order,
+    so that the same documents always have the same counts. The terms of a text are in the order in which they were
+    counted, because the last bits of the text's row depend on this order where terms share a column.
     """
 
-    zones: list[str]
-    n_texts: np.ndarray  # of each document: shape (n_documents,), int64
-    zone_of: np.ndarray  # of each text, its position in `zones`: shape (n_texts,), int64
+    zones: list[str]  # the names of the zones
+    n_texts: np.ndarray  # the number of texts of each document: shape (n_documents,), int64
+    zone_of: np.ndarray  # the position in `zones` of each text's zone: shape (n_texts,), int64
     counts: TermCounts
 
     def __len__(self) -> int:
@@ -36,9 +39,10 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
-        """Return the counts of all documents of a batch, without n-grams, with terms in the counter's order.
+        """Return the counts of all documents of a batch, without n-grams; terms are in the order of `counts.terms`.
 
-        Each text must be one part. The counts depend on these documents and on the order in which their terms came.
+        Each text must be exactly one part. The result depends only on these documents, and on the order in which their
+        terms were first counted.
         """
         used = np.zeros(len(counts.terms), np.bool_)
         used[counts.ids] = True
@@ -52,7 +56,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of some documents, given by their positions."""
+        """Return the counts of the documents at the positions `documents`, given all parts and counts."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
         n_texts = np.diff(ends, prepend=0)
@@ -62,7 +66,7 @@ class StoredCounts(NamedTuple):
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
     def select(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of some documents, given by their positions, in that order, with only their terms."""
+        """Return the counts of the documents at some positions, in this order, with only the terms that they have."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)
@@ -74,7 +78,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
     def extended(self, added: StoredCounts) -> StoredCounts:
-        """Return the counts of these documents and of the added ones; new zones and terms get the highest numbers."""
+        """Return the counts of these documents, followed by the added ones; new zones and terms come last."""
         zones = [*self.zones, *(zone for zone in added.zones if zone not in self.zones)]
         zone_of = np.array([zones.index(zone) for zone in added.zones], np.int64)[added.zone_of]
         ours, theirs = self.counts, added.counts
@@ -104,7 +108,7 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, np.append(self.n_texts, added.n_texts), np.append(self.zone_of, zone_of), counts)
 
     def counted_for(self, features: TfIdf) -> CountedDocuments:
-        """Return the counts that `TfIdf.count` returns for the documents, for features of the same settings."""
+        """Return what `features.count` would return for the documents, if these were counted by the same settings."""
         names = [self.zones[i] for i in self.zone_of.tolist()]
         ends = np.cumsum([0, *self.n_texts]).tolist()
         parts = features.parts_of_zones(tuple(names[start:end]) for start, end in pairwise(ends))
@@ -112,7 +116,7 @@ class StoredCounts(NamedTuple):
         return features.drop_rare_ngrams(parts, self.counts._replace(**arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays by name, each in the smallest integer type that holds its values."""
+        """Return the arrays to store, by name, each in the smallest integer type that holds its values."""
         counts = self.counts
         arrays = dict(zip(ARRAYS, (self.n_texts, self.zone_of, np.diff(counts.ends, prepend=0)), strict=False))
         arrays |= {"ids": counts.ids, "counts": counts.counts, "ngrams": counts.ngrams, "chars": counts.chars}
@@ -120,7 +124,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def from_arrays(cls, zones: list[str], terms: list[str], arrays: dict[str, np.ndarray]) -> StoredCounts:
-        """Return the counts of stored arrays, or raise ValueError if the arrays do not fit together."""
+        """Return the counts whose `arrays` were stored; raise ValueError if the arrays do not fit together."""
         n_texts, zone_of, sizes = (arrays[name].astype(np.int64) for name in ARRAYS[:3])
         ids, counts, ngrams, chars = (arrays[name].astype(np.int32) for name in ARRAYS[3:])
         shapes_fit = all(array.ndim == 1 for array in (n_texts, zone_of, sizes, ids, counts, chars))
@@ -146,14 +150,20 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of all entries in the chosen stretches, and the sizes of these, given the sizes of all."""
+    """Return the positions of the entries in some stretches of an array, and the sizes of these stretches.
+
+    The stretches follow each other; `sizes` are the sizes of all, and `chosen` the positions of the ones to take.
+    """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken
     return np.arange(taken.sum()) + np.repeat(starts - first, taken), taken
 
 
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
-    """Return the position of each of their terms in the merged list, and this list: our terms, then their new ones."""
+    """Merge two lists of terms; return the place of each of `theirs` in the merged list, and the merged list.
+
+    The merged list has the terms of `ours`, followed by those terms of `theirs` that are new.
+    """
     has_chars = len(ours.chars) or len(theirs.chars)  # a token may read like an n-gram of characters
     our_keys, their_keys = (
         [*zip(side.terms, _is_char(side).tolist(), strict=True)] if has_chars else side.terms for side in (ours, theirs)
@@ -171,7 +181,7 @@ def _is_char(counts: TermCounts) -> np.ndarray:
 
 
 def _keys_of(ngrams: np.ndarray) -> np.ndarray:
-    """Return a number for each n-gram; the n-grams must be all of the same length."""
+    """Return a number for each n-gram, so that equal numbers mean equal n-grams; all must have equally many terms."""
     left, right = ngrams.T.astype(np.int64)
     return np.where(left < 0, ~left, left) << 32 | right
 

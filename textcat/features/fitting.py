@@ -15,23 +15,23 @@ from textcat.features.zones import TextParts
 
 
 class CountedDocuments(NamedTuple):
-    """The term counts of documents, from which rows are made; features may be fitted to some of the documents."""
+    """Hold the term counts of documents, from which rows are made; features may be fitted to some of the documents."""
 
     parts: TextParts
     counts: TermCounts  # without n-grams that too few documents have
-    lengths: np.ndarray  # of the texts, by all terms and n-grams: shape (n_texts,), int64
+    lengths: np.ndarray  # of each text, in terms and n-grams, also rare ones: shape (n_texts,), int64
 
 
 class FittedColumns(NamedTuple):
-    """The columns that features have after fitting."""
+    """Hold the columns that features have after fitting."""
 
-    vocabulary: dict[str, int] | None  # None: columns by hash
-    df: np.ndarray  # in how many documents each occurs, 0 for too few: shape (n_columns,)
+    vocabulary: dict[str, int] | None  # the column of each name; None: columns by hash
+    df: np.ndarray  # the number of documents that have each column, 0 if they are too few: shape (n_columns,)
     columns: TermColumns
 
 
 def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df: int) -> FittedColumns:
-    """Return 2**hash_bits columns by hash."""
+    """Return 2**hash_bits columns by hash; a column that fewer than `min_df` documents have gets a df of 0."""
     columns = TermColumns(counts.terms, None, hash_bits)
     df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**hash_bits)
     return FittedColumns(None, np.where(df >= min_df, df, 0), columns)
@@ -40,9 +40,11 @@ def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df:
 def named_columns(
     parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int, max_features: int | None
 ) -> FittedColumns:
-    """Return columns by name, of the terms and n-grams that are common enough.
+    """Return a column for the name of each term and n-gram that occurs in enough documents.
 
-    Terms are first counted by their ids, so that the many that are too rare need no name.
+    Terms need `min_df` documents, n-grams `ngram_min_df`. At most `max_features` columns are kept, those that the most
+    documents have; None: all. Documents are first counted by the ids of terms, so that the many rare terms need no
+    name.
     """
     common = _common(parts, counts, min_df, ngram_min_df)
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
@@ -63,7 +65,10 @@ def named_columns(
 
 
 def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int) -> TermCounts:
-    """Return counts without n-grams that occur in too few documents; the given arrays are overwritten."""
+    """Return counts without the n-grams that fewer than `ngram_min_df` documents have.
+
+    The arrays of the given counts are overwritten.
+    """
     n_terms, (left, right) = len(counts.terms), counts.ngrams.T
     kept = np.array(_common(parts, counts, 1, ngram_min_df)[:, n_terms:].any(axis=0))
     kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
@@ -79,7 +84,7 @@ def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int)
 
 
 def inverse_frequencies(df: np.ndarray, n_documents: int, kind: str) -> np.ndarray:
-    """Return the idf of document frequencies, by one of the formulas of `TfIdf`; 0 where df is 0."""
+    """Return the idf of each document frequency in `df`, by the formula `kind` of `TfIdf`; 0 where df is 0."""
     distinct, positions = np.unique(df, return_inverse=True)
     return np.array([_inverse_frequency(n, n_documents, kind) for n in distinct.tolist()], np.float64)[positions]
 
@@ -95,7 +100,10 @@ def average_lengths(parts: TextParts, lengths: np.ndarray) -> dict[str, float]:
 def half_saturation(
     parts: TextParts, lengths: np.ndarray, averages: Mapping[str, float], k1: float, b: float
 ) -> np.ndarray:
-    """Return for each part the count whose BM25 weight is half of the limit for large counts: shape (n_parts,)."""
+    """Return, for each part, the count at which the BM25 weight of a term is half of its limit: shape (n_parts,).
+
+    `lengths` are the lengths of the texts, and `averages` the average length by zone.
+    """
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
     # A zone that no training document has, or none with a term, is as long as any.
     relative = np.divide(lengths, average, out=np.ones(len(lengths)), where=average > 0)
@@ -103,7 +111,10 @@ def half_saturation(
 
 
 def term_weights(counts: TermCounts, char_weight: float | None) -> np.ndarray:
-    """Return the weight of each term: shape (n_terms,). The array is empty if there are no n-grams of characters."""
+    """Return the weight of each term: `char_weight` for n-grams of characters, 1 for other terms. Shape (n_terms,).
+
+    If `char_weight` is None, there are no n-grams of characters, and the array is empty.
+    """
     if char_weight is None:
         return np.zeros(0)
     weights = np.ones(len(counts.terms))
@@ -118,7 +129,10 @@ def _inverse_frequency(df: int, m: int, kind: str) -> float:
 
 
 def _common(parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int) -> np.ndarray:
-    """Return a bool array: whether each term, and after these each n-gram, is common enough in each space."""
+    """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
+
+    It is True where enough documents have the term or n-gram in the space.
+    """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
     columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
@@ -134,7 +148,10 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
 
 
 def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Count the documents that have each column, given the columns of terms, followed by those of n-grams."""
+    """Return the number of documents that have each column.
+
+    `columns` has a row per space: the columns of all terms, followed by those of all n-grams; -1: no column.
+    """
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])
     return document_frequencies(*parts.arguments(counts), terms, ngrams, n_columns)

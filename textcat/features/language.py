@@ -32,21 +32,21 @@ _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
 
 
 class UnknownLanguageError(TextcatError, ValueError):
-    """spaCy has no such language."""
+    """Report a language that spaCy does not have."""
 
 
 class MissingPackageError(TextcatError, ImportError):
-    """The language's tokenizer needs a package that is not installed."""
+    """Report a language whose tokenizer needs a package that is not installed."""
 
 
 class _Attributes(NamedTuple):
-    """The attributes that spaCy gives to a token."""
+    """Hold functions that return the attributes that spaCy gives to a token, given the token's text."""
 
     lower: Callable[[str], str]
     is_alpha: Callable[[str], Any]
     is_space: Callable[[str], Any]
     is_stop: Callable[[str], Any]
-    stop_words: Collection[str] | None  # in lower case; None if the others are not the usual functions
+    stop_words: Collection[str] | None  # in lower case; None if a function is not the one that spaCy has by default
 
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
@@ -55,7 +55,7 @@ def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
 
 
 def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
-    """Return attributes for spaCy's functions, by the numbers of the attributes."""
+    """Return the attributes of a language; `get` has spaCy's functions by the numbers of spaCy's attributes."""
     from spacy.attrs import IS_ALPHA, IS_SPACE, IS_STOP, LOWER
     from spacy.lang import lex_attrs
 
@@ -68,10 +68,11 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
 
 
 class _Language:
-    """A blank spaCy language, by a code such as "en", that tokenizes, and nothing more.
+    """Tokenize texts of a language, such as "en", as `spacy.blank` does.
 
-    It takes the steps of spaCy's tokenizer itself, by the language's tables. A language without tables, whose tokenizer
-    is of another kind (Chinese, Japanese) or not made of regexes, has spaCy tokenize whole texts.
+    If the language has tables, they are used to take the steps of spaCy's tokenizer without spaCy. A language has no
+    tables if its tokenizer is of another kind (Chinese, Japanese) or is not made of regexes: then spaCy tokenizes whole
+    texts.
     """
 
     def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:
@@ -101,10 +102,10 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return the characters at a boundary of two spans across which a special case of the tokenizer may lie.
+        """Return the characters at those boundaries of two spans across which a special case of the tokenizer may lie.
 
-        Each row of the array, (n, 4) uint32, has the last two characters of a span and the first two of the next. A 0
-        in the first or last place stands for any character.
+        The array is uint32, of shape (n, 4); each row has the last two characters of a span and the first two of the
+        next span. A 0 in the first or last place stands for any character.
         """
         cuts = self.tables.cuts.values() if self.tables is not None else ()
         halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
@@ -112,11 +113,12 @@ class _Language:
         return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
-        """Return whether a special case may lie across two spans, given the tokens `last` and `first` that meet there.
+        """Return whether a special case may lie across the spans `left` and `right`.
 
-        spaCy looks for special cases in whole texts and ignores white space. A match across the boundary changes no
-        token itself, but it prevents shorter matches on either side. The tokens of the two spans together may then
-        differ from the tokens of each span alone.
+        `last` is the last token of the left span, and `first` the first token of the right one. spaCy looks for special
+        cases in whole texts and ignores white space. A match across the boundary changes no token itself, but it
+        prevents shorter matches on either side. The tokens of the two spans together may then differ from the tokens of
+        each span alone.
         """
         return any(
             (last == one or (left.endswith(one) and left.endswith(self._recut)))
@@ -125,7 +127,7 @@ class _Language:
         )
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
-        """Return the tokens of all spans, each tokenized alone, in one list, and the number of tokens of each span."""
+        """Tokenize each span alone; return a list of the tokens of all spans, and the number of tokens of each span."""
         tokens, lengths = self._cutter.cut(spans)
         uncut = np.flatnonzero(lengths == 0)
         positions = np.cumsum(lengths)[uncut].tolist()
@@ -142,7 +144,7 @@ class _Language:
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
     ) -> WordTable | None:
-        """Return a table that cuts plain spans without the tokenizer; for the parameters see `WordTable`.
+        """Return a table that tokenizes plain spans without the tokenizer; for the parameters see `WordTable`.
 
         None is returned if the language does not split at every space.
         """
@@ -151,11 +153,14 @@ class _Language:
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
 
     def _split(self, span: str) -> list[str]:
-        """Return a span's tokens before special cases are looked for; of a long span, words and runs of other signs."""
+        """Return the tokens of a span before special cases are looked for.
+
+        A span that is too long for this is divided into words and runs of other characters.
+        """
         return self._cutter.split(span) if len(span) <= LONGEST_SPAN else _RUNS.findall(span)
 
     def cut_text(self, text: str) -> list[str]:
-        """Tokenize one text as a whole."""
+        """Return the tokens of one text, which is tokenized as a whole."""
         text = replace_surrogates(text)
         if not self.splits_at_space:
             return self._by_spacy(text)
@@ -171,9 +176,9 @@ class _Language:
         return self._with_specials(tokens, text, starts)
 
     def _with_specials(self, tokens: list[str], text: str, starts: Sequence[int] | None = None) -> list[str]:
-        """Return the tokens of a text after special cases, as by spaCy's `Tokenizer._apply_special_cases`.
+        """Apply special cases to the tokens of a text, as spaCy's `Tokenizer._apply_special_cases`; return the result.
 
-        `starts` has the position of each token; without it, there is no white space between the tokens.
+        `starts` has the position of each token in the text; if it is None, there is no white space between the tokens.
         """
         matches = self._cutter.special_runs(tokens, self._cut_tokens)
         if not matches:
@@ -196,7 +201,7 @@ class _Language:
         return result + tokens[start:]
 
     def trim(self) -> None:
-        """Drop spaCy's tables of strings if they are large: they grow with every new string, even in a memory zone."""
+        """Drop spaCy's tables of strings if they are large; they grow with every new string, even in a memory zone."""
         if self.nlp is not None and len(self.nlp.vocab) >= MAX_LEXEMES:
             self.nlp = None
 
@@ -211,9 +216,9 @@ class _Language:
 
 
 def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
-    """Return a new tokenizer of a language. If there are tables, spaCy is not imported.
+    """Return a new tokenizer of a language, by the given tables, or else by those in the user's cache.
 
-    By default, the tables are those that an earlier process wrote to the user's cache.
+    spaCy is imported only if there are no such tables.
     """
     if tables := tables or kept_tables(lang):
         return _Language(lang, tables, _usual_attributes(tables.stop_words or ()))
@@ -228,7 +233,7 @@ def stop_word_test(lang: str) -> Callable[[str], Any]:
 
 @cache
 def read_language(lang: str) -> tuple[LanguageTables | None, _Attributes]:
-    """Return a language's tables (None if it has none) and attributes, read from the installed spaCy."""
+    """Read a language from the installed spaCy; return its tables (None if it has none) and its attributes."""
     nlp = _blank_tokenizer(lang)
     attributes = _read_attributes(nlp.vocab.lex_attr_getters)
     # A language of another package may change while spaCy does not: its tables are not kept in a file.
@@ -246,7 +251,7 @@ def _blank_tokenizer(lang: str) -> SpacyLanguage:
 
 
 def blank(lang: str) -> SpacyLanguage:
-    """Return `spacy.blank(lang)`, or raise UnknownLanguageError or MissingPackageError."""
+    """Return `spacy.blank(lang)`; raise UnknownLanguageError or MissingPackageError if that is impossible."""
     from spacy.util import get_lang_class
 
     try:
@@ -265,15 +270,16 @@ def blank(lang: str) -> SpacyLanguage:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which spaCy cannot store, by U+FFFD."""
+    """Return a text with lone surrogates, which spaCy cannot store, replaced by U+FFFD."""
     return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
 
 
 def singular(word: str) -> str:
     """Return the singular of an English plural in lower case, formed by the rules below.
 
-    The first of these endings that fits is changed: "ies" to "y" but not after "a" or "e", "es" to "e" but not after
-    "a", "e" or "o", "s" to nothing but not after "s" or "u". Words of less than four letters are left as they are.
+    Only the first of these rules that applies is used: "ies" becomes "y", but not after "a" or "e"; "es" becomes "e",
+    but not after "a", "e" or "o"; "s" is removed, but not after "s" or "u". Words of less than four letters stay as
+    they are.
 
     Some results are no words ("series" gives "sery"), but two words of different meaning rarely become one. Source: the
     S stemmer of D. Harman, How effective is suffixing?, Journal of the American Society for Information Science 42

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """The arrays of rows in CSR form."""
+    """Hold the arrays of rows in CSR form."""
 
     indptr: np.ndarray  # shape (n_documents + 1,), int64
     indices: np.ndarray  # shape (n_entries,), int32, sorted in each row
@@ -27,7 +27,7 @@ class Rows(NamedTuple):
         return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data)
 
     def matrix(self, n_columns: int) -> csr_matrix:
-        """Return the rows as a matrix with a given number of columns, which shares the arrays."""
+        """Return the rows as a matrix with a given number of columns; the matrix shares the arrays."""
         from scipy import sparse  # here, for whoever tags in blocks needs no matrix
 
         X = sparse.csr_matrix(self[::-1], shape=(len(self.indptr) - 1, n_columns))
@@ -36,5 +36,5 @@ class Rows(NamedTuple):
 
 
 def row_bytes(X: csr_matrix | Rows) -> int:
-    """Return the bytes of memory that rows take."""
+    """Return the number of bytes that rows take in memory."""
     return int(X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)

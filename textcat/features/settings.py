@@ -23,14 +23,17 @@ _Self = TypeVar("_Self", bound="Parameters")
 
 
 class FeatureError(TextcatError, ValueError):
-    """Documents or settings are wrong, so that no rows can be made."""
+    """Report wrong documents or settings, of which no rows can be made."""
 
 
 class Parameters:
-    """`get_params` and `set_params` of scikit-learn for a dataclass whose fields are its parameters."""
+    """Add scikit-learn's `get_params` and `set_params` to a dataclass whose fields are its parameters."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name; with `deep` also those of parameters, as "tokens__lang"."""
+        """Return the parameters by name.
+
+        If `deep` is True, the parameters of a parameter are returned, too, under names such as "tokens__lang".
+        """
         parameters = {name: getattr(self, name) for name in _defaults(self)}
         for name, value in list(parameters.items()) if deep else ():
             if hasattr(value, "get_params") and not isinstance(value, type):
@@ -38,7 +41,10 @@ class Parameters:
         return parameters
 
     def set_params(self: _Self, **parameters: Any) -> _Self:
-        """Change parameters by their names; nested ones by names such as `tokens__lang`, as in scikit-learn."""
+        """Change parameters by name, and return the object.
+
+        As in scikit-learn, `tokens__lang` is the parameter `lang` of the parameter `tokens`.
+        """
         names = _defaults(self)
         for name, value in parameters.items():
             outer, _, inner = name.partition("__")

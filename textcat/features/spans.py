@@ -1,4 +1,4 @@
-"""Find where in a document's texts the terms of its row stand."""
+"""Find the places in a document's texts of the terms in the document's row."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_doc
 
 
 class Span(NamedTuple):
-    """A piece of a zone's text, in characters."""
+    """Hold the place of some characters in the text of a zone."""
 
-    zone: str  # "body" of a document that is a string
-    start: int
-    end: int
+    zone: str  # the name of the zone; "body" if the document is a string
+    start: int  # the position of the first character
+    end: int  # the position after the last character
 
 
 class Place(NamedTuple):
-    """The spans of text that give a column of a row its value."""
+    """Hold the spans of text from which a column of a row has its value."""
 
-    name: str  # the term or n-gram; with columns by hash those that the document has of it
+    name: str  # the term or n-gram; of a column by hash, all terms of the document that have this column
     spans: tuple[Span, ...]  # in the order of the texts
 
 
@@ -35,17 +35,18 @@ class _Occurrence(NamedTuple):
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
-    """Return the places in the texts of wanted columns that the document's row has, by column.
+    """Return, by column, the places in a document's texts of the wanted columns that the document's row has.
 
-    A span covers tokens or, for an n-gram of characters, these characters. Its text alone also gives the column: if it
-    would be tokenized differently alone, the span is widened up to white space, or to the whole text.
+    A span covers tokens or, for an n-gram of characters, these characters. The text of a span, tokenized alone, also
+    has the column: where it would not, the span is widened up to white space, or else to the whole text.
 
     Parameters
     ----------
     features : TfIdf
-        A fitted one.
+        Fitted features.
     document : str or document with `zones`
     wanted : iterable of int
+        The columns to look for; those that the document's row does not have are left out of the result.
 
     Returns
     -------
@@ -69,7 +70,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
 
 
 def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
-    """Yield the name of each zone that is read, the spaces of its terms, and the places of these terms."""
+    """Yield, for each zone that is read, its name, the spaces to which its terms belong, and its terms' places."""
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
@@ -98,7 +99,7 @@ class _ColumnOf:
         self._hashes: dict[str, int] = {}
 
     def may_begin(self, name: str) -> bool:
-        """Return whether there may be longer n-grams that begin with a term."""
+        """Return whether an n-gram that begins with the term `name` may have a column."""
         return self._by_name is None or name in self._firsts
 
     def __call__(self, space: str, *terms: str) -> int:
@@ -123,7 +124,7 @@ class _ColumnOf:
 def _occurrences(
     features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str
 ) -> Iterator[_Occurrence]:
-    """Yield the terms and n-grams of a text that have a column, given where its terms stand."""
+    """Yield the terms and n-grams of a text that have a column in a space, given the terms and their places."""
     n_terms, prefix = len(located), f"{space}:" if space else ""
     for i, (term, start, end, _) in enumerate(located):
         column = column_of(space, term)

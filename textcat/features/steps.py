@@ -1,4 +1,4 @@
-"""The steps of `TfIdf` between documents and rows: count, fit, weigh."""
+"""Take the steps of `TfIdf` from documents to rows: count, fit, weigh."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Self = TypeVar("_Self", bound="FeatureSteps")
 
 @dataclass(eq=False, repr=False)
 class FeatureSteps(Parameters):
-    """The settings of `TfIdf`, which explains them, and the steps that it consists of."""
+    """Hold the settings of `TfIdf`, which the docstring of `TfIdf` explains, and take the steps that it consists of."""
 
     tokens: Tokens | None = None
     _: KW_ONLY
@@ -68,7 +68,11 @@ class FeatureSteps(Parameters):
         /,  # `idf` is also the name of a setting
         **settings: Any,
     ) -> _Self:
-        """Return fitted features, given the keys of their `vocabulary_`, their other attributes and parameters."""
+        """Return fitted features, given what fitting has learnt and the settings.
+
+        `terms` are the names of the columns in order (None with `hash_bits`), and the next arguments the attributes
+        `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if `idf` does not fit the columns.
+        """
         restored = cls(**settings)
         check_settings(restored)
         vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
@@ -81,7 +85,7 @@ class FeatureSteps(Parameters):
         return restored
 
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
-        """Count all terms of documents, and n-grams however rare."""
+        """Count the terms and all n-grams of documents, also rare ones; return the documents' parts and the counts."""
         check_settings(self)
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
@@ -90,14 +94,14 @@ class FeatureSteps(Parameters):
         return texts.parts(), counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
-        """Return the counts of `count_all` without rare n-grams, as `count` does; the arrays may be overwritten."""
+        """Return the counts of `count_all` without rare n-grams, as `count` returns them; arrays may be overwritten."""
         lengths = text_lengths(counts.ends, counts.counts)
         if not self.hash_bits:
             counts = without_rare_ngrams(parts, counts, self.ngram_min_df)
         return CountedDocuments(parts, counts, lengths)
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts of documents that were counted, given the names of the zones that each has."""
+        """Return the parts of documents that were counted earlier, given the names of each document's zones."""
         check_settings(self)
         texts = ZoneTexts((), self.zones, self.zone_terms)
         for names in documents:
@@ -108,8 +112,8 @@ class FeatureSteps(Parameters):
     def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
 
-        They must be counted by the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and `hash_bits`, and no
-        lower `ngram_min_df`.
+        The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and
+        `hash_bits`, and with an `ngram_min_df` that was not higher than the present one.
         """
         check_settings(self)
         parts, counts, lengths = counted
@@ -127,13 +131,16 @@ class FeatureSteps(Parameters):
         return self
 
     def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
-        """Return the rows, as `transform` does, of documents that `count` has counted: all, or those at `chosen`."""
+        """Return the rows of documents that `count` has counted, as `transform` would return them.
+
+        If `chosen` is given, return only the rows of the documents at these positions.
+        """
         self.check_is_fitted()  # `count` alone has fitted nothing
         parts = counted.parts if chosen is None else counted.parts.select(np.asarray(chosen, np.int64))
         return self.matrix(self.rows_of_counts(parts, counted.counts, counted.lengths))
 
     def idf_of(self, df: np.ndarray, n_documents: int) -> np.ndarray:
-        """Return the idf of document frequencies; 0 where these are 0."""
+        """Return the idf of each document frequency in `df`; it is 0 where df is 0."""
         return inverse_frequencies(df, n_documents, self.idf)
 
     def set_fitted(
@@ -144,7 +151,7 @@ class FeatureSteps(Parameters):
         averages: dict[str, float],
         columns: TermColumns | None = None,
     ) -> None:
-        """Set what fitting learns: the attributes, and, if known, the columns by the ids of terms."""
+        """Set what fitting learns: the public attributes and, if they are known, the columns by the ids of terms."""
         self.take_tokens()
         self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n_documents, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)
@@ -159,17 +166,17 @@ class FeatureSteps(Parameters):
         return self._name_list
 
     def zone_prefixes(self) -> tuple[str, ...]:
-        """Return the prefixes, such as "title:", of terms of one zone, if there are shared terms, too."""
+        """Return a prefix such as "title:" for each zone that `zone_terms` lists; () if it is True or False."""
         return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
 
     def known_terms(self) -> KnownTerms | None:
-        """Return the terms that can have a column, so that all others are skipped; None if any term can have one."""
+        """Return the terms that can have a column, so that others are not counted; None if any term can have one."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
             self._terms = known_terms(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms
 
     def take_tokens(self) -> None:
-        """Set `tokens_` to the tokenizer given, or to the default one."""
+        """Set `tokens_` to the parameter `tokens`, or to `Tokens()` if that is None."""
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
@@ -216,7 +223,7 @@ class FeatureSteps(Parameters):
         return arrays
 
     def matrix(self, rows: Rows) -> csr_matrix:
-        """Return rows as a matrix, which shares their arrays."""
+        """Return rows as a matrix; the matrix shares the arrays of the rows."""
         return rows.matrix(len(self.idf_))
 
     def check_is_fitted(self) -> None:

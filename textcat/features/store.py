@@ -27,7 +27,7 @@ ROWS_PER_BLOCK = 4096
 
 
 class StoreError(TextcatError, ValueError):
-    """A folder is no store of rows or is damaged, or rows cannot be written to one."""
+    """Report a folder that is no store of rows or is damaged, or rows that cannot be written to one."""
 
 
 ROWS = FolderFormat(
@@ -45,22 +45,23 @@ check_target = ROWS.check_target
 
 
 class StoredRows:
-    """Rows on disk: the arrays of a sparse CSR matrix, mapped into memory. `write_rows` and `open_rows` return them.
+    """Hold rows on disk: the arrays of a sparse CSR matrix, mapped into memory.
 
-    `solve` and the `fit` of learners without a kernel accept them in place of a matrix. They are pickled as the path of
-    their folder, which the process that unpickles them must be able to read.
+    `write_rows` and `open_rows` return such an object. `solve`, and the `fit` of learners without a kernel, accept it
+    in place of a matrix. It is pickled as the path of its folder, which the process that unpickles it must be able to
+    read.
 
     Parameters
     ----------
     folder : Path
     manifest : dict
     arrays : dict of str to ndarray
-        Those of the attributes.
+        The arrays `data`, `indices` and `indptr`.
 
     Attributes
     ----------
     data, indices, indptr : ndarray of float32 or float64, int32 and int64
-        As those of a CSR matrix; indices ascend in each row.
+        The arrays of a CSR matrix; `indices` ascend within each row.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any], arrays: dict[str, np.ndarray]):
@@ -91,7 +92,7 @@ class StoredRows:
         return scipy.sparse.csr_matrix(arrays, shape=(len(arrays[2]) - 1, self.shape[1]), copy=False)
 
     def blocks(self, n_rows: int = ROWS_PER_BLOCK) -> Iterator[csr_matrix]:
-        """Yield all rows, as matrices of `n_rows` rows."""
+        """Yield all rows in order, as matrices of `n_rows` rows; the last one may have fewer."""
         for start in range(0, len(self), n_rows):
             yield self[start : start + n_rows]
 
@@ -105,9 +106,10 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
     Parameters
     ----------
     folder : path
-        A store of rows that is already there is replaced, once all is written; any other folder is refused.
+        If it is a store of rows already, it is replaced after all rows are written. If it holds other files, an error
+        is raised.
     blocks : iterable of CSR matrices
-        All with the same number of features, and of the same number type, float32 or float64.
+        All blocks have the same number of features and the same number type, float32 or float64.
 
     Returns
     -------
@@ -166,7 +168,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
 
 
 def _check_offsets(rows: StoredRows) -> None:
-    """Raise ValueError if the rows do not begin and end within the arrays, in their order."""
+    """Raise ValueError if rows do not begin and end within the arrays, one after the other."""
     n_rows, n_features = map(operator.index, rows.shape)
     ends, n_entries = rows.indptr, rows.nnz
     fits = ends.shape == (n_rows + 1,) and rows.indices.shape == rows.data.shape == (n_entries,)
@@ -175,7 +177,7 @@ def _check_offsets(rows: StoredRows) -> None:
 
 
 def _check_columns(rows: StoredRows) -> None:
-    """Raise StoreError if the columns of a row do not ascend, or are no features."""
+    """Raise StoreError if the columns of a row do not ascend, or if a column is out of range."""
     try:
         for block in rows.blocks():
             block.check_format(full_check=True)
@@ -186,7 +188,7 @@ def _check_columns(rows: StoredRows) -> None:
 
 
 def _reopened(folder: str, expected: str) -> StoredRows:
-    """Open rows that another process has pickled."""
+    """Open rows that another process has pickled; raise StoreError if they are not there, or are other ones."""
     try:
         rows = open_rows(folder, verify=False)
     except StoreError as error:
@@ -200,7 +202,7 @@ def _reopened(folder: str, expected: str) -> StoredRows:
 
 
 class _Part:
-    """An array on disk that grows at its end."""
+    """Write an array to a file, one piece after the other."""
 
     def __init__(self, file: BinaryIO, dtype: Any):
         self.dtype, self.length = np.dtype(dtype), 0

@@ -36,19 +36,19 @@ _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class LanguageTables(NamedTuple):
-    """The tables by which a language is tokenized without spaCy, with the tokens of `spacy.blank(lang)`."""
+    """Hold the tables by which a language is tokenized without spaCy, into the tokens of `spacy.blank(lang)`."""
 
-    lang: str
-    spacy: str  # the version of which the tokenizer is
-    alternatives: Affixes
+    lang: str  # the code of the language, such as "en"
+    spacy: str  # the version of spaCy whose tokenizer they describe
+    alternatives: Affixes  # of the regexes of prefixes, suffixes and infixes
     url: tuple[int, ...]  # sets of characters: a URL that stays whole has a character of each set
     regexes: Regexes  # of the tokenizer's callables; they are run where the alternatives cannot tell
-    tokens: Mapping[str, tuple[str, ...]]  # of the special cases
-    cuts: Mapping[str, tuple[str, ...]]  # special cases that are searched for among tokens: as affixes cut them
+    tokens: Mapping[str, tuple[str, ...]]  # the tokens of each special case, by its text
+    cuts: Mapping[str, tuple[str, ...]]  # special cases that are searched for among tokens: as affixes cut their texts
     stop_words: Collection[str] | None  # in lower case; None if the language finds them in another way
 
     def as_json(self) -> str:
-        """Return the tables as `from_json` reads them."""
+        """Return the tables as a text of JSON, which `from_json` reads."""
         sets: dict[int, int] = {}  # of characters, numbered
         numbered = lambda masks: [sets.setdefault(mask, len(sets)) for mask in masks]  # noqa: E731
         alternatives = [
@@ -63,7 +63,7 @@ class LanguageTables(NamedTuple):
 
     @classmethod
     def from_json(cls, content: str | bytes) -> LanguageTables | None:
-        """Read tables; raise KeyError, TypeError or ValueError if the content is not as `as_json` writes it.
+        """Read tables that `as_json` has written; raise KeyError, TypeError or ValueError for any other content.
 
         Return None for tables of an earlier version, which covered only some spans and had no regexes for the others.
         """
@@ -103,7 +103,7 @@ class LanguageTables(NamedTuple):
 
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
-    """Return the tables that `keep_tables` has kept for the installed spaCy; None if they are missing or damaged."""
+    """Return the tables in the user's cache for a language and the installed spaCy; None if missing or damaged."""
     with suppress(OSError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():
@@ -112,7 +112,7 @@ def kept_tables(lang: str) -> LanguageTables | None:
 
 
 def keep_tables(tables: LanguageTables) -> None:
-    """Keep tables in the user's cache, if it can be written: reading them from spaCy takes half a second."""
+    """Write tables to the user's cache, if that is possible, because reading them from spaCy takes half a second."""
     content = tables.as_json()
     with suppress(OSError, TextcatError):
         write_atomically(_cache_file(tables.lang), f"{sha256(content.encode()).hexdigest()}\n{content}")
@@ -126,7 +126,7 @@ def _cache_file(lang: str) -> Path:
 
 
 def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:
-    """Read the tables of a spaCy tokenizer; None if it does not split at white space by regexes."""
+    """Read the tables of a spaCy tokenizer; return None if it is of another class, or not made of regexes."""
     from spacy.attrs import ORTH, intify_attrs
     from spacy.tokenizer import Tokenizer
 
@@ -151,7 +151,10 @@ def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -
 
 
 def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> Alternatives:
-    """Return the alternatives of an affix from JSON; those of suffixes look `back` from their point."""
+    """Return the alternatives of an affix regex, given their entries in JSON and the sets of characters by number.
+
+    `back` is True for suffixes, which lie before their point. ValueError is raised for invalid entries.
+    """
     if entries is None:
         return None
     alternatives = []

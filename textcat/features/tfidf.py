@@ -1,4 +1,4 @@
-"""Turn documents into tf-idf rows of unit length: a transformer of scikit-learn, which it does not import."""
+"""Turn documents into tf-idf rows of unit length, by a scikit-learn transformer that does not import scikit-learn."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class TfIdf(FeatureSteps):
     those that have t (or see `idf`). Terms that no training document has, and terms whose idf is 0, get no entry. A
     document without any entry has an empty row.
 
-    It is a transformer of scikit-learn. scikit-learn is imported only when it asks for something, to save time and
-    memory.
+    `TfIdf` is a scikit-learn transformer. To save time and memory, it imports scikit-learn only where scikit-learn
+    itself asks for something.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ class TfIdf(FeatureSteps):
         The weight of each zone, above 0, such as `{"title": 2, "body": 1}`; other zones are left out. By default all
         zones have the weight 1. A document given as a string has the single zone "body".
     zone_terms : bool or list of str, default=False
-        Which zones have terms of their own, named "title:word". False: none, all zones share their terms. True: all of
-        them, and no terms are shared. A list: these zones, whose words count as shared terms, too.
+        Which zones have terms of their own, named "title:word". False: no zone has; all zones share their terms. True:
+        all zones have, and no terms are shared. A list: the zones in it; their words count as shared terms, too.
     ngrams : {1, 2, 3}, default=1
         Add the n-grams of up to this many terms that follow each other within a zone, named "word word".
     ngram_min_df : int, default=2
@@ -84,9 +84,9 @@ class TfIdf(FeatureSteps):
     n_documents_ : int
         m, the number of training documents.
     average_lengths_ : dict of str to float
-        a by zone, with "bm25"; else empty.
+        With "bm25": the average length a of each zone, by the zone's name; otherwise empty.
     tokens_ : Tokens
-        What counted the terms.
+        The tokenizer that counted the terms.
 
     Source: G. Salton, C. Buckley, Term-weighting approaches in automatic text retrieval, Information Processing &
     Management 24 (1988). BM25: S. Robertson, H. Zaragoza, The probabilistic relevance framework, Foundations and Trends
@@ -94,7 +94,7 @@ class TfIdf(FeatureSteps):
     """
 
     def fit(self, documents: Documents, y: Any = None) -> TfIdf:
-        """Learn terms and document frequencies.
+        """Learn the terms and their document frequencies from documents, and return the object.
 
         Parameters
         ----------
@@ -109,12 +109,12 @@ class TfIdf(FeatureSteps):
         Raises
         ------
         ValueError
-            If there is no document, one is neither of these, or a parameter is out of range.
+            If there is no document, a document is neither a string nor has `zones`, or a parameter is out of range.
         """
         return self.fit_counted(self.count(documents))
 
     def fit_transform(self, documents: Documents, y: Any = None) -> csr_matrix:
-        """Learn from documents and return their rows, counting once.
+        """Fit to documents and return their rows; the terms are counted only once.
 
         Parameters
         ----------
@@ -145,18 +145,21 @@ class TfIdf(FeatureSteps):
             yield self.rows_of_counts(*self.counted_texts(block))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the terms in the order of the columns, "#0" and so on with `hash_bits`: shape (n_columns,), object."""
+        """Return the names of the columns, in order: terms, or with `hash_bits` "#0", "#1" and so on.
+
+        The array has the shape (n_columns,) and the type object.
+        """
         self.check_is_fitted()
         return np.array(self.listed_names(), dtype=object)
 
     def count(self, documents: Documents) -> CountedDocuments:
-        """Count the terms of documents once, so that features can be fitted to several choices of them."""
+        """Count the terms of documents, so that `fit_counted` can fit to several choices of the documents."""
         return self.drop_rare_ngrams(*self.count_all(documents))
 
     # What scikit-learn asks of an estimator, besides `get_params` and `set_params`.
 
     def set_output(self, *, transform: str | None = None) -> TfIdf:
-        """Accept "default" as the container of rows: there is no other for sparse ones."""
+        """Accept "default" or None as the container of rows; raise FeatureError for others, because rows are sparse."""
         if transform not in (None, "default"):
             raise FeatureError(f"Rows cannot be put out as {transform!r}, as they are sparse: give 'default'.")
         return self

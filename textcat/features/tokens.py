@@ -30,43 +30,45 @@ NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
-    """How often each term occurs in each text, as the rows of a sparse matrix.
+    """Hold how often each term occurs in each text, as the rows of a sparse matrix.
 
-    `terms` and `ngrams` only grow while texts are counted, so that ids in earlier counts stay valid.
+    A term's id is its position in `terms`; an n-gram's id is `~position` in `ngrams`. Both lists only grow while texts
+    are counted, so that ids in earlier counts stay valid.
     """
 
-    ends: np.ndarray  # where each text ends in the next two: shape (n_texts,), int64
-    ids: np.ndarray  # a position in `terms`, or `~position` in `ngrams`, once a text: shape (n_entries,), int32
-    counts: np.ndarray  # at least 1: shape (n_entries,), int32
-    terms: list[str]  # among them character n-grams, as "~abc~"
-    ngrams: np.ndarray  # what precedes the last term, a term or `~position` of an n-gram, and that term: (n, 2), int32
+    ends: np.ndarray  # where the entries of each text end in the next two arrays: shape (n_texts,), int64
+    ids: np.ndarray  # the term or n-gram of each entry, at most once per text: shape (n_entries,), int32
+    counts: np.ndarray  # how often it occurs in the text, at least 1: shape (n_entries,), int32
+    terms: list[str]  # all terms; a character n-gram is written "~abc~"
+    ngrams: np.ndarray  # the ids of each n-gram's beginning and of its last term: shape (n_ngrams, 2), int32
     chars: np.ndarray  # the positions of the character n-grams: shape (n_chars,), int32
 
 
 class KnownTerms(NamedTuple):
-    """The terms and n-grams to count, by id. The last term and the last n-gram stand for all others."""
+    """Hold the terms and n-grams to count, by id. The last term and the last n-gram stand for all others."""
 
     terms: list[str]  # the last one is OTHER
-    ngrams: np.ndarray  # as in `TermCounts`, with what precedes each one's last term among them: (n_ngrams, 2), int32
-    columns: tuple[np.ndarray, np.ndarray] | None = None  # of both, if known: int32, -1 for what has none
+    ngrams: np.ndarray  # as in `TermCounts`; each n-gram's beginning is a listed term or n-gram: (n_ngrams, 2), int32
+    columns: tuple[np.ndarray, np.ndarray] | None = None  # of terms and of n-grams, if known: int32, -1: no column
 
 
 class Located(NamedTuple):
-    """A token that is a term, and its place in a text."""
+    """Hold a token that counts as a term, and its place in a text."""
 
     term: str
-    start: int  # in the text, in characters
-    end: int
-    token: str
+    start: int  # the position of its first character in the text
+    end: int  # the position after its last character
+    token: str  # as it is in the text
 
 
 @dataclass(eq=False, repr=False)
 class Tokens(Parameters):
-    """Tokenize with spaCy, and count the tokens that are terms.
+    """Tokenize texts as spaCy does, and count the tokens that are terms.
 
     The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of each distinct span of text
     between white space are kept in a token cache, which is not pickled and does not change the results. Methods may be
-    called from several threads. It has the `get_params` and `set_params` of scikit-learn, without importing it.
+    called from several threads. The class has scikit-learn's `get_params` and `set_params`, without importing
+    scikit-learn.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ class Tokens(Parameters):
     memo_bytes: int = 256 * 2**20
 
     def prepare(self) -> Tokens:
-        """Load the language now instead of at the first text, which takes about a second."""
+        """Load the language now instead of at the first text; loading takes about a second."""
         self.term_counter()
         return self
 
@@ -110,18 +112,18 @@ class Tokens(Parameters):
         return self.term_counter().tables
 
     def use_tables(self, tables: LanguageTables) -> None:
-        """Tokenize by these tables, which must be of the installed spaCy, without importing spaCy."""
+        """Tokenize by the given tables, without importing spaCy; they must be of the installed version of spaCy."""
         self._tables = tables
 
     def tokenize(self, text: str) -> list[str]:
-        """Return all tokens of a text, white space included: `[token.text for token in nlp(text)]`."""
+        """Return all tokens of a text, also white space: the same as `[token.text for token in nlp(text)]` in spaCy."""
         counter = self.term_counter()
         with counter.lock:
             tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
         return [replace_surrogates(token) for token in tokens]
 
     def count(self, texts: Iterable[str]) -> np.ndarray:
-        """Count the tokens of every text, white space included: an array of shape (n_texts,), int64."""
+        """Return the number of tokens of every text, white space included: an array of shape (n_texts,), int64."""
         counter = self.term_counter()
         with counter.lock:
             totals = [counter.cache.n_tokens() for _ in counter.batches(texts)]
@@ -136,11 +138,13 @@ class Tokens(Parameters):
         ----------
         texts : iterable of str
         ngrams : {1, 2, 3}
-            Count n-grams of up to so many terms, too, that follow each other, whatever else lies between them.
+            Also count n-grams of up to this many consecutive terms; tokens that are no terms may lie between them.
         chars : int
-            Count n-grams of so many characters in each term, too, in lower case with a space at either end; 0: none.
+            Also count the n-grams of this many characters in each term, in lower case with a space at either end; 0:
+            none.
         known_terms : KnownTerms, optional
-            Count by the ids of these; any other term or n-gram counts as the last one. Not with `chars`.
+            Count these terms and n-grams by their ids; any other term or n-gram is counted as the last one of them. It
+            cannot be combined with `chars`.
 
         Returns
         -------
@@ -157,7 +161,7 @@ class Tokens(Parameters):
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
-        """Return the tokens of every text that are terms, in order, and their places."""
+        """Return, for each text, the tokens that are terms, in order, with their places in the text."""
         counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
         with counter.lock, _no_garbage_collection():
@@ -166,7 +170,7 @@ class Tokens(Parameters):
         return located
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return the result of `locate_tokens` for pieces of texts, and cache it for short ones, which often recur."""
+        """Return what `locate_tokens` returns for pieces of texts; for short pieces, which often recur, cache it."""
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
@@ -194,17 +198,17 @@ class Tokens(Parameters):
 
 
 class _Run(NamedTuple):
-    """Spans of a text of the batch that are cut together."""
+    """Hold the place of neighbouring spans of a text that are tokenized together."""
 
-    text: int
-    position: int  # of the first one in the sequence of all
-    n: int
-    start: int  # in the text
-    end: int
+    text: int  # the position of the text in the batch
+    position: int  # the position of the first span in the sequence of all spans of the batch
+    n: int  # the number of spans
+    start: int  # where the spans begin in the text, in characters
+    end: int  # where they end
 
 
 class _TermCounter:
-    """The language, the token cache, and the ids of all terms met, for one choice of the parameters of `Tokens`."""
+    """Hold the language, the token cache, and the ids of all terms met, for one choice of `Tokens`' parameters."""
 
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
@@ -238,7 +242,7 @@ class _TermCounter:
             self._restrict(self._known_terms)
 
     def use(self, known_terms: KnownTerms | None) -> None:
-        """Count only known terms, by their ids; with None, count all terms and number new ones."""
+        """Count only the known terms from now on, by their ids; None: count all terms, and number new ones."""
         if known_terms is self._known_terms:
             return
         was_open, self._known_terms, self.words = self._known_terms is None, known_terms, None
@@ -258,12 +262,12 @@ class _TermCounter:
         self.cache.restrict(known_terms.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the batch; for the parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
+        """Count the terms of the batch; for parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
         ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
         return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
 
     def _char_ngrams_of_terms(self, n: int) -> tuple[array[int], array[int]]:
-        """Return the end of each term's character n-grams in a list of ids, and this list."""
+        """Return where the character n-grams of each term end in a list of the ids of n-grams, and this list."""
         ends, ids = self._char_ngrams.setdefault(n, (array("q"), array("i")))
         char_ids = set(self.char_ids.values())
         for id_ in range(len(ends), len(self.terms)):
@@ -280,7 +284,7 @@ class _TermCounter:
         return id_
 
     def batches(self, texts: Iterable[str]) -> Iterator[None]:
-        """Load the texts into the cache batch by batch, with the tokens of all their spans."""
+        """Load texts into the token cache, batch by batch; yield when the cache has the tokens of a batch."""
         memory = self.cache.nbytes + _BYTES_PER_STRING * len(self.terms)
         if self._known_terms is None and memory > self.settings["memo_bytes"]:
             self.clear()
@@ -326,7 +330,7 @@ class _TermCounter:
     def _runs(self) -> list[_Run]:
         """Return the runs of neighbouring spans whose tokens may differ from the tokens of each span alone.
 
-        No special case lies across an end of a run, so its text has the same tokens alone as in the whole text.
+        No special case lies across an end of a run, so the run's text has the same tokens alone as in the whole text.
         """
         runs: list[_Run] = []
         for text, position, left, right, start, end in self.cache.suspects():
@@ -347,7 +351,7 @@ class _TermCounter:
         self.cache.override(position, n, tokens, self._term_ids(tokens))
 
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
-        """Return the id of each token's term; -1 if the token is no term."""
+        """Return, by token, the id of the token's term; -1 if the token is no term."""
         ids = dict.fromkeys(tokens, -1)
         terms = self._terms_of(ids)
         ids.update(zip(terms, self._ids_of(list(terms.values())), strict=True))
@@ -363,7 +367,7 @@ class _TermCounter:
         return {word: self.term(word) for word in words}
 
     def located(self, i: int, text: str) -> list[Located]:
-        """Return the tokens of a text, the i-th of the batch, that are terms, and their places in it."""
+        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
         tokens, whole = self.cache.tokens(i), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
@@ -388,7 +392,7 @@ class _TermCounter:
         return located
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
-        """Return the ids of terms, new ones for new terms unless only known ones count."""
+        """Return the ids of terms; a new term gets a new id or, if only known terms count, the id of the last one."""
         if self._known_terms is None:
             new = [term for term in dict.fromkeys(terms) if term not in self.ids]
             self.ids.update(zip(new, count(len(self.terms)), strict=False))
@@ -398,7 +402,10 @@ class _TermCounter:
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Let the collector rest, which would go through all places again and again, and none of them is garbage."""
+    """Switch the garbage collector off for a ``with`` block.
+
+    It would go through all `Located` tuples again and again, and none of them is garbage.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -430,16 +437,16 @@ def _has_letter_or_digit(token: str) -> bool:
 
 
 def char_ngrams(term: str, n: int) -> list[str]:
-    """Return the n-grams of characters of a term in lower case, with a space at either end."""
+    """Return the n-grams of `n` characters of a term, in lower case and with a space added at either end."""
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:
-    """Return the place in the token of each character of a term, padded with a space at either end.
+    """Return the place (start, end) in the token of each character of a term with a space added at either end.
 
-    The two spaces have empty places at the token's ends. If the term is a singular, its changed ending has the place of
-    the token's ending.
+    The two spaces have empty places at the token's ends. If the term is a singular, the characters of its changed
+    ending have the place of the token's ending.
     """
     token, term = located.token, located.term.lower()
     of_lower = [(i, i + 1) for i, character in enumerate(token) for _ in character.lower()]
@@ -451,7 +458,10 @@ def padded_places(located: Located) -> list[tuple[int, int]]:
 
 
 def _batched(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Divide texts into lists of at most `BATCH_CHARACTERS` characters; a longer text is a list of its own."""
+    """Divide texts into lists of at most `BATCH_CHARACTERS` characters and `BATCH_TEXTS` texts.
+
+    A text with more characters is a list of its own.
+    """
     batch: list[str] = []
     size = 0
     for text in texts:

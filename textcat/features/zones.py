@@ -1,6 +1,7 @@
-"""Turn documents into the texts of their zones, and the terms of these into columns: by name, or by hash.
+"""Divide documents into the texts of their zones, and say to which spaces the terms of each text belong.
 
-A part is a text whose terms belong to a space: to the shared one, or to that of its zone. A text may be several parts.
+A space is a set of terms: the shared one, or that of a zone with terms of its own. A part is a text together with one
+of the spaces to which its terms belong, so a text may be several parts.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SHARED_SPACE = ""  # the space of terms that are no zone's own
 
 
 class Zoned(Protocol):
-    """A document in zones."""
+    """Describe any document that has `zones`."""
 
     @property
     def zones(self) -> Mapping[str, str]:
@@ -30,21 +31,24 @@ Documents: TypeAlias = Iterable[str | Zoned]
 
 
 class TextParts(NamedTuple):
-    """The texts of documents, each once for every space that its terms belong to, and how much it counts there."""
+    """Hold the parts of documents: each text, once for every space to which its terms belong, and its weight there."""
 
-    zones: list[str]  # of each text
+    zones: list[str]  # the zone of each text
     sources: np.ndarray  # the text of each part, by its position: shape (n_parts,), int32
     spaces: np.ndarray  # the space of each part, by its position in `names`: shape (n_parts,), int32
-    weights: np.ndarray  # of each part: shape (n_parts,), float64
-    names: list[str]  # of the spaces: a zone that has terms of its own, or SHARED_SPACE
+    weights: np.ndarray  # the weight of each part: shape (n_parts,), float64
+    names: list[str]  # the names of the spaces: zones that have terms of their own, or SHARED_SPACE
     ends: np.ndarray  # where the parts of each document end: shape (n_documents,), int64
 
     def arguments(self, counts: TermCounts, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return the first arguments of `document_frequencies`; with the counts themselves, of `rows`."""
+        """Return the first arguments of the compiled functions `document_frequencies` and `rows`.
+
+        For `rows`, `arrays` is the array `counts.counts`; for `document_frequencies`, there are no `arrays`.
+        """
         return self.ends, counts.ends, counts.ids, *arrays, self.sources, self.spaces
 
     def select(self, documents: np.ndarray) -> TextParts:
-        """Return the parts of some documents only, given by their positions."""
+        """Return the parts of the documents at some positions, in this order."""
         starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
         sizes = self.ends[documents] - starts
         ends = np.cumsum(sizes)
@@ -54,7 +58,7 @@ class TextParts(NamedTuple):
 
 
 class ZoneTexts:
-    """Yield the texts of documents' zones, and record the parts of the texts that were read."""
+    """Yield the texts of the zones of documents, and record the parts of each document that is read."""
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
         self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
@@ -72,7 +76,7 @@ class ZoneTexts:
                 yield text
 
     def plan_document(self, names: tuple[str, ...]) -> _Plan:
-        """Record a document whose zones have these names, and return its parts."""
+        """Record a document whose zones have these names, and return the plan of its parts."""
         plan = self._plan_of.get(names)
         if plan is None:
             plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
@@ -96,12 +100,12 @@ class ZoneTexts:
 
 
 class _Plan(NamedTuple):
-    """The parts of documents with the same names of zones."""
+    """Hold the parts of every document whose zones have the same names."""
 
-    zones: tuple[str, ...]  # those that are read
-    offsets: list[int]  # which of them each part is
-    spaces: list[int]
-    weights: list[float]
+    zones: tuple[str, ...]  # the zones that are read
+    offsets: list[int]  # the position in `zones` of each part's zone
+    spaces: list[int]  # the number of each part's space
+    weights: list[float]  # the weight of each part
 
 
 def plan_texts(
@@ -110,7 +114,10 @@ def plan_texts(
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
 ) -> _Plan:
-    """Return the parts of documents with these zones; number new spaces in `spaces`."""
+    """Return the plan of the parts of documents whose zones have these names.
+
+    `spaces` has the number of each space by name; new spaces are added to it.
+    """
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
     for k, zone in enumerate(used):
@@ -122,7 +129,10 @@ def plan_texts(
 
 
 def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
-    """Return an iterator over documents; refuse a text and a table, which yield characters and names of columns."""
+    """Return an iterator over documents; raise FeatureError if they are a single text or a table.
+
+    Iterating over these would yield characters or the names of columns.
+    """
     if isinstance(documents, str):
         raise FeatureError("Iterable over raw text documents expected, string object received.")
     if hasattr(documents, "columns"):
@@ -134,7 +144,10 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
-    """Return the text of each zone of a document; a string is the zone "body". Errors name it by `i`, from 0."""
+    """Return the text of each zone of a document, by the zone's name; a string is the zone "body".
+
+    `i` is the number of the document, from 0, for the message of the FeatureError if it has no zones.
+    """
     if isinstance(document, str):
         return {_BODY: document}
     zones = getattr(document, "zones", None)
