@@ -85,9 +85,9 @@ class _Place(NamedTuple):
     """Hold a position inside a source: a checkpoint without the number of the source."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
-    position: int = 0  # of what follows there; 0 at the beginning of a file
+    position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
     base: int = 0  # bytes of a folder's files that come before the file
-    path: tuple[int, ...] = ()  # which entry of the source, which entry of that, if it is an archive, and so on
+    path: tuple[int, ...] = ()  # the number of the source's entry; if that is an archive, of its entry, and so on
 
     def checkpoint(self, number: int) -> Checkpoint:
         """Return the checkpoint for this position in the source with the given number."""
@@ -95,11 +95,11 @@ class _Place(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Hold a block or a Rejection, the place after it (None at the end), and the number of bytes consumed so far."""
+    """Hold one step of reading a source: a block or a Rejection, and where it ends."""
 
     item: Block | Rejection
-    after: _Place | None
-    read: int
+    after: _Place | None  # the place after the item; None at the end of the source or file
+    read: int  # bytes of the source that have been consumed so far
 
 
 def read_batches(
@@ -109,12 +109,13 @@ def read_batches(
     pipes: Mapping[str, PipeState] | None = None,
     start_over: str = START_OVER,
 ) -> Iterator[Batch]:
-    """Cut sources into batches, with Rejections for what cannot be read.
+    """Yield the batches into which sources are cut; what cannot be read is in them as Rejections.
 
     At most a few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is
-    complete. `start` is the end of a batch of the same sources and settings, where reading begins. `pipes` has, for
-    each pipe by name, the number and checksum of the bytes that an interrupted run has read; with None, nothing is
-    compared. If a pipe gives other bytes now, the TextcatError says, in the words of `start_over`, how to start again.
+    complete. `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes`
+    has, for each pipe by name, the number and checksum of the bytes that an interrupted run has read; if a pipe gives
+    other bytes now, a TextcatError is raised, in which the clause `start_over` says how to begin again. If `pipes` is
+    None, nothing is compared.
     """
     observed = [
         _Pipe(source, pipes.get(source.name), start_over)
@@ -141,7 +142,10 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield items, each with the checkpoint after it and the bytes read so far; yield None where a batch must end."""
+    """Yield the blocks and Rejections of sources, each with the checkpoint after it and the bytes read so far.
+
+    Yield None where a batch must end.
+    """
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
@@ -191,7 +195,7 @@ class _Walk:
             yield _Step(reject_or_raise(self._settings, fault, source.name, subject="The folder"), None, read)
 
     def inside(self, name: str) -> str:
-        """Return the name of a file inside the source, uncompressed."""
+        """Return the path of a file inside the source, without the ending of a compression."""
         above = self._source.name
         if name == above:
             return plain_name(PurePath(name).name)
@@ -200,7 +204,7 @@ class _Walk:
     def _file(
         self, name: str, entry: Source | ContainerEntry, position: _Place, depth: int, form: str = ""
     ) -> Iterator[_Step]:
-        """Yield the steps through a file; if no format is given, its name or content tells the format."""
+        """Yield the steps through a file; if `form` is "", the file's name or content tells the format."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
@@ -238,7 +242,10 @@ class _Walk:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
-        """Store the subjects that a file lists for the text next to it; do nothing when tagging."""
+        """Store the subjects that a file lists for the text next to it; if labels are not wanted, do nothing.
+
+        UnreadableError is raised if the source is the file itself, without the text.
+        """
         if self._source.kind != "folder" and self._source.format not in ARCHIVES:
             raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
         if self._settings.labels is not None:
@@ -280,7 +287,10 @@ class _Walk:
 def _documents(
     stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str
 ) -> Iterator[_Step]:
-    """Return the steps through a file of documents."""
+    """Return an iterator over the steps through a file of documents.
+
+    `model` is a block without data; the file's blocks have the same source and format.
+    """
     if model.format == "parquet":
         return _tables(stream, model, settings, position, name)
     if model.format in BINARY:
@@ -294,7 +304,7 @@ def _documents(
 
 
 def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
-    """Yield a file that is one document as one block."""
+    """Yield a file that is one document as one block; raise UnreadableError if it has more than `most` bytes."""
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
@@ -306,7 +316,7 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield blocks of rows of a Parquet file."""
+    """Yield the steps through a Parquet file: blocks of rows, or at the end a Rejection."""
     file, part = sought_in(stream)
     try:
         for block, *after, share in parquet.row_blocks(
@@ -320,7 +330,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the blocks of a file of many records; each block ends where a record ends."""
+    """Yield the steps through a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
@@ -358,25 +368,26 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
 
 
 def text_of_file(name: str, data: bytes) -> dict[str, str]:
-    """Return the texts of a document in bytes.
+    """Return the texts of a document, given the bytes of its file.
 
     Nothing but these bytes is read: no file, and nothing that the document refers to.
 
     Parameters
     ----------
     name : str
-        Its ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text. Otherwise the content does.
+        The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text. If it has no
+        ending, the content tells the format.
     data : bytes
 
     Returns
     -------
     dict
-        Its zones: ``title``, if it has one, and ``body``.
+        The text of each zone: ``title``, if the document has one, and ``body``.
 
     Raises
     ------
     TextcatError
-        If it has another format, is broken or encrypted, has no text, or is too large.
+        If the document has another format, is broken or encrypted, has no text, or is too large.
     """
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
@@ -411,7 +422,10 @@ class _WholeRecords:
             tell_usual_names(model.source, self._cutter.columns, settings)
 
     def take(self) -> Block | Rejection | None:
-        """Return the next records, a Rejection if the next record is too long, or None at the end or an error."""
+        """Return a block of the next records, or a Rejection if the next record is too long.
+
+        Return None at the end of the data, also if an error ends them.
+        """
         ahead = self._ahead
         n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
         if not n:
@@ -424,7 +438,10 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return the number of bytes up to the end of the last record within `size`, if it is near, to save a copy."""
+        """Return how many bytes to read: up to the last line end within `size` bytes if it is near, otherwise `size`.
+
+        If the data end at a line end, no part of a record is left over, which would have to be copied.
+        """
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
             return size
@@ -453,7 +470,7 @@ class _WholeRecords:
 
 
 class _Pipe:
-    """Read one pipe, and compare its bytes with those of an interrupted run by a checksum."""
+    """Read one pipe, and compare its bytes by a checksum with those that an interrupted run has read."""
 
     def __init__(self, source: Source, before: PipeState | None, start_over: str):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
@@ -487,7 +504,7 @@ class _Pipe:
 
 
 class DamagedError(TextcatError):
-    """Report a file or archive that is truncated, changed, or not what its name says; the message has the reason."""
+    """Report a file or archive that is truncated, changed, or not what its name says; the message gives the reason."""
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")
@@ -504,18 +521,18 @@ def read_documents(
     """Read the documents of a corpus, with their topics, dates and parts, in the order of their files' names.
 
     The topic of a text is the name of its folder; the topic of the documents in an mbox or a file of lines is the name
-    of the folder, or else of the file. A folder that holds everything is not a topic. If neither the document nor the
-    format gives the part, names that are or end in ``train`` and ``test`` do, if both are next to each other: two
-    files or two folders in the same folder. Any other name decides nothing.
+    of the folder, or else of the file. A folder that holds everything is not a topic. If neither a document nor its
+    format gives the document's part, the name of its file or folder does, if it is ``train`` or ``test`` or ends in one
+    of these, and if names of both kinds are next to each other, in the same folder. No other name gives a part.
 
     The inputs are those of `find_sources`. A TextcatError is raised if anything cannot be read, or if two documents
     have the same id.
 
-    `wanted` takes the name of a file inside its input, without the ending of compression, and returns whether to read
-    the file; the ``append`` of a list therefore lists all files and reads none. Archives are always opened. `opened`
-    takes the name and the stream of a wanted file, and returns the stream to read instead, or None to skip the file.
-    `as_read` takes each record as soon as it is read, in stored order; its document has the same `zones`.
-    `progress` shows how many bytes of the inputs have been read.
+    `wanted` takes the name of a file inside its input, without an ending such as ".gz", and returns whether to read the
+    file; if it is the ``append`` of a list, which returns None, all files are listed and none is read. Archives are
+    always opened. `opened` takes the name and the stream of a wanted file, and returns the stream to read instead, or
+    None to skip the file. `as_read` takes each record as soon as it is read, in stored order; its document has the same
+    `zones`. `progress` shows how many bytes of the inputs have been read.
     """
     inputs = list(inputs)
     was_enabled = gc.isenabled()
@@ -534,9 +551,11 @@ def read_documents(
 def _documents_of(
     records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]]
 ) -> list[Document]:
-    """Return the documents of records, which come with their formats; empty the list, so that memory is freed.
+    """Return the documents of records, which are listed with their formats; the list is emptied, to free memory.
 
-    If `subjects` lists any, each text must have an entry, which may be empty, under its name without ``.txt``.
+    `subjects` has the topics of texts by the name of a text without ``.txt``. If any text has topics there, every text
+    must have an entry, which may be empty. A TextcatError is raised if an entry is missing, or if two documents have
+    the same id.
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
@@ -594,7 +613,7 @@ def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:
 def _with_last_for_test(
     documents: list[Document], labels: LabelSettings | None, inputs: list[str | PathLike[str]]
 ) -> list[Document]:
-    """Put the last documents into the test part if `LabelSettings.test` says so, and the others into training."""
+    """Return the documents; if `LabelSettings.test` says so, the last ones are for test, the others for training."""
     if not documents or labels is None or not (last := LAST.fullmatch(labels.test)):
         return documents
     n = len(documents) - int(last[1])
@@ -616,8 +635,9 @@ def read_labelled(
 ) -> Iterator[tuple[str, Record]]:
     """Yield the format and the record of each document, in stored order.
 
-    A record's source is the name of its file inside the input. If a file lists the subjects of a text, they are added
-    to `subjects` under the text's source without ``.txt``.
+    A record's source is the name of its file inside the input. If a file lists the subjects of a text, the subjects are
+    added to the dict `subjects`, with the text's source without ``.txt`` as key. For the other parameters see
+    `read_documents`.
     """
     settings = settings if settings.labels is not None else settings._replace(labels=LabelSettings())
     sources = find_sources(inputs, settings)
@@ -647,7 +667,7 @@ def read_labelled(
 
 
 def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
-    """Return the error about a corpus that cannot be read, with the place and the remedy."""
+    """Return the error to raise if a corpus cannot be read; its message says the place and the remedy."""
     fault, name, kind, detail = refusal.fault, refusal.source, refusal.fault.kind, refusal.fault.detail
     if kind is FaultKind.DAMAGE:
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""
@@ -667,7 +687,10 @@ def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
 
 
 def shared_depth(names: Iterable[str]) -> int:
-    """Return how many leading folders all files share; at least one file lies in a folder below these."""
+    """Return the number of leading folders that all files share.
+
+    If all files lie in the same folder, this folder is not counted, because its name may be their topic.
+    """
     folders = [name.split("/")[:-1] for name in names]
     return max(min(len(posixpath.commonprefix(folders)), max(map(len, folders), default=0) - 1), 0)
 
@@ -682,14 +705,15 @@ def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
 
 
 def folders_of(name: str) -> list[str]:
-    """Return the folders that contain a file, without archives."""
+    """Return the names of the folders on the path of a file, from the outermost, without archives."""
     return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
 
 
 def _pairs(names: Set[str]) -> tuple[set[str], str]:
-    """Return the folders that hold names of both parts, such as train.csv and test.csv; "" is the outermost folder.
+    """Return the folders that hold a training and a test part, such as train.csv and test.csv, and a lonely test part.
 
-    Also return the name of a test part that has other files around it, but no training part next to it; "" without one.
+    In the set of folders, "" is the outermost one. The lonely test part is the name of a file or folder that has other
+    files around it, but no training part next to it; it is "" if there is no such name.
     """
     parts_in: dict[str, dict[str, str]] = defaultdict(dict)
     folders_above = {name.rpartition("/")[0] for name in names}

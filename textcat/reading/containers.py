@@ -37,7 +37,7 @@ def hidden(name: str) -> bool:
 
 
 def _safe_name(name: str) -> str:
-    """Return a path inside an archive without empty parts such as ``./``; "" if it leads out of the archive."""
+    """Return a path inside an archive without parts such as ``./``; "" if the path leads out of the archive."""
     parts = name.replace("\\", "/").split("/")
     if not parts[0] or ".." in parts or parts[0].endswith(":"):
         return ""
@@ -63,25 +63,25 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
 class ContainerEntry(NamedTuple):
     """Describe a file in a folder or archive."""
 
-    number: int  # from 0; what is not yielded, such as hidden files, may have numbers, too
-    name: str  # its path in there, with "/"; "" for the archive itself, if something is wrong with it
-    open: Callable[[], ByteStream] = ByteStream  # in an archive only until the next entry is asked for
-    fault: UnreadableError | None = None  # why it is not to be opened
-    size: int = 0  # bytes it takes up in a folder
-    read: int = -1  # in a zip, how many bytes of the stored file are used up when it has been read; else -1
+    number: int  # counted from 0; hidden files, for which there is no entry, may be counted, too
+    name: str  # its path inside the folder or archive, with "/"; "": `fault` concerns the archive itself
+    open: Callable[[], ByteStream] = ByteStream  # opens it; in an archive only until the next entry is asked for
+    fault: UnreadableError | None = None  # why it must not be opened
+    size: int = 0  # its size in bytes, if it is in a folder
+    read: int = -1  # in a zip, how many bytes of the zip have been used when the file has been read; otherwise -1
 
 
 class _Walked(NamedTuple):
-    """Describe a file of a folder: its paths in the folder and on disk, and its status or the reason not to read it."""
+    """Describe a file of a folder."""
 
-    name: str
-    path: str
-    status: os.stat_result | None = None
-    fault: UnreadableError | None = None
+    name: str  # its path inside the folder
+    path: str  # its path on disk
+    status: os.stat_result | None = None  # None if it must not be read
+    fault: UnreadableError | None = None  # why it must not be read
 
 
 def walk(folder: str) -> Iterator[_Walked]:
-    """Yield the files of a folder and its subfolders, sorted by path, without hidden ones."""
+    """Yield the files of a folder and its subfolders, sorted by path; hidden files and folders are left out."""
     waiting = [("", folder, True)]  # the next one last
     while waiting:
         name, path, is_folder = waiting.pop()
@@ -115,7 +115,7 @@ def _met(name: str, path: str) -> _Walked:
 
 
 def folder_entries(folder: str) -> Iterator[ContainerEntry]:
-    """Yield the files of a folder."""
+    """Yield the files of a folder and its subfolders, sorted by path."""
     for index, item in enumerate(walk(folder)):
         size = item.status.st_size if item.status else 0
         opened = partial(open_file, item.path, size)
@@ -123,7 +123,7 @@ def folder_entries(folder: str) -> Iterator[ContainerEntry]:
 
 
 def open_file(path: str, size: int = 0) -> ByteStream:
-    """Open a file on the disk, which had `size` bytes when it was found; raise UnreadableError if this fails."""
+    """Open a file on disk; raise UnreadableError if this fails. `size` is its size when it was found, in bytes."""
     try:
         return streams.of_file(open(path, "rb", buffering=0), size)
     except OSError as error:
@@ -170,7 +170,10 @@ def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredB
 
 
 class _TarInfo(tarfile.TarInfo):
-    """Refuse invalid headers, which tarfile takes for the end of the archive, and headers that take much memory."""
+    """Read headers of a tar; raise ReadError for an invalid header, and for one that would take much memory.
+
+    Otherwise, tarfile would take an invalid header for the end of the archive.
+    """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_TarInfo":
@@ -191,7 +194,7 @@ class _TarInfo(tarfile.TarInfo):
 
 
 def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
-    """Yield the files of a tar that has been uncompressed; raise UnreadableError if it is damaged."""
+    """Yield the files of an uncompressed tar; raise UnreadableError if the tar is damaged."""
     file: Any = _TarFile(stream)
     try:
         with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
@@ -248,14 +251,14 @@ class _TarFile:
         return ByteStream(take, consumed)
 
     def has_more(self) -> bool:
-        """Read to the end, which checks the checksum of a compressed tar; return whether there were more data."""
+        """Read to the end, which checks the checksum of a compressed tar; return True if more than zeros was left."""
         has_data = False
         while data := self._some(STEP):
             has_data = has_data or bool(data.strip(b"\0"))
         return has_data
 
     def _some(self, n: int) -> bytes:
-        """Return 1 to `n` bytes, or no bytes at the end."""
+        """Read 1 to `n` bytes; return b"" at the end."""
         if self._place == len(self._data):
             self._data, self._place = self._stream.read(STEP), 0
         data = self._data[self._place : self._place + n]

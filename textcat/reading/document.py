@@ -17,16 +17,17 @@ class Document:
     zones : dict of str to str
         Its texts by zone, such as title and body, in this order.
     topics : tuple of str
-        Names of the topics it belongs to, each once; it may be empty.
+        Names of the topics that the document has, each once; the tuple may be empty.
     date : str
         The date as the source writes it; "" if the source gives none.
     split : {"", "train", "test", "unused"}
         The part of the corpus it belongs to; "" if the source has no parts.
     labelled_for : tuple of str, optional
-        Topics, besides its own, that it was judged for; its label for any other topic is unknown. None: all topics.
+        The topics that the document was judged for, besides those in `topics`; its label for any other topic is
+        unknown. None: it was judged for all topics.
     fields : dict, optional
-        Further fields of the record, such as authors and year, by name; the values are those of JSON. None: they were
-        not asked for by `InputSettings.fields`, or the source has none.
+        Further fields of the record, such as authors and year, by name; the values are those of JSON. None:
+        `InputSettings.fields` did not ask for fields, or the source has none.
     """
 
     id: str

@@ -26,11 +26,11 @@ STREAM_ERRORS = (EOFError, pickle.UnpicklingError, TypeError, ValueError)
 class ForkedCorpus:
     """Receive a corpus that another process reads.
 
-    Iterating yields texts, the `zones` of documents, and then sets `corpus`. It raises one of `STREAM_ERRORS` if the
-    other process failed or logged a warning.
+    Iterate over it to get the texts of documents, as dicts by zone, while the corpus is read; at the end, the attribute
+    `corpus` is set. One of `STREAM_ERRORS` is raised if the other process failed or logged a warning.
     """
 
-    corpus: Any  # the `textcat.documents.Corpus`
+    corpus: Any  # the `textcat.documents.Corpus`; set at the end of the iteration
 
     def __init__(self, receiving: int, child: int):
         self._receiving, self._child = receiving, child
@@ -51,9 +51,10 @@ class ForkedCorpus:
 
 
 def read_forked(open_corpus: Callable[..., object]) -> ForkedCorpus | None:
-    """Open a corpus in a child process; return None where this would be unsafe, or no faster.
+    """Call `open_corpus` in a child process, and return the object that receives the corpus.
 
-    If the child fails, the caller opens the corpus itself and gets the error.
+    Return None if forking this process would be unsafe, or no faster. If the child fails, the caller opens the corpus
+    itself and gets the error.
     """
     if not is_single_threaded() or len(os.sched_getaffinity(0)) < 2:
         return None
@@ -104,7 +105,7 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
-    """Send lists of documents' zones, and the progress, while the corpus is read; send the corpus last."""
+    """Read a corpus; meanwhile send lists of the zones of documents, and the progress, and at the end the corpus."""
     texts: list[dict[str, str]] = []
 
     def as_read(record: "Record") -> None:

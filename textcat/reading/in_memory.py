@@ -10,9 +10,10 @@ from textcat.reading.document import PARTS, Document
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
-    """Yield documents; a dict or a row of a table becomes the document that `Corpus.from_records` makes of it.
+    """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
-    TextcatError is raised if `documents` is a single text, a single record or a table of an unknown library.
+    Texts and objects with `zones` stay as they are. `text` names the fields or columns that hold texts. TextcatError is
+    raised if `documents` is a single text, a single record or a table of an unknown library.
     """
     if isinstance(documents, str):
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
@@ -74,9 +75,10 @@ def as_documents(
 
 
 def _table_records(table: Any, text: str | Sequence[str], topics: str | Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Return the rows of a table as records; topics in columns of their own come into the field "topics".
+    """Return an iterator over the rows of a table, as dicts; topics from several columns are in the field "topics".
 
-    TextcatError is raised if it has no rows or is a column, a column is missing, or a row has no text or no topics.
+    TextcatError is raised if the table has no rows or is a single column, if a named column is missing, or if a row has
+    no text or no topics.
     """
     frame = Frame.of(table) or Frame(table)
     if frame.is_column:
@@ -94,7 +96,7 @@ def _table_records(table: Any, text: str | Sequence[str], topics: str | Sequence
 
 
 class _Fields(NamedTuple):
-    """Read the fields of a record in memory; its number is for error messages."""
+    """Read the fields of a record in memory; `number` is the record's number, for error messages."""
 
     fields: Mapping[str, Any]
     number: int
@@ -131,7 +133,7 @@ class _Fields(NamedTuple):
         return value or ""
 
     def value(self, field: str) -> Any:
-        """Return the value of a field; None if it is missing, or NaN, NaT or NA."""
+        """Return the value of a field; None if the field is missing, or its value is NaN, NaT or NA."""
         value = self.fields.get(field)
         return None if is_missing(value) else value
 

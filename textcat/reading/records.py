@@ -27,15 +27,16 @@ class LabelSettings(NamedTuple):
     """Hold the settings for labels and parts that are particular to some formats."""
 
     split: str = "modapte"  # the rule of Reuters-21578 that puts a story into a part; or "modlewis", "modhayes"
-    #: Which stories of RCV1 are for training and for test, first and last included: "1996-08-26 to 1996-09-01" by date,
-    #: "2286 to 26150" by itemid. The others are unused; "" is no story, and both "" make no parts. Of other formats,
-    #: `test` may be "last 50000": so many documents, in the order of their files, are for test.
+    #: Which stories of RCV1 are for training and for test: a range of dates, "1996-08-26 to 1996-09-01", or of itemids,
+    #: "2286 to 26150", with the last one included. "": no story; all other stories are unused. If both are "", there
+    #: are no parts. For other formats, `test` may be "last 50000": that many documents, the last ones in the order of
+    #: their files, are for test.
     train: str = ""
     test: str = ""
-    version: str = "1"  # of RCV1: "1" is the codes as they stand, "2" those corrected as RCV1-v2
-    #: What becomes of the mail headers at the start of a text file: "keep" leaves the text as it is, without title;
-    #: "title" leaves it as it is, too, and makes the Subject the title besides; "subject" makes the Subject the title
-    #: and drops the others; "drop" drops all.
+    version: str = "1"  # the version of RCV1's codes: "1" as the files have them, "2" corrected as in RCV1-v2
+    #: What is done with mail headers at the start of a text file. "keep": they stay in the text; there is no title.
+    #: "title": they stay in the text, and the Subject is also the title. "subject": the Subject becomes the title, and
+    #: all headers are removed from the text. "drop": all headers are removed, and there is no title.
     headers: str = "keep"
 
 
@@ -80,7 +81,7 @@ class InputSettings(NamedTuple):
     lines : bool
         A text file holds one document per line.
     max_bytes, block_bytes : int
-        Largest size of an uncompressed record (longer ones are rejected), and approximate size of a batch.
+        Largest size of an uncompressed record (larger ones are rejected), and approximate size of a batch.
     fields : tuple of str
         Names of further fields of JSON, CSV, TSV and Parquet that records keep, such as ``("authors", "year")``, so
         that they can be shown or written again. A record without such a field has no entry for it. ``("*",)``: all
@@ -91,7 +92,7 @@ class InputSettings(NamedTuple):
         Other values of settings for files whose name, or path from any folder on, matches a pattern such as ``*.csv``:
         ``(("*.csv", (("text_fields", ("abstract",)),)),)``. Of several patterns that match, the last counts.
     skip : bool
-        Do not read; in `for_files` only.
+        Do not read the file. It has an effect only in `for_files`.
     """
 
     format: str = ""
@@ -112,7 +113,7 @@ class InputSettings(NamedTuple):
     skip: bool = False
 
     def for_file(self, name: str) -> "InputSettings":
-        """Return the settings for a file, or for a file inside an archive, by its path."""
+        """Return the settings for a file, which may be inside an archive, given its path: see `for_files`."""
         return _settings_for(self, name) if self.for_files else self
 
     def is_default(self, name: str) -> bool:
@@ -126,20 +127,24 @@ class InputSettings(NamedTuple):
         )
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return the zones that have a text, or else an empty body; if labels are wanted, return all zones."""
+        """Return all zones if labels are wanted; otherwise those whose text is not empty, or else an empty body."""
         if self.labels is not None:
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
     def topics_in(self, text: str) -> tuple[str, ...]:
-        """Split a string into topics, each once; a list as JSON or Python writes it needs no separator."""
+        """Split a string into topics, and return each topic once.
+
+        The topics are separated by `topics_separator`. If that is "", the string is a list as JSON or Python writes it,
+        or else it is a single topic.
+        """
         listed = None if self.topics_separator or not text.lstrip().startswith("[") else _listed_in(text)
         parts = text.split(self.topics_separator) if self.topics_separator else [text] if listed is None else listed
         # One string of each name, however many documents have it.
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
 
     def part_in(self, text: str) -> str:
-        """Return the name of a part, which may be ""; raise UnreadableError if it is not a known part."""
+        """Return the text if it is the name of a part, or ""; otherwise raise UnreadableError."""
         if text not in ("", "train", "test", "unused"):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text
@@ -160,13 +165,16 @@ class InputSettings(NamedTuple):
         return not self.encoding or codecs.lookup(self.encoding).name == "utf-8"
 
     def without_mark(self, block: "Block") -> tuple[bytes, int]:
-        """Return the data without the byte order mark that a file in UTF-8 may start with, and the data's offset."""
+        """Return the data of a block without the byte order mark of UTF-8, and the offset of the data returned."""
         if block.offset == 0 and block.data.startswith(codecs.BOM_UTF8) and self.in_utf8():
             return block.data[3:], 3
         return block.data, block.offset
 
     def texts_among(self, names: Collection[str]) -> tuple[str, tuple[str, ...]]:
-        """Return the field of the title ("" if there is none) and the fields of the body, or raise UnreadableError."""
+        """Return, given the names of all fields, the field of the title ("": no title) and the fields of the body.
+
+        UnreadableError is raised if there is no field of texts.
+        """
         fields = self.text_fields
         if self.is_default("text_fields") and "text" not in names:
             if "body" in names:
@@ -182,15 +190,20 @@ class InputSettings(NamedTuple):
         return "title" if "title" in names else "", tuple(field for field in fields if field != "title")
 
     def check_labels(self, names: Collection[str]) -> None:
-        """Raise UnreadableError if a named field of ids, topics or parts is missing, or a table has no topics."""
+        """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
+
+        A table must have a column of topics even if the settings do not name one. If labels are not wanted, only the
+        field of ids is checked.
+        """
         for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
 
     def _with_usual_names(self, names: Collection[str], body: Sequence[str]) -> "InputSettings":
-        """Return the settings with usual names of columns where a table does not have the default ones.
+        """Return the settings with the names of a table's columns of topics and ids, found by their usual names.
 
-        Ids are looked for only if the text is found by a usual name, too, as other tables have positions for ids.
+        A column is looked for if its name is the default one and the table does not have it. A column of ids is looked
+        for only if the text, too, has been found by a usual name; otherwise, positions are the ids.
         """
         settings = self
         if self.labels is not None and self.is_default("topics_field") and self.topics_field not in names:
@@ -201,7 +214,7 @@ class InputSettings(NamedTuple):
         return settings
 
     def columns_among(self, names: Sequence[str]) -> "ColumnNames":
-        """Return the columns of a table to read; raise UnreadableError if one is missing or occurs twice."""
+        """Return the columns of a table to read; raise UnreadableError if one of these is missing or occurs twice."""
         title, body = self.texts_among(names)
         settings, (topics, name) = self, ANNIFS
         if self.is_default("topics_field") and self.topics_field not in names and topics in names:
@@ -232,13 +245,16 @@ def _settings_for(settings: InputSettings, name: str) -> InputSettings:
 
 
 def usual_name(names: Collection[str], what: str) -> str:
-    """Return the only one of some names that is usual for texts, titles, topics or ids; "" if there is none or more."""
+    """Return the name that is usual for fields of `what`: "body", "title", "topics" or "id".
+
+    Return "" if none of `names` is usual, or if several are.
+    """
     found = [name for name in names if name.strip().lower() in _USUAL_NAMES[what]]
     return found[0] if len(found) == 1 else ""
 
 
 def _listed_in(text: str) -> list[str] | None:
-    """Return the names in a list that was written as text, as pandas does in CSV; None for another text."""
+    """Return the names in a text such as "['corn', 'wheat']", as pandas writes lists to CSV; None for other texts."""
     import ast
 
     try:
@@ -250,13 +266,20 @@ def _listed_in(text: str) -> list[str] | None:
 
 
 def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:
-    """Return the zones of a title and joined texts; an empty title is a zone only if labels are wanted."""
+    """Return the zones of a document: the title, and the texts, joined by line ends, as the body.
+
+    An empty title is a zone only if labels are wanted.
+    """
     body = texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))
     return {"title": title, "body": body} if title or settings.labels is not None else {"body": body}
 
 
 def further_fields(names: Iterable[str], title: str, body: Sequence[str], settings: InputSettings) -> list[str]:
-    """Return the names of the fields that records keep, apart from a title and a body that the zones hold."""
+    """Return the names of the fields that records keep in addition to their zones.
+
+    These are the fields in `settings.fields` that exist; if it asks for all fields, all except the title and a body
+    that is a single field.
+    """
     if settings.fields != ALL_FIELDS:
         return [name for name in settings.fields if name in names]
     return [name for name in names if name != title and [name] != [*body]]
@@ -264,7 +287,7 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
 
 @lru_cache(maxsize=1024)
 def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
-    """Log, once for each source, which columns of a table are read because of their usual names."""
+    """Log, once for each source, which columns or fields were found by their usual names."""
     body = which.body[0] if which.body and settings.is_default("text_fields") else ""
     taken = {"text": body, "title": which.title if body else ""}
     taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
@@ -287,11 +310,11 @@ class ColumnNames(NamedTuple):
     fields: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
-        """Return the columns that exist, each once."""
+        """Return the names of all columns that are read, each once."""
         return list(dict.fromkeys([*self.used_names(), *self.fields]))
 
     def used_names(self) -> list[str]:
-        """Return the columns that exist besides further fields, each once."""
+        """Return the names of the columns of ids, texts and labels that are read, each once."""
         labels = (self.topics, self.split, self.date, self.labelled_for)
         return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *labels))))
 
@@ -308,26 +331,26 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 class Record(NamedTuple):
     """Hold one document of the input."""
 
-    #: What the record calls itself, not necessarily unique; a text file's is its source, and any other record without
-    #: one has ``source:position``.
+    #: The record's own id, which need not be unique. The id of a text file is its source; the id of any other record
+    #: without an id of its own is ``source:position``.
     id: str
-    #: The input's path or URL, behind it the path inside a folder or archive: ``a.zip/b/c.xml``.
+    #: The input's path or URL, followed by the path inside a folder or archive: ``a.zip/b/c.xml``.
     source: str
-    #: Where in its source, from 1: the line it starts on, the row, or the number of the document.
+    #: The place in the source, counted from 1: the line on which the record starts, its row, or its number.
     position: int
-    zones: dict[str, str]  # at least one, which may be empty
-    # What follows is filled only where `InputSettings.labels` asks for it.
+    zones: dict[str, str]  # at least one zone; its text may be empty
+    # The next four are set only if `InputSettings.labels` asks for labels.
     topics: tuple[str, ...] = ()
     date: str = ""
     split: str = ""
-    labelled_for: tuple[str, ...] | None = None  # for which topics; None: all
-    fields: dict[str, Any] | None = None  # those that `InputSettings.fields` asks for; None: it asks for none
+    labelled_for: tuple[str, ...] | None = None  # topics that it was judged for; None: all
+    fields: dict[str, Any] | None = None  # the fields that `InputSettings.fields` asks for; None: it asks for none
 
 
 class FaultKind(IntEnum):
-    """Name the kind of a fault in the input; errors about a corpus choose source and remedy by it."""
+    """Name the kind of a fault in the input, which decides how an error about a corpus is worded."""
 
-    CONTENT = auto()  # the fault has its own remedy
+    CONTENT = auto()  # the text of the fault includes the remedy
     ENCODING = auto()
     ACCESS = auto()
     DAMAGE = auto()  # the detail is what is damaged
@@ -341,9 +364,10 @@ class Rejection(NamedTuple):
     """Describe a part of the input that could not be read."""
 
     source: str
-    position: int  # as in `Record`; 0 where all of the source, or the rest of it, is meant
+    position: int  # as in `Record`; 0: the whole source, or the rest of it, could not be read
     reason: str  # one sentence
-    #: The bytes meant, in the uncompressed source, and of UTF-16 in what it becomes as UTF-8; -1 where unknown.
+    #: Offset and length of the rejected bytes in the uncompressed source (converted to UTF-8 if it is in an encoding
+    #: such as UTF-16); -1 if unknown.
     offset: int = -1
     length: int = -1
     kind: FaultKind = FaultKind.CONTENT
@@ -359,9 +383,9 @@ class Block(NamedTuple):
     format: str
     data: bytes
     position: int = 1  # of the first line, row or document
-    offset: int = 0  # of the data in the uncompressed source; -1 where they have none
+    offset: int = 0  # of the data in the uncompressed source; -1: the data are not stored like this in the source
     header: bytes = b""  # the first row of CSV and TSV, with the names of the columns
-    decoded: bool = False  # the source was in an encoding such as UTF-16, and the data are UTF-8
+    decoded: bool = False  # True: the source is in an encoding such as UTF-16, and the data were converted to UTF-8
 
 
 class PipeState(NamedTuple):
@@ -374,14 +398,14 @@ class PipeState(NamedTuple):
 class Batch(NamedTuple):
     """Hold consecutive records of the inputs: a part of a file, or many small files.
 
-    Reading from `end` gives exactly the batches that follow this one in an uninterrupted reading.
+    If reading starts again from `end`, it gives exactly the batches that follow this one.
     """
 
-    blocks: tuple[Block | Rejection, ...]  # the Rejections are of what could not even be cut into blocks
+    blocks: tuple[Block | Rejection, ...]  # the Rejections stand for input that could not be cut into blocks
     start: Checkpoint
     end: Checkpoint
-    read: int  # how many bytes of the inputs, as they are stored, are consumed up to its end
-    pipes: Mapping[str, PipeState] = {}  # what had been read of each observed pipe when it was cut, by its name
+    read: int  # how many bytes of the inputs, as they are stored, had been read at the end of the batch
+    pipes: Mapping[str, PipeState] = {}  # the state of each observed pipe at the end of the batch, by its name
 
     @property
     def source(self) -> str:
@@ -408,7 +432,10 @@ class UnreadableError(Exception):
 
 
 class RefusedError(Exception):
-    """Report unreadable input if labels are wanted: its source, the part of it ("": all), and the reason."""
+    """Report unreadable input when labels are wanted, so that no document may be missing.
+
+    `source` is the name of the source, `part` the unreadable part, such as "Line 3" ("": all), and `fault` the reason.
+    """
 
     def __init__(self, source: str, part: str, fault: UnreadableError) -> None:
         super().__init__(source, part, fault)
@@ -427,7 +454,7 @@ def reject_or_raise(
 ) -> Rejection:
     """Return the Rejection of unreadable input; raise RefusedError if labels are wanted, as no document may be missing.
 
-    Its sentence begins with `part`, such as "Line 3", or else with `subject`.
+    The reason in the Rejection begins with `part`, such as "Line 3", or with `subject` if `part` is "".
     """
     if settings.labels is not None:
         raise RefusedError(source, part, fault) from None
@@ -444,7 +471,7 @@ class _Cutter(Protocol):
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return by how much the position grows over `data`, which are whole records or a part of one record."""
+        """Return how far the position advances over `data`, which are whole records or a part of one record."""
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Return how many bytes of `data` belong to a record to skip, and whether the record ends there."""
@@ -458,7 +485,7 @@ class RecordSpan(NamedTuple):
     data: bytes
 
     def decoded(self, encoding: str) -> str:
-        """Return its text, or raise UnreadableError if it is not in that encoding."""
+        """Return the text of the record; raise UnreadableError if it is not in the given encoding."""
         try:
             return self.data.decode(encoding)
         except UnicodeError as error:
@@ -480,15 +507,15 @@ class RecordContent(NamedTuple):
 class RecordFormat(NamedTuple):
     """Describe how the files of a format become records."""
 
-    spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # of the records in a block
-    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # of these spans
-    unit: str = ""  # what a span is called in a sentence; {} is its position; "": it is the whole file
-    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file, which runs
-    #: where the inputs are read, and must be cheap. None: a file is one document, or has groups of rows.
+    spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the spans of the records in a block
+    parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of such a span
+    unit: str = ""  # what a span is called in messages, with {} for its position: "Line {}"; "": it is the whole file
+    #: Takes the first row of CSV and TSV, the name of the format and settings; returns the cutter of a file. A cutter
+    #: runs in the process that reads the inputs, and must be cheap. None: a file is one document or has groups of rows.
     cutter: Callable[[bytes, str, InputSettings], _Cutter] | None = None
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-        """Yield each record of a block, or its Rejection."""
+        """Yield the records of a block; for a record that cannot be read, yield a Rejection."""
         parse = self.parser(block, settings)
         return self.read(self.spans(block, settings), parse, block, settings)
 
@@ -499,7 +526,7 @@ class RecordFormat(NamedTuple):
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
-        """Yield the record of each span, or its Rejection."""
+        """Parse spans of a block and yield their records; for a span that cannot be read, yield a Rejection."""
         for span in spans:
             length = len(span.data)
             try:
@@ -514,7 +541,7 @@ class RecordFormat(NamedTuple):
 
 
 def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:
-    """Return the error for an input that has fewer bytes than when reading began."""
+    """Return the error for an input that has fewer bytes than when reading began; `what` is the missing part."""
     sizes = f"had {n_expected:,} bytes when reading began, but has {n_found:,} now"
     fault = f"{sizes}, so {what} missing: restore it, then start again"
     return UnreadableError(fault, FaultKind.CHANGED, sizes, n_expected)

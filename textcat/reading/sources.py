@@ -96,14 +96,14 @@ class _Guess(NamedTuple):
 
 
 def named_format(name: str) -> str:
-    """Return the format that a name tells ("zip" or "tar" for an archive), or "" if it tells none."""
+    """Return the format that the ending of a name tells, "zip" or "tar" for an archive; "" if it tells no format."""
     if is_archive(name):
         return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
 
 
 def format_by_name(name: str, settings: InputSettings) -> _Guess:
-    """Return the format that a name suggests; except for archives, the format of the settings takes precedence."""
+    """Return the format of a file by its name; the format in the settings takes precedence, except for archives."""
     asked = "" if is_archive(name) else settings.format
     if asked == "annif":
         asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
@@ -115,7 +115,7 @@ def format_by_name(name: str, settings: InputSettings) -> _Guess:
 
 
 def format_by_content(stream: ByteStream, name: str, settings: InputSettings) -> _Guess:
-    """Return the format by the first line that is not blank, without consuming it."""
+    """Return the format that the first nonblank line of a stream shows; nothing is consumed from the stream."""
     head = stream.peek(_HEAD, until=_LINE)
     if head.startswith(b"<?xml"):
         head = stream.peek(_XML_HEAD, until=_ELEMENT)
@@ -134,7 +134,10 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
 
 
 def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str = "") -> str:
-    """Return the format of a file, `form` if given; raise UnreadableError if neither name nor content tells it."""
+    """Return the format of a file, by its name or else its content; raise UnreadableError if neither tells it.
+
+    `form` is the format that is already known, "" if none; the content may still make it more precise.
+    """
     form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in ("", "annif") and plain.endswith(".key"):
@@ -158,12 +161,12 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
 
 
 def _first_line(head: bytes) -> bytes:
-    """Return the first line of a text, or b"" if the head does not have its end."""
+    """Return the first line of a text, given the text's first bytes; b"" if these do not have the end of the line."""
     return b"" if len(head) >= _HEAD and b"\n" not in head else head.partition(b"\n")[0]
 
 
 def holds_array(stream: ByteStream, settings: InputSettings) -> bool:
-    """Return whether a stream in JSON starts with an array."""
+    """Return whether a stream of JSON begins with an array; nothing is consumed."""
     return _start(stream.peek(_HEAD, until=_FIRST), settings).startswith(b"[")
 
 
@@ -176,19 +179,19 @@ def _start(head: bytes, settings: InputSettings) -> bytes:
 
 
 def plain_name(name: str) -> str:
-    """Return a name without an ending such as ".gz"."""
+    """Return a name without the ending of a compression, such as ".gz"."""
     if not name.lower().endswith(_COMPRESSED):
         return name
     return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
 
 
 def is_archive(name: str) -> bool:
-    """Return whether a name is that of a zip or tar."""
+    """Return whether a name has the ending of a zip or a tar, such as ".tar.gz"."""
     return name.lower().endswith(_ARCHIVE_ENDINGS)
 
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
-    """Return "csv" or "tsv" if the first line is a header with the name of a text column, else ""."""
+    """Return "csv" or "tsv" if the first line is a header with the name of a column of texts; otherwise ""."""
     names, first = {*(field.encode() for field in settings.text_fields), b"body"}, head.partition(b"\n")[0]
     for separator in SEPARATORS["csv"]:
         cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
@@ -202,12 +205,12 @@ class Source(NamedTuple):
 
     name: str  # its path, its URL, or "-", standard input
     kind: str  # "file", "folder" or "pipe"
-    guess: _Guess  # the format is "zip" or "tar" of an archive and "folder" of a folder
-    size: int | None  # bytes, all files of a folder together; None of a pipe
-    state: int | str | None  # what changes when the source does; None of a pipe
-    files: int  # how many it is
-    open: Callable[[], ByteStream] = ByteStream  # of a file or pipe
-    entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # of a folder
+    guess: _Guess  # its format; an archive has the format "zip" or "tar", a folder has "folder"
+    size: int | None  # in bytes, for a folder the sum of its files; None for a pipe
+    state: int | str | None  # a value that changes when the source changes; None for a pipe
+    files: int  # the number of files in a folder; otherwise 1
+    open: Callable[[], ByteStream] = ByteStream  # opens a file or pipe
+    entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # returns the files of a folder
 
     @property
     def format(self) -> str:
@@ -215,16 +218,17 @@ class Source(NamedTuple):
         return self.guess.format
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return plain values that differ if the source has changed."""
+        """Return a dict of JSON values that is different after the source has changed."""
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
 
 def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
-    """Find the inputs that arguments name: files, folders, patterns, URLs of fsspec; ``-`` or nothing: standard input.
+    """Return the sources that inputs name: files, folders, patterns, URLs of fsspec; ``-`` or no input: standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
     names the files that match it, sorted. A file that is named twice, or together with its folder, is read once, and a
-    warning is logged. A TextcatError is raised for an unknown file, format or encoding, or if nothing tells a format.
+    warning is logged. A TextcatError is raised for an unknown file, format or encoding, or if neither the name nor the
+    content of a file tells its format.
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
@@ -232,7 +236,7 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
 
 
 def matches(text: str) -> list[str]:
-    """Return the sorted files that match a pattern, or no files if it has no ``*``, ``?`` or ``[``."""
+    """Return the files that match a pattern, sorted; [] if the text is no pattern: it has no ``*``, ``?`` or ``[``."""
     return sorted(glob.glob(text, recursive=True)) if not _GLOB.isdisjoint(text) else []
 
 
@@ -320,7 +324,7 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:
-    """Yield each source once, without files that are read as part of a folder."""
+    """Yield each source once; leave out files that are read as parts of a folder among the sources."""
     folders = {_key(source) for source in sources if source.kind == "folder"}
     seen = set()
     for source in sources:
@@ -343,12 +347,12 @@ def _key(source: Source) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Return whether an input is a URL, rather than a path."""
+    """Return True if an input is a URL, and False if it is a path."""
     return "://" in text or "::" in text
 
 
 def _remote(url: str, settings: InputSettings) -> list[Source]:
-    """Return the source that a URL names; for a URL with ``*``, the matching files, sorted."""
+    """Return the source that a URL names; for a URL with ``*``, return the files that match it, sorted."""
     from fsspec.core import url_to_fs
 
     try:
@@ -413,7 +417,7 @@ def _open_remote(system: Any, path: str) -> ByteStream:
 
 
 def _gives_ranges(system: Any, path: str) -> bool:
-    """Return whether a file is seekable; some web servers send files only as a whole."""
+    """Return whether a remote file is seekable: some web servers only send whole files."""
     if "http" not in system.protocol:
         return True
     with system.open(path, "rb", block_size=1) as file:

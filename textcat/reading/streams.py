@@ -49,14 +49,14 @@ def unreadable(error: BaseException) -> UnreadableError:
 
 
 class ByteStream:
-    """Read bytes from start to end; for a seekable file, `file` is that file.
+    """Read bytes from start to end.
 
     `take(n)` returns 1 to `n` bytes, and no bytes only at the end; by default the stream is empty.
-    `consumed` returns how many bytes of the stored file have been used; by default, how many have been taken.
-    `prompt` says whether to return available bytes at once rather than wait for more.
+    `consumed` returns how many bytes of the stored file have been used; by default, how many bytes `take` has returned.
+    If `prompt` is True, available bytes are returned at once; otherwise the stream may wait for more.
     """
 
-    file: IO[bytes] | None = None
+    file: IO[bytes] | None = None  # the file whose bytes these are, if it is seekable
 
     def __init__(
         self,
@@ -82,7 +82,10 @@ class ByteStream:
         return data
 
     def peek(self, n: int, until: re.Pattern[bytes] = _NEVER) -> bytes:
-        """Return the next bytes without consuming them; fewer than `n` at the end, or once they match a pattern."""
+        """Return the next `n` bytes without consuming them.
+
+        Fewer bytes are returned at the end of the stream, or as soon as the bytes match the pattern `until`.
+        """
         while len(self._kept) < n and not until.search(self._kept):
             try:
                 part = self._more()
@@ -111,7 +114,7 @@ class ByteStream:
 
 
 class _FileStream(ByteStream):
-    """Read a seekable file; one call reads any number of bytes."""
+    """Read a seekable file; a call of `read` may return more bytes than `STEP`."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:
         super().__init__(file.read, file.tell, close=file.close)
@@ -130,7 +133,7 @@ class _FileStream(ByteStream):
             raise unreadable(error) from None
 
     def _check_same(self, before: os.stat_result) -> None:
-        """Raise UnreadableError at the end of a file that has shrunk, or was overwritten, since it was opened."""
+        """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; called at its end."""
         descriptor = self._file.fileno()
         now = os.fstat(descriptor)
         if now.st_size < self._size:
@@ -155,16 +158,19 @@ class _FileStream(ByteStream):
 
 
 def of_file(file: Any, size: int = 0) -> ByteStream:
-    """Return the stream of a file opened for reading bytes, with random access if it is seekable.
+    """Return the stream of a file that is open for reading bytes; if the file is seekable, it is the stream's `file`.
 
-    If a file of the disk, which had `size` bytes when it was found, has shrunk or been overwritten when its end is
-    reached, UnreadableError is raised.
+    `size` is the number of bytes that a file on disk had when it was found; 0: unknown. If it is known, the stream
+    raises UnreadableError at its end if the file has shrunk or was overwritten.
     """
     return _FileStream(file, size) if file.seekable() else ByteStream(file.read, close=file.close)
 
 
 def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
-    """Return the stream of a pipe, such as standard input; it returns available bytes without waiting for more."""
+    """Return the stream of a pipe, such as standard input; it returns available bytes without waiting for more.
+
+    If `closes` is True, closing the stream closes the pipe.
+    """
     # Not through its buffer, as Python cannot end while a thread waits there.
     raw, ended = getattr(pipe, "raw", None), False
     read = pipe.read1 if raw is None else raw.read
@@ -192,9 +198,10 @@ def _ready(pipe: Any) -> bool:
 
 
 class LookAhead:
-    """Hold the bytes of a stream from some `offset` on as `data`, which are filled at the end and dropped at the start.
+    """Hold the next bytes of a stream as `data`; `offset` is the position of the first of them in the stream.
 
-    If it has `ended`, no more data follow.
+    `fill` reads more data, which are added at the end; `drop` removes data from the start. If `ended` is True, no more
+    data follow.
     """
 
     def __init__(self, stream: ByteStream) -> None:
@@ -205,17 +212,17 @@ class LookAhead:
 
     @property
     def error(self) -> UnreadableError | None:
-        """Return a new exception that says why data are missing, or None."""
+        """Return a new exception that says why the rest of the stream cannot be read; None if it can."""
         # Each call makes one, as an exception holds on to the frames of its traceback.
         return UnreadableError(*self._fault) if self._fault else None
 
     @property
     def whole(self) -> bool:
-        """Return whether the data end where the stream was meant to end."""
+        """Return whether the stream has ended without an error, so that its last byte is in the data."""
         return self.ended and not self._fault
 
     def fill(self, size: int) -> None:
-        """Read until there are `size` bytes, or to the end; from a pipe, read only the available bytes."""
+        """Read until the data have `size` bytes, or to the end; from a pipe, read only the available bytes."""
         parts, n = [self.data] if self.data else [], len(self.data)
         while n < size and not self.ended:
             try:
@@ -230,7 +237,10 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return up to `size` bytes from `start`, which is after `data`, without moving; b"" if this is impossible."""
+        """Return up to `size` bytes from the position `start` on, counted from the start of the data; do not move.
+
+        Return b"" if this is impossible: the stream is not seekable, or `start` is within the data.
+        """
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
             return b""
@@ -244,13 +254,13 @@ class LookAhead:
             file.seek(position)
 
     def drop(self, n: int) -> bytes:
-        """Take `n` bytes from the start."""
+        """Remove `n` bytes from the start of the data, and return them."""
         dropped, self.data = self.data[:n], self.data[n:]
         self.offset += n
         return dropped
 
     def move_to(self, offset: int) -> None:
-        """Drop the data before an offset."""
+        """Move forward to an offset of the stream: drop all data before it, and skip bytes that were not read."""
         n = offset - self.offset
         if n > len(self.data):
             self._stream.skip(n - len(self.data))
@@ -259,9 +269,10 @@ class LookAhead:
             self.drop(n)
 
     def find(self, end_of: Callable[[bytes, bool], int], size: int, most: int, fit: Callable[[int], int] = int) -> int:
-        """Read more data until ``end_of(data, is_complete)`` is not 0, and return it.
+        """Read data until ``end_of(data, is_complete)`` returns a length that is not 0, and return this length.
 
-        Return 0 if the stream ends or there are `most` bytes first. The data are filled to ``fit(size)``, then doubled.
+        `is_complete` is True if the stream has ended without an error. Return 0 if the stream ends, or the data reach
+        `most` bytes, before a length is found. At first, ``fit(size)`` bytes are read; then `size` is doubled.
         """
         while True:
             self.fill(fit(size))
@@ -294,9 +305,10 @@ def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
 
 
 def exact_encoding(encoding: str, head: bytes) -> str:
-    """Return the encoding of a file, "" for UTF-8, with the order of the bytes of UTF-16 and UTF-32.
+    """Return the encoding of a file, given the encoding that was asked for ("": none) and the first four bytes.
 
-    A byte order mark among the first four bytes, `head`, decides, even if no encoding is given.
+    If the bytes begin with a byte order mark of UTF-16 or UTF-32, it decides, unless another encoding was asked for.
+    UTF-16 and UTF-32 without a mark get the order of bytes, as in "utf-16-le". Otherwise, "" is UTF-8.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
@@ -306,18 +318,21 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
 
 class StoredBytes(NamedTuple):
-    """Hold the range of bytes of the stored file from which some content is read."""
+    """Hold a range of bytes of a stored file, from which some content is read."""
 
     start: int
     end: int
 
     def at(self, share: float) -> int:
-        """Return the position at which a given share of these bytes ends; `share` is between 0 and 1."""
+        """Return the position in the file at which a share of the range, between 0 and 1, ends."""
         return self.start + int((self.end - self.start) * share)
 
 
 def sought_in(stream: ByteStream) -> tuple[IO[bytes], StoredBytes]:
-    """Return a seekable file with all bytes of a stream, and the range of the stored file from which they come."""
+    """Return a seekable file with all bytes of a stream, and the range of the stored file that holds these bytes.
+
+    If the stream is not seekable, its bytes are copied into memory or, if they are many, to the disk.
+    """
     start, file = stream.consumed(), stream.file
     if file is not None:
         return file, StoredBytes(start, file.seek(0, io.SEEK_END))
@@ -408,7 +423,7 @@ _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar"
 
 
 def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
-    """Return the unpacked stream if a stream is compressed, else the stream itself.
+    """Return a stream of the unpacked bytes if a stream is compressed; otherwise return the stream itself.
 
     The first bytes decide, not the name, as servers may unpack a file but keep its name. If the name is that of a
     compressed file and the first bytes are binary, but not those of any compression, reading raises an error.
@@ -428,7 +443,10 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
 
 
 def _unpacked(source: ByteStream, make: Callable[[], Any]) -> Iterator[bytes]:
-    """Yield unpacked data in steps of their own; raise UnreadableError if they are many times the packed data."""
+    """Yield the unpacked data, piece by piece; raise UnreadableError if they are implausibly many.
+
+    EOFError is raised if the packed data are cut off.
+    """
     start = n_unpacked = 0  # of the stretch
     data = source.read(STEP)
     while data:
@@ -453,7 +471,10 @@ def _unpacked(source: ByteStream, make: Callable[[], Any]) -> Iterator[bytes]:
 
 
 def check_ratio(unpacked: int, packed: int) -> None:
-    """Raise UnreadableError if implausibly many bytes are unpacked, as from a decompression bomb."""
+    """Raise UnreadableError if the number of unpacked bytes is implausible for the number of packed bytes.
+
+    That happens with a decompression bomb.
+    """
     if unpacked > max(FLOOR, _LARGEST_RATIO * packed):
         fault = f"unpacks to more than {_LARGEST_RATIO} times its size, which text never does"
         raise UnreadableError(fault, FaultKind.DAMAGE, f"it {fault}")

@@ -43,20 +43,20 @@ FORMATS = {
     "docx": docx.FORMAT,
     "pdf": pdf.FORMAT,
 }
-#: The formats of which a file is one document whose topics are told by its place.
+#: The formats in which a file is one document; the topic of the document is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
 #: The formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
-#: Those that are no text in one encoding, so that nothing is decoded before they are read.
+#: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.
 BINARY = frozenset({"eml", "docx", "pdf"})
-#: The formats of which a file is one document.
+#: The formats in which a file is one document.
 WHOLE = DOCUMENTS | {"rcv1"}
 
 
 def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
     """Yield the records of a batch in the order of the input, and a Rejection for each part that is not a record.
 
-    The settings are those with which the batch was read.
+    The settings must be those with which the batch was read.
     """
     for block in batch.blocks:
         if isinstance(block, Rejection):

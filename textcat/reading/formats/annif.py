@@ -1,8 +1,8 @@
 """Read Annif's formats: lines with a short text and its subjects' URIs, and files with the subjects of a text.
 
 A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` are in
-``X.tsv`` next to it (per line a URI in ``<>``, a tab and a label), or in ``X.key`` (a label per line). CSV and JSON
-have Annif's names of fields.
+``X.tsv`` next to it (per line a URI in ``<>``, a tab and a label), or in ``X.key`` (a label per line). Annif's
+CSV and JSON are read by other modules, which know the names that Annif gives to fields.
 """
 
 import re
@@ -27,17 +27,17 @@ _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
 def annif_kind(line: bytes) -> str:
-    """Return "annif" or `SUBJECTS` if the first line of a table is that of an Annif file, else ""."""
+    """Return the kind of a file of Annif by its first line: "annif" for short texts, `SUBJECTS`, or "" if unknown."""
     return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
 
 
 def stem_of_name(name: str) -> str:
-    """Return a name without its ending."""
+    """Return a name without its ending, such as ".txt"."""
     return name.rpartition(".")[0]
 
 
 def read_subjects(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]:
-    """Return the subjects that a file lists, each once: URIs, or for ``.key`` labels."""
+    """Return the subjects that a file lists, each once: labels if its name ends in ``.key``, otherwise URIs."""
     lines = RecordSpan(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
     subjects = [line.strip() for line in lines if line.strip()]
     if not name.lower().endswith(".key"):
@@ -57,13 +57,13 @@ def uris_in(text: str) -> tuple[str, ...]:
 
 
 def has_subjects(fields: Mapping[str, Any]) -> bool:
-    """Return whether a JSON object has subjects in Annif's form: objects with a URI or a label."""
+    """Return whether a JSON object has a list of subjects as Annif writes them: objects with a URI or a label."""
     subjects = fields.get("subjects")
     return type(subjects) is list and bool(subjects) and all(map(is_subject, subjects))
 
 
 def is_subject(value: Any) -> bool:
-    """Return whether a value of JSON is a subject of Annif: an object with a URI or a label."""
+    """Return whether a JSON value is a subject as Annif writes it: an object with a URI or a label."""
     return type(value) is dict and type(value.get("uri", value.get("label"))) is str
 
 

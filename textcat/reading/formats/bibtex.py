@@ -1,4 +1,4 @@
-"""Read BibTeX: one entry per reference, with the common names of `references`; LaTeX's accents become letters."""
+"""Read BibTeX: an entry is a reference, with the field names of `references`; LaTeX's accents become letters."""
 
 import re
 import unicodedata
@@ -65,7 +65,7 @@ _ESCAPED = re.compile(r"\\([&%$#_{}])")
 
 
 def latex_text(value: str) -> str:
-    """Return a value without LaTeX's markup: accents and letters as characters, no braces, spaces joined."""
+    """Return a value as plain text: LaTeX's accents and letters become characters, braces and extra spaces vanish."""
     if "\\" in value:
         value = _ACCENT.sub(lambda match: _accented(match[1], (match[2] or match[3]).lstrip("\\")), value)
         value = _COMMAND.sub(lambda match: _LETTERS.get(match[1], ""), value)
@@ -95,7 +95,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
-    """Return a value and the position after it; parts may be joined by #."""
+    """Return the value that begins at a position, and the position after it; # joins the parts of a value."""
     parts = []
     while True:
         opening = text[position : position + 1]

@@ -1,4 +1,4 @@
-"""Read comma or tab separated values, one document per row."""
+"""Read comma or tab separated values (CSV, TSV); each row is a document."""
 
 import codecs
 import csv
@@ -40,7 +40,10 @@ class _Rows(RecordFormat):
 
 
 def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None:
-    """Return the records of a block without quotes, or None if a row may be invalid."""
+    """Return the records of a block in which quotes are ordinary characters.
+
+    Return None if quotes are not ordinary characters, or if a row may be invalid.
+    """
     if settings.quotes or len(block.data) > settings.max_bytes:
         return None
     try:
@@ -61,7 +64,7 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
 
 
 class _Row(NamedTuple):
-    """Hold the separator of a file's columns, their names, and the names of the columns to read."""
+    """Hold the separator of a file's columns, the names of all columns, and the names of the columns to read."""
 
     separator: str
     names: list[str]
@@ -70,7 +73,10 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
-    """Return the columns of a header, by the first separator of the format that yields a column of texts."""
+    """Return the columns of a header, split at the first separator of the format that gives a column of texts.
+
+    UnreadableError is raised if no separator does.
+    """
     line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
     for separator in SEPARATORS[form]:
         try:
@@ -107,7 +113,10 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
 
 
 def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
-    """Return the length of `data` up to the end of the header, the first nonblank row; 0 if it is incomplete."""
+    """Return the length of `data` up to the end of the header, the first row that is not blank; 0 if it is incomplete.
+
+    If `at_end` is True, no more data follow. If `quotes` is True, quotes may enclose line ends.
+    """
     start = 3 if data.startswith(codecs.BOM_UTF8) else 0
     while start < len(data):
         end = _row_end(data, start, b",;\t|" if quotes else None, at_end)
@@ -118,7 +127,7 @@ def header_length(data: bytes, at_end: bool, quotes: bool) -> int:
 
 
 def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
-    """Return a header made of the names in `settings.columns`, with the separator of a file's first row."""
+    """Return a header of the names in `settings.columns`, joined by the separator that `row`, the first row, has."""
     line, encoding = (
         settings.text_of(RecordSpan(1, 0, settings.without_mark(Block("", form, row))[0])),
         settings.encoding,
@@ -142,7 +151,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:
-    """Return a function of the cells of a row that returns its content."""
+    """Return a function that takes the cells of a row, in the order of `names`, and returns the content of the row."""
     column_of = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [column_of[name] for name in read.body]
     title, name, topics, split, date, labelled_for = (column_of[name] for name in (read.title, *read[2:7]))
@@ -168,7 +177,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
     closed, or text follows the closing one, only the line on which the row starts is rejected.
-    Without quotes, a row is a line, and quotes are ordinary characters.
+    If `settings.quotes` is False, quotes are ordinary characters, and a row is a line.
     """
     separator = _row(block.header, block.format, settings).separator.encode() if settings.quotes else None
     (data, offset), start, position = settings.without_mark(block), 0, block.position
@@ -180,7 +189,7 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
-    """Yield the end of each complete row; if the data are `final`, their end is the end of a row."""
+    """Yield the end of each complete row; if `final` is True, the end of the data is the end of a row."""
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
         yield end
@@ -188,9 +197,9 @@ def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int
 
 
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
-    """Return the end of a row, or of its first line if its quotes are unbalanced; 0 if the row is incomplete.
+    """Return the end of the row at `start`, or of its first line if its quotes are not balanced; 0 if it is incomplete.
 
-    Without separators, quotes are ordinary characters.
+    If `separators` is None, quotes are ordinary characters. If `final` is True, no more data follow.
     """
     position, last = start, len(data) if final else 0
     if separators is None:
@@ -221,7 +230,7 @@ def _behind_quotes(data: bytes, position: int) -> int:
 
 
 class RowCutter(LineCutter):
-    """Cut after rows, whose values may have line ends in quotes."""
+    """Cut a file after rows; a value of a row may have line ends if it is in quotes."""
 
     def __init__(self, header: bytes, form: str, settings: InputSettings) -> None:
         row = _row(header, form, settings)

@@ -1,4 +1,4 @@
-"""Build the formats of files that are one document each, whose text is extracted: HTML, mail, office, PDF."""
+"""Build formats in which a file is one document, from a function that extracts its text: HTML, mail, .docx, PDF."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +24,7 @@ MISSING = f"needs a package that is not installed: run `{install_hint('documents
 
 
 class ExtractedText(NamedTuple):
-    """The title, the text and the labels of a document."""
+    """Hold the title, the text and the labels of a document."""
 
     title: str
     body: str
@@ -36,9 +36,9 @@ _Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
 
 
 def document_format(read: _Reader, larger: bool = False) -> RecordFormat:
-    """Return the format of files that are one document each, whose text `read` extracts.
+    """Return a format in which a file is one document, whose title and text `read` extracts.
 
-    Larger files may have more bytes than other records, as they hold more than text.
+    If `larger` is True, files may have more bytes than other records, because they hold more than text.
     """
     return (_LargerFormat if larger else RecordFormat)(whole_file, partial(_parser, read))
 
@@ -49,7 +49,7 @@ class _LargerFormat(RecordFormat):
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return the one span of a file that is one document; an empty file is a document without a word."""
+    """Return the only span of a file that is one document; an empty file is a document without text."""
     data, offset = settings.without_mark(block)
     return [RecordSpan(block.position, offset, data)]
 
@@ -64,16 +64,16 @@ def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[R
 
 
 def _clean(text: str) -> str:
-    """Return a text without NUL, halves of surrogate pairs, and soft hyphens."""
+    """Return a text without soft hyphens; NUL becomes a space, and a lone surrogate a question mark."""
     return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
 
 
 def tidy_lines(text: str) -> str:
-    """Return the lines of a text that are not blank, their words separated by one space."""
+    """Return a text without blank lines, in which single spaces separate the words of a line."""
     return "\n".join(filter(None, (" ".join(line.split()) for line in text.split("\n"))))
 
 
 def broken_file(what: str, error: BaseException) -> UnreadableError:
-    """Return the error for a file of some kind that its library cannot read."""
+    """Return the error for a file that cannot be read by a library; `what` is its kind, such as "PDF"."""
     detail = " ".join(str(error).split()) or type(error).__name__
     return UnreadableError(f"is not a readable {what} ({detail:.120}): repair it or leave it out")

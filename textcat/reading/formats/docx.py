@@ -1,4 +1,4 @@
-"""Read Word's .docx: paragraphs, tables, text boxes and notes in the order of the file, no headers and comments."""
+"""Read Word's .docx: paragraphs, tables, text boxes and notes in the order of the file, without headers or comments."""
 
 import io
 import zipfile
@@ -61,7 +61,7 @@ def _check_size(data: bytes, most: int) -> None:
 
 
 def _titles(document: Any) -> Iterator[str]:
-    """Yield the titles among the first paragraphs, which have the style Title."""
+    """Yield the texts of those among the first 20 paragraphs that have the style Title and are not blank."""
     for paragraph in document.paragraphs[:20]:
         style = paragraph.style
         if style is not None and style.name == "Title" and paragraph.text.strip():

@@ -1,4 +1,4 @@
-"""Read EndNote's XML: one ``<record>`` per reference, with the common names of `references`."""
+"""Read EndNote's XML: a ``<record>`` is a reference; its fields get the names that `references` lists."""
 
 import re
 from collections.abc import Callable

@@ -53,7 +53,7 @@ _OTHERWISE = "cp1252"
 
 
 class _Page:
-    """Gather the visible text of a page; the methods are the parser's handlers, so that no tree is built."""
+    """Gather the visible text of a page; lxml's parser calls the methods, so that no tree is built."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -92,7 +92,7 @@ class _Page:
         return self
 
     def body(self) -> str:
-        """Return the text of the main part, or all text if that is empty."""
+        """Return the text of the page's main part, or the text of the whole page if the main part is empty."""
         return tidy_lines("".join(self._main)) or tidy_lines("".join(self._shown))
 
     def _break(self, tag: str) -> None:
@@ -117,7 +117,7 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
 
 
 def extract_page(text: str) -> ExtractedText:
-    """Return title and body of a page; no file that it refers to is loaded."""
+    """Return the title and the body of a page; files that the page refers to are not loaded."""
     try:
         from lxml import etree
     except ImportError:
@@ -132,7 +132,7 @@ def extract_page(text: str) -> ExtractedText:
 
 
 def _decoded(data: bytes) -> str:
-    """Return a page decoded from its declared encoding, or else from UTF-8, or else from Windows-1252."""
+    """Decode a page by the encoding that it declares, or else as UTF-8, or if it is not UTF-8, as Windows-1252."""
     if match := _DECLARED.search(data[:_HEAD]):
         encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
         if encoding:

@@ -35,7 +35,7 @@ _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
 
 class _Lines(RecordFormat):
-    """Read JSON Lines; if no labels are wanted, most lines are read by a faster parser."""
+    """Read JSON Lines; if labels are not wanted, a faster parser reads most lines."""
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         data, offset = settings.without_mark(block)
@@ -52,7 +52,7 @@ class _Lines(RecordFormat):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the objects of an array."""
+    """Yield the span of each object of an array."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
@@ -77,7 +77,7 @@ def _object_ends(data: bytes) -> Iterator[int]:
 
 
 class _ObjectCutter:
-    """Cut after the objects of an array."""
+    """Cut a file after the objects of an array."""
 
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # of the object that is passed over
@@ -119,9 +119,10 @@ _Plain = tuple[str, dict[str, str], dict[str, Any] | None]
 
 
 def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] | None:
-    """Return a fast function from an ordinary line to its id, zones and further fields; None if labels are wanted.
+    """Return a fast function that takes a line and returns its id, zones and further fields.
 
-    The function returns None for any other line, including lines that orjson reads differently from Python's json.
+    The function returns None for a line that needs the slower parser, for example if orjson would read it differently
+    from Python's json. Instead of a function, None is returned if labels are wanted or the encoding is not UTF-8.
     """
     if settings.labels is not None or not settings.in_utf8():
         return None
@@ -174,10 +175,10 @@ def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordCo
 def _with_usual_names(
     fields: dict[str, Any], source: str, settings: InputSettings
 ) -> tuple[dict[str, Any], InputSettings]:
-    """Return an object and settings that take usual names of fields, where the object does not have the default ones.
+    """Return an object and the settings to read it by; fields without their default names are found by usual names.
 
-    In JSON an object may lack topics because it has none. So only ``label`` and ``labels`` are taken for them, or any
-    usual name if the text has a usual name, too.
+    An object of JSON may lack a field of topics just because it has no topics. So only ``label`` and ``labels`` are
+    taken for topics, or any usual name if the text, too, was found by a usual name.
     """
     if fields.get("text") is not None and "topics" in fields:
         return fields, settings
@@ -201,11 +202,11 @@ def _with_usual_names(
 
 
 def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
-    """Return the content of an object.
+    """Return the content of a JSON object as a record.
 
-    Its text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by their names. Other
-    fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part of the text; a
-    NUL byte is not valid JSON.
+    The record's text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by the names
+    of zones. Other fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part
+    of the text; a NUL byte is not valid JSON.
     """
     settings.check_labels(fields)
     if has_subjects(fields):
@@ -240,7 +241,7 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
-    """Return the texts in the field ``zones``, or else those in the fields of title and body."""
+    """Return the texts in the field ``zones``, or if there is no such field, those in the fields of title and body."""
     zones = fields.get("zones")
     if zones is not None:
         if not isinstance(zones, dict):
@@ -268,14 +269,14 @@ def _text_fields(fields: Mapping[str, Any], settings: InputSettings) -> tuple[st
 
 
 def _further_fields(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, Any] | None:
-    """Return the fields that a record keeps besides its zones; None if the settings ask for none."""
+    """Return the fields that a record keeps besides its zones, by name; None if the settings ask for no fields."""
     if not settings.fields:
         return None
     return {name: _joined(fields[name]) for name in further_fields(fields, *_text_fields(fields, settings), settings)}
 
 
 def _joined(value: Any) -> Any:
-    """Return a value of JSON with the surrogate pairs in its strings joined."""
+    """Return a JSON value in whose strings each surrogate pair is joined into one character."""
     if isinstance(value, str):
         return join_surrogates(value)
     if isinstance(value, list):
@@ -286,7 +287,7 @@ def _joined(value: Any) -> Any:
 
 
 def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of an object, each once; numbers may be names."""
+    """Return the topics of an object, each once; whole numbers are names, too."""
     field = settings.topics_field
     value = fields.get(field)
     if isinstance(value, str) and settings.topics_separator:
@@ -300,7 +301,7 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:
-    """Return the text in a field, "" if it is missing; raise UnreadableError if it is no string."""
+    """Return the text in a field, "" if the field is missing or null; raise UnreadableError if it is no string."""
     value = fields.get(field)
     return "" if value is None else _string(field, value)
 

@@ -1,4 +1,4 @@
-"""Read mail: an mbox, of which each message is a document, or a single message in a file (.eml)."""
+"""Read mail: an mbox file, in which each message is a document, or a file with a single message (.eml)."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -41,7 +41,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
 class _MessageCutter:
-    """Cut before the separator lines of messages."""
+    """Cut an mbox before the separator lines of its messages."""
 
     def cut(self, data: bytes) -> int:
         # The last message ends only where the file does.
@@ -86,10 +86,11 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
-    """Return the content of a message.
+    """Return the content of a message of an mbox.
 
-    Its id is the Message-ID, its title the Subject, its body the plain-text parts that are not attachments, or, if
-    there are none, the HTML parts without tags. With labels, the header named as the field of topics holds the topics.
+    Its id is the Message-ID, its title the Subject, and its body the plain-text parts that are not attachments or, if
+    there are none, the HTML parts without tags. If labels are wanted, the header that `topics_field` names has the
+    topics.
     """
     separator = SEPARATOR.match(span.data)
     if not separator:
@@ -102,7 +103,7 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
 
 
 def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
-    """Return the content of a file that is one message; unlike in an mbox, HTML is parsed."""
+    """Return the content of a file that is one message; its HTML is parsed, unlike that of messages in an mbox."""
     if not _HEADED.match(span.data):
         raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
     return _message(span, span.data, settings, lambda text: extract_page(text).body)[1]
@@ -111,7 +112,10 @@ def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
 def _message(
     span: RecordSpan, data: bytes, settings: InputSettings, text_of_html: Callable[[str], str]
 ) -> tuple[str, ExtractedText]:
-    """Return the id and the content of the message in `data`; byte offsets in errors are those of `span`."""
+    """Return the id and the content of the message in `data`.
+
+    `text_of_html` returns the text of an HTML part. Byte positions in error messages are those of `span`.
+    """
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
     for header in _HEADER.finditer(span.data):
@@ -172,7 +176,10 @@ def _decoded(part: "Message", encoding: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return the visible text of HTML, in linear time even if the HTML is invalid, unlike Python's parser."""
+    """Return the visible text of HTML.
+
+    It takes linear time even if the HTML is invalid; Python's parser does not.
+    """
     shown, begin, at = [], 0, 0
     while (start := text.find("<", at)) >= 0:
         at = _end_of_markup(text, start)

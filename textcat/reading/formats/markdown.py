@@ -1,4 +1,4 @@
-"""Read Markdown: paragraphs, tables and code as shown, links as their texts; the title is the first heading."""
+"""Read Markdown: the text as it is shown; the title is that of the front matter, or else the first main heading."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def _without_matter(text: str) -> tuple[str, str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """Yield parts of a long text; each part ends with a paragraph, or else with a line."""
+    """Divide a long text into parts, and yield these; a part ends where a paragraph ends, or else a line."""
     start = 0
     while len(text) - start > _AT_ONCE:
         most = start + _AT_ONCE

@@ -1,4 +1,4 @@
-"""Read Parquet, one document per row, in blocks of rows in Arrow's format."""
+"""Read Parquet files, in which each row is a document; blocks hold rows in Arrow's format."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -41,7 +41,8 @@ def _arrow() -> Any:
 def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int, row: int) -> Iterator[Any]:
     """Yield blocks of a file, starting at row number `row` (from 1), which is in group number `group` (from 0).
 
-    Each comes with the group and the row where the next block begins, and with the fraction of rows read.
+    Each block is yielded with the group and the row where the next block begins, and with the fraction of the file's
+    rows that have been read.
     """
     pa = _arrow()
     try:
@@ -107,7 +108,7 @@ def _rows(
 
 
 def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
-    """Estimate the bytes of a group's longest values from its first row, including the columns' dictionaries."""
+    """Return an estimate of the bytes of a group's longest values, from the dictionaries of the columns."""
     first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=names, use_threads=False), None)
     columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
     lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]
@@ -115,7 +116,7 @@ def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
 
 
 def packed_column(pa: Any, batch: Any) -> bytes:
-    """Return a record batch of Arrow as bytes."""
+    """Return a record batch of Arrow, serialised as the bytes of an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as stream:
         stream.write_batch(batch)
@@ -133,7 +134,7 @@ def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    """Return a parser of rows; a row whose text is null is rejected."""
+    """Return a function that parses the span of a row; it raises UnreadableError if the row has no text."""
     pa = _arrow()
     batch = _unpacked(pa, block)
     which = _columns(pa, batch.schema, settings)
@@ -179,14 +180,14 @@ def _name(value: Any, settings: InputSettings) -> str:
 
 
 def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of a row, each once; numbers may be names."""
+    """Return the topics of a row, each once; whole numbers are names, too."""
     if isinstance(value, list):
         return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
     return settings.topics_in(_name(value, settings))
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:
-    """Return a column's values; values that are not UTF-8 become UnicodeDecodeErrors."""
+    """Return a column's values; in place of a value that is not UTF-8, there is a UnicodeDecodeError."""
     column = batch.column(name)
     if pa.types.is_dictionary(column.type):
         values = _items(column.dictionary)

@@ -1,4 +1,4 @@
-"""Read PDF: the text of the pages in order, and the title in the properties."""
+"""Read PDF: the body is the text of the pages in order, and the title is that in the document's properties."""
 
 import io
 import logging
@@ -31,7 +31,7 @@ _LIMITS: dict[str, Any] = {
 
 
 class _Work:
-    """Count drawing operations and text of the pages, and raise UnreadableError if there are implausibly many."""
+    """Count the pages of a file, drawing operations and text; raise UnreadableError if there are too many."""
 
     def __init__(self, most: int) -> None:
         self._left, self._most, self._n_pages = MOST_OPERATIONS, most, 0

@@ -1,4 +1,4 @@
-"""Read Reuters Corpus Volume 1's XML: one file, one story, in a folder or zip per day."""
+"""Read the XML of Reuters Corpus Volume 1: a file is one story, and there is a folder or zip for each day."""
 
 import re
 from collections import defaultdict
@@ -28,7 +28,7 @@ _SPAN = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}) to ([0-9]{4}-[0-9]{2}-[0-9]{2}
 def is_wanted_story(name: str, labels: LabelSettings) -> bool:
     """Return whether the file at a path holds a story to read.
 
-    If both parts are ranges of dates, stories in the folder or zip of any other day are not read.
+    If the training and the test part are ranges of dates, stories in the folder or zip of any other day are not read.
     """
     if not _STORY.search(name):
         return False
@@ -40,11 +40,11 @@ def is_wanted_story(name: str, labels: LabelSettings) -> bool:
 
 
 def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
-    """Return the content of the one story in a file.
+    """Return the content of the only story in a file.
 
     The id is its itemid, the date is the newsitem's; the zones are title (the headline), dateline and body (a line
     per paragraph), each ``""`` where the story has none. The topics are the codes of class bip:topics:1.0; version 2
-    adds their ancestors in the hierarchy, and puts a story without any topic or any country into no part. The byline,
+    adds their ancestors in the hierarchy, and leaves a story unused that has no topic or no country. The byline,
     which names the author, is left out. Source: D. D. Lewis, Y. Yang, T. G. Rose and F. Li, RCV1: A new benchmark
     collection for text categorization research, Journal of Machine Learning Research 5 (2004), 361-397: sections 2.3
     (the codes' hierarchy) and 4 (RCV1-v2).
@@ -82,7 +82,7 @@ class _Range(NamedTuple):
 
 @lru_cache(maxsize=8)
 def span_of(text: str) -> _Range:
-    """Parse a range of stories, or raise TextcatError."""
+    """Parse a range of stories, such as "2286 to 26150"; raise TextcatError if the text is not a range."""
     match = _SPAN.fullmatch(text)
     if not match:
         raise TextcatError(f"{text!r} is not a range of stories: write '1996-08-26 to 1996-09-01' or '2286 to 26150'.")
@@ -98,7 +98,7 @@ def _part(itemid: int, date: str, train: str, test: str) -> str:
 
 
 def _with_ancestors(topic: str) -> list[str]:
-    """Return a topic and the topics above it, such as C1511, C151, C15, CCAT, or GSPO, GCAT."""
+    """Return a topic and all topics above it in the hierarchy, such as C1511, C151, C15, CCAT, or GSPO, GCAT."""
     chain = [topic]
     while chain[-1][1:] != "CAT":
         code = chain[-1]
@@ -107,7 +107,7 @@ def _with_ancestors(topic: str) -> list[str]:
 
 
 class _Story:
-    """Gather the parts of a story; the methods are the parser's handlers."""
+    """Gather the parts of a story; the XML parser calls the methods."""
 
     def __init__(self) -> None:
         self.root = ""

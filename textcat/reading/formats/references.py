@@ -1,4 +1,4 @@
-"""Read lists of references (RIS, MEDLINE), share what all their formats have in common, and write a reference as RIS.
+"""Read lists of references in RIS and MEDLINE, write RIS, and share code with other formats of references.
 
 In every format, a reference becomes fields with the same names: id, type, title, abstract, authors, year, date,
 journal, volume, issue, pages, publisher, issn, doi, url, language, keywords and notes. Any other field keeps the name
@@ -136,7 +136,7 @@ def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], 
 
 
 def reference_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
-    """Return the content of a reference: by default, its texts are title and abstract, its topics the keywords."""
+    """Return the content of a reference; by default, title and abstract are its texts, and keywords its topics."""
     if settings.is_default("text_fields"):
         settings = settings._replace(text_fields=("title", "abstract"))
         if not (fields.get("title") or fields.get("abstract")):
@@ -155,8 +155,8 @@ def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record
 def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return the fields of a reference by their common names.
 
-    `values` has the texts by tag, and `tags` the tags of each common name. Of a field with one value, the first tag
-    that occurs is taken. All other texts keep their tags.
+    `values` has the texts of each tag of the source, and `tags` the tags of each common name. A field with one value
+    gets the first text of the first of its tags that occurs. All other texts are returned under their tags.
     """
     fields: dict[str, Any] = {}
     for name, sources in tags.items():
@@ -179,7 +179,10 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
 
 
 def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return fields under their common names, also those that a table calls otherwise, such as "Publication Year"."""
+    """Return the fields of a reference under their common names, given the names that a table has for them.
+
+    "Publication Year" becomes `year`, for example; a name without a common name stays.
+    """
     names = {name.lower().strip(): name for name in reversed([*fields])}
     taken = {}
     for common, others in _OTHER_NAMES.items():
@@ -193,9 +196,9 @@ def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ris_entry(fields: Mapping[str, Any]) -> str:
-    """Return a reference as an entry of RIS, which ends with an empty line; fields that RIS does not have are left out.
+    """Return a reference as an entry of RIS, which ends with an empty line; fields without a tag of RIS are left out.
 
-    The fields are those of `Document.fields`, by the common names or by tags of RIS, with title and abstract.
+    `fields` are those of `Document.fields` with title and abstract; their names are common names or tags of RIS.
     """
     kind = str(fields.get("type") or "")
     by_default = "JOUR" if fields.get("journal") else "GEN"

@@ -1,4 +1,4 @@
-"""Read Reuters-21578's SGML, which has many stories per file."""
+"""Read the SGML of Reuters-21578; a file has many stories."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,11 +30,11 @@ _NO_CONTROLS = bytes(32 if (byte < 32 and byte not in b"\t\n") or byte == 127 el
 
 
 class _SplitRule(NamedTuple):
-    """Name the attribute that tells the part of a story, and the values of TOPICS of the stories that are used."""
+    """Describe the rule of a split, which puts stories into parts."""
 
-    attribute: str
-    parts: Mapping[str, str]
-    topics: frozenset[str]
+    attribute: str  # the attribute of a story that tells its part
+    parts: Mapping[str, str]  # the part for each value of this attribute
+    topics: frozenset[str]  # the values of the attribute TOPICS of stories that are used; others are unused
 
 
 _LEWIS = {"TRAIN": "train", "TEST": "test", "NOT-USED": "unused"}
@@ -49,7 +49,7 @@ SPLITS = {
 
 
 class _StoryCutter:
-    """Cut after stories."""
+    """Cut a file after stories."""
 
     def __init__(self) -> None:
         self._inside = False  # of a story that is passed over
@@ -87,8 +87,8 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     """Return the content of a story.
 
     The id is NEWID; the zones are title, dateline and body (``""`` where a story has none). A story of type UNPROC has
-    only a body, one of type BRIEF only a title. The names of its authors are left out. Source: D. D. Lewis, README of
-    Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
+    only a body, one of type BRIEF only a title. The names of the story's authors are left out. Source: D. D. Lewis,
+    README of Reuters-21578, Distribution 1.0 (1997), sections VI (format) and VIII (splits).
     """
     if not span.data.startswith(_OPENING):
         raise UnreadableError("has text before it that belongs to no story: correct the file")
@@ -161,7 +161,7 @@ def _body(story: str, opening: int) -> str:
 
 
 def _between(story: str, opening: str, closing: str, start: int) -> str:
-    """Return the content of an element, "" if there is none."""
+    """Return the text between two tags, the first one at or after `start`; "" if the opening tag is missing."""
     first = story.find(opening, start)
     if first < 0:
         return ""

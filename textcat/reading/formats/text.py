@@ -1,4 +1,4 @@
-"""Read text: a file that is one document, perhaps with the mail headers of a post, or one document per line."""
+"""Read text files: a file is one document, which may begin with mail headers, or has one document per line."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ _LINE_END = ord("\n")
 
 
 class LineCutter:
-    """Cut after line ends."""
+    """Cut a file after line ends."""
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole lines at the start of the data."""
@@ -33,7 +33,7 @@ class LineCutter:
 
 
 def nonblank_lines(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the lines that are not blank."""
+    """Yield the span of each line of a block that is not blank."""
     data, offset = settings.without_mark(block)
     for number, line in enumerate(data.split(b"\n"), block.position):
         if line.strip():
