@@ -1,4 +1,4 @@
-"""Compiled: add the counts of a document's zones up, weigh them, and write rows of unit length."""
+"""Compiled: add up the counts of a document's zones, weigh the sums, and write rows of unit length."""
 
 from libc.math cimport log, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t
@@ -36,7 +36,7 @@ def document_frequencies(
     const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts,
     const int32_t[::1] spaces, const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, size_t n_columns,
 ):
-    """Count the documents that have each column: shape (n_columns,), int32. For the parameters see `rows`."""
+    """Return the number of documents that have each column: shape (n_columns,), int32. For parameters see `rows`."""
     cdef Py_ssize_t d, p, t, i
     cdef int32_t column
     frequencies = np.zeros(n_columns, np.int32)
@@ -55,15 +55,16 @@ def document_frequencies(
 
 
 def release_memory():
-    """Give memory that was freed back to the system, and from now on that of large arrays at once.
+    """Return freed memory to the system; from now on, the memory of a large array is returned as soon as it is freed.
 
-    glibc keeps what lies between blocks in use, among it arrays of up to 32 MB once the first of such a size was freed.
+    Without this, glibc keeps freed memory that lies between blocks in use. That can be arrays of up to 32 MB, once the
+    first array of such a size was freed.
     """
     return_freed_memory()
 
 
 def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
-    """Sum the counts of every text: shape (n_texts,), int64."""
+    """Return the sum of the counts of every text: shape (n_texts,), int64."""
     cdef Py_ssize_t t, i
     lengths = np.zeros(ends.shape[0], np.int64)
     cdef int64_t[::1] length = lengths
@@ -75,9 +76,10 @@ def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
 
 
 def keep_ngrams(int64_t[::1] ends, int32_t[::1] ids, int32_t[::1] counts, const int32_t[::1] new):
-    """Drop in place the entries of n-grams whose new position is -1, and give the others theirs; return how many stay.
+    """Renumber the n-grams of entries in place, and return the number of entries that stay.
 
-    For `ends`, `ids` and `counts` see `rows`; all terms stay as they are.
+    `new` has the new position of each n-gram; the entries of an n-gram whose new position is -1 are dropped. Entries of
+    terms stay as they are. For `ends`, `ids` and `counts` see `rows`.
     """
     cdef Py_ssize_t t, i, n = 0, start = 0
     cdef int32_t id
@@ -107,25 +109,25 @@ def rows(
     Parameters
     ----------
     parts, ends : ndarray of shape (n_documents,) and (n_texts,), int64
-        Where the parts of each document end in the next but `ids` and `counts`, and where the texts' entries end in
-        those. A part is a text read with the terms of a space; a text may be several parts.
+        Where the parts of each document end in `texts` and `spaces`, and where the entries of each text end in `ids`
+        and `counts`. A part is a text together with the space to which its terms belong; a text may be several parts.
     ids, counts : ndarray of shape (n_entries,), int32
-        A term (or `~ngram`) and how often it occurs.
+        The term (or `~ngram`) of each entry, and how often it occurs in the text.
     texts, spaces : ndarray of shape (n_parts,), int32
-        Which text each part is, and which row of `terms` and `ngrams` names its columns.
+        The text of each part, and its space: the row of `terms` and `ngrams` that has the part's columns.
     weights : ndarray of shape (n_parts,), float64
-        What one occurrence in the part counts (with `sublinear`, the first one; saturated, endlessly many).
+        The weight of one occurrence in the part (with `sublinear`, of the first one; with `halves`, of endlessly many).
     halves : ndarray of shape (n_parts,) or (0,), float64
-        Let n occurrences in a part count n / (n + half); if empty, they do not saturate.
+        If not empty, n occurrences in a part count n / (n + half).
     ngram_weight, term_weights : float, and ndarray of shape (n_terms,) or (0,), float64
-        What an n-gram, and each term, counts; if empty, terms count 1.
+        The weight of an n-gram, and the weight of each term; if the array is empty, terms have the weight 1.
     terms, ngrams : ndarray of shape (n_spaces, n_terms) and (n_spaces, n_ngrams), int32
-        The column of each term and n-gram; -1 for none.
+        The column of each term and n-gram in each space; -1: no column.
     idf : ndarray of shape (n_columns,), float64
     sublinear : bool
-        Let n occurrences in a part count 1 + log n.
-    data, indices : ndarray of shape (at least the entries of all parts,)
-        Receive the rows.
+        If True, n occurrences in a part count 1 + log n.
+    data, indices : ndarray of shape (at least the number of entries of all parts,)
+        The rows are written to these arrays.
     """
     cdef Py_ssize_t d, p, t, i, start, n = 0
     cdef int32_t column
@@ -180,7 +182,7 @@ cdef void scale(
 
 
 cdef void sort(int32_t* a, int32_t* spare, Py_ssize_t n, uint32_t above) noexcept nogil:
-    """Sort ascending: by insertion if few, else by bytes from the lowest."""
+    """Sort in ascending order: a few numbers by insertion, more numbers by their bytes, the lowest byte first."""
     cdef Py_ssize_t i, j
     cdef int32_t x
     cdef int shift = 0

@@ -1,10 +1,10 @@
-"""Compiled: split texts into spans as spaCy does, cut plain spans, cache the tokens of every one, and count terms.
+"""Compiled: split texts into spans as spaCy does, tokenize plain spans, cache the tokens of each span, count terms.
 
 A span is what spaCy's tokenizer works on: a run of characters other than whitespace, or a run of whitespace less the
 one space that follows a word. A span that occurred before costs one look-up in a hash table. What the look-ups of the next spans
 will touch is fetched ahead: with many spans, the table lies in slow memory.
 
-Affixes are found by tables of character sets; where they cannot tell, the regex is asked.
+Affixes are found by tables of character sets; where the tables cannot tell, the regex is asked.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
@@ -202,7 +202,7 @@ cdef inline int push(Buffer buffer, int32_t value) except -1 nogil:
 
 
 cdef inline size_t append(Buffer chars, const char* key, size_t n, size_t room) except? 1 nogil:
-    """Append n bytes and let them take up as much room; return where they begin."""
+    """Append n bytes, which take up `room` bytes in the buffer; return where they begin."""
     reserve(chars, room)
     memcpy(chars.data.chars + chars.n, key, n)
     chars.n += room
@@ -210,7 +210,7 @@ cdef inline size_t append(Buffer chars, const char* key, size_t n, size_t room) 
 
 
 cdef int lengthen(Buffer buffer, size_t n, int byte) except -1 nogil:
-    """Lengthen a buffer to n items if it has fewer; the new ones consist of one byte."""
+    """Lengthen a buffer to n items if it has fewer; every byte of the new items is `byte`."""
     if buffer.n < n:
         reserve(buffer, n - buffer.n)
         memset(buffer.data.chars + buffer.n * buffer.item_size, byte, (n - buffer.n) * buffer.item_size)
@@ -236,7 +236,7 @@ REACHED = REACH
 
 
 class Codes:
-    """The code of every character: below 128 its own, else that of its class, numbered from 130."""
+    """Hold the codes of characters: an ASCII character has its own, any other one that of its class, from 130 on."""
 
     def __init__(self, n_codes=130, page=None):
         self.n_codes, self.page = n_codes, page  # a function that returns the codes of the characters of a page
@@ -255,7 +255,7 @@ cdef inline String part(String string, Py_ssize_t start, Py_ssize_t stop) noexce
 
 
 cdef class CodeTable:
-    """The codes of the characters that occurred so far."""
+    """Hold the codes of the characters that have occurred so far."""
 
     cdef object page
     cdef int n_codes
@@ -269,7 +269,7 @@ cdef class CodeTable:
             self.data = &self.codes[0]
 
     cdef int learn(self, String string) except -1:
-        """Look up the codes of the characters of a string."""
+        """Look up the codes of the characters of a string, and keep them."""
         cdef Py_ssize_t i, character, number
         cdef const uint16_t[::1] learnt
         if self.data == NULL:
@@ -292,10 +292,11 @@ cdef class CodeTable:
 
 
 cdef class AffixTable:
-    """The alternatives of one affix regex, and for every code those that may begin or end with it, in order.
+    """Hold the alternatives of one affix regex and, for every code, those that may begin or end with it, in order.
 
-    `ask`, the regex's own function, is asked where they cannot tell; always, if `alternatives` is None. Those of
-    suffixes look back from their point. `codes` tells which classes of characters the alternatives tell apart.
+    `ask` is the function of the regex. It is called where the alternatives cannot tell; always, if `alternatives` is
+    None. `looks_back` is True for suffixes, which lie before their point. `codes` are the codes of characters for which
+    the alternatives are made.
     """
 
     cdef object ask
@@ -358,7 +359,7 @@ cdef class AffixTable:
         return answer
 
     cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
-        """Find the first alternative that matches at the point, or may match there; where unread, one always may."""
+        """Find the first alternative that matches, or may match, at the point; without alternatives, the regex may."""
         cdef int c = self.codes.at(string, point)
         cdef int j
         cdef Answer answer
@@ -386,7 +387,7 @@ cdef class AffixTable:
         return False
 
     cdef Answer widest(self, const String* string, int* width) noexcept nogil:
-        """Find the widest alternative that ends the string: the leftmost match, as all matches end there."""
+        """Find the widest alternative that matches at the string's end; it is the leftmost match, as all end there."""
         cdef int c = self.codes.at(string, string.length - 1)
         cdef int j, wide
         cdef Answer answer, best = NO
@@ -409,7 +410,7 @@ cdef class AffixTable:
         return best
 
     cdef Py_ssize_t prefix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
-        """Return the width of the prefix of a part of a span, 0 if it has none."""
+        """Return the width of the prefix of a part of a span; 0 if the part has no prefix."""
         cdef int width
         cdef String string = part(string_of(span), start, stop)
         if self.first(&string, 0, &width) != PERHAPS:
@@ -418,7 +419,7 @@ cdef class AffixTable:
         return width_of(self.ask(span[start:stop]))
 
     cdef Py_ssize_t suffix_width(self, str span, Py_ssize_t start, Py_ssize_t stop) except -1:
-        """Return the width of the suffix of a part of a span, 0 if it has none."""
+        """Return the width of the suffix of a part of a span; 0 if the part has no suffix."""
         cdef int width
         cdef String string = part(string_of(span), start, stop)
         if self.widest(&string, &width) != PERHAPS:
@@ -427,17 +428,17 @@ cdef class AffixTable:
         return width_of(self.ask(span[start:stop]))
 
     def prefix(self, str string):
-        """Return the width of a string's prefix, 0 if it has none."""
+        """Return the width of the prefix of a string; 0 if the string has no prefix."""
         self.codes.learn(string_of(string))
         return self.prefix_width(string, 0, len(string))
 
     def suffix(self, str string):
-        """Return the width of a string's suffix, 0 if it has none."""
+        """Return the width of the suffix of a string; 0 if the string has no suffix."""
         self.codes.learn(string_of(string))
         return self.suffix_width(string, 0, len(string))
 
     cpdef list infixes(self, str string):
-        """Return where the infixes of a string start and end."""
+        """Return the infixes of a string, each as the pair of its start and end."""
         cdef int width
         cdef Py_ssize_t point = 0
         cdef String seen = string_of(string)
@@ -464,7 +465,10 @@ cdef class AffixTable:
 
 
 cdef int number_sets(uint16_t* sets, masks, everything, dict numbers) except -1:
-    """Write the numbers of sets, new ones for new sets, and return how many are needed up to the last that excludes any."""
+    """Write the number of each set into `sets`; a new set gets a new number.
+
+    Return how many sets must be looked at: up to the last one that excludes a character.
+    """
     cdef int k, n = 0
     for k, mask in enumerate(masks):
         mask = mask & everything
@@ -479,13 +483,14 @@ cdef Py_ssize_t width_of(match) except -1:
 
 
 cdef class SpanCutter:
-    """Splits spans as spaCy does: by the tables of a language, and by its regexes where the tables cannot tell.
+    """Split spans as spaCy does: by the tables of a language, and by its regexes where the tables cannot tell.
 
-    `asked` are the regexes' functions: of prefixes, suffixes and infixes, then `url_match` and `token_match`; None if
-    there are none. `alternatives` are those of the first three. A URL of ASCII characters has one of each of the sets
-    `url`. `tokens` has those of every special case; `specials` may be no run of tokens of a span that the tables split.
-    Once the regexes have been asked about `patience` characters, `read_exact` gives alternatives that tell in nearly all
-    cases, and the codes of characters that they are made for, or None.
+    `asked` are the functions of the regexes of prefixes, suffixes and infixes, then `url_match` and `token_match`; each
+    is None if there is no such regex. `alternatives` are those of the first three regexes. A URL of ASCII characters
+    has a character of each set in `url`. `tokens` has the tokens of every special case, by its text. Of a span that the
+    tables split, no run of tokens may be one of `specials`. Once the regexes have been asked about `patience`
+    characters, `read_exact` is called. It returns alternatives that can tell in nearly all cases, and the codes of
+    characters for which they are made; or None.
     """
 
     cdef AffixTable prefixes, suffixes, infixes
@@ -522,7 +527,7 @@ cdef class SpanCutter:
         return 0
 
     cdef int learn(self, String string) except -1:
-        """Look up the codes of characters; get better tables if the regexes were asked too often."""
+        """Look up the codes of a string's characters; get better tables if the regexes were asked too often."""
         cdef AffixTable table
         if self.read_exact is not None and (
             self.prefixes.asked + self.suffixes.asked + self.infixes.asked >= self.patience
@@ -534,7 +539,10 @@ cdef class SpanCutter:
         return self.codes.learn(string)
 
     def cut(self, list spans):
-        """Return the tokens of spans, one span after the other, and how many each has: 0 where tables cannot tell."""
+        """Return the tokens of spans, one span after the other, and each span's number of tokens.
+
+        The number is 0, and there are no tokens, if the tables cannot tell.
+        """
         cdef Py_ssize_t i, n
         cdef int before, behind
         cdef str span
@@ -552,9 +560,9 @@ cdef class SpanCutter:
         return tokens, lengths
 
     cdef bint cuts(self, String string, int* before, int* behind) noexcept nogil:
-        """Compute the widths of a span's only prefix and suffix, 0 if none; return whether the tables alone show them.
+        """Compute the widths of a span's only prefix and suffix (0: none); return whether the tables alone show them.
 
-        They cannot if there may be more affixes, an infix or a special case.
+        The tables cannot show them if there may be more affixes, an infix or a special case.
         """
         cdef String rest, core
         cdef int width
@@ -640,9 +648,10 @@ cdef class SpanCutter:
 
 
     def special_runs(self, list tokens, dict runs):
-        """Return the runs of tokens that `runs` has, as (-n, position of the first).
+        """Return the runs of tokens that are in `runs`, each as (-number of tokens, position of the first one).
 
-        It has a dict by a run's first token, in this one by the second, and so on; the last one has the key "".
+        `runs` has a dict by the first token of a run, that has a dict by the second token, and so on; the dict of the
+        last token has the key "".
         """
         cdef Py_ssize_t i, k, n = len(tokens)
         cdef dict node
@@ -672,13 +681,13 @@ LETTERS, LETTERS_OR_DIGITS, ANYTHING = _LETTERS, _LETTERS_OR_DIGITS, _ANYTHING
 
 
 cdef class WordTable:
-    """The terms of spans of ASCII characters whose tokens are plain without asking the language.
+    """Look up the terms of spans of ASCII characters that can be tokenized without asking the language.
 
-    Each has one token that may be a term, and may have a prefix and a suffix that are none.
+    Such a span has one token that may be a term; it may also have a prefix and a suffix that are not terms.
 
-    `ids` has the terms of tokens in lower case; `stops` are no terms, and all others have `other`. With `plurals`, terms
-    are what `language.singular` makes of tokens. By its `kind`, a term consists of LETTERS alone, has one of
-    LETTERS_OR_DIGITS, or is ANYTHING.
+    `ids` has the ids of terms, by tokens in lower case. Tokens in `stops` are not terms; any other token has the id
+    `other`. If `plurals` is True, the term of a token is what `language.singular` returns for it. `kind` says which
+    tokens are terms: those of LETTERS alone, those with a letter or digit (LETTERS_OR_DIGITS), or ANYTHING.
     """
 
     cdef SpanCutter cutter
@@ -704,7 +713,7 @@ cdef class WordTable:
 
 
 cdef int make_slots(WordTable words, size_t n) except -1:
-    """Make room for n words, which take less than half of it."""
+    """Make room for n words in a hash table, of which they take less than half."""
     words.slots = filled(sizeof(int32_t), max(1 << 8, 1 << (2 * n).bit_length()), 0xFF)
     return 0
 
@@ -740,10 +749,11 @@ cdef int add_words_with_singular(WordTable words, bytes term, size_t n, int32_t 
 
 
 def read_pairs(list names):
-    """Read names as words and pairs of words, and return the terms and n-grams that these may be; None for other names.
+    """Return the terms and n-grams that names may be; None if a name is neither a word nor a pair of words.
 
-    These are a list of words, of pairs, each before those of its words that are no names, and OTHER; an array of the
-    pairs' words and OTHER's, as in `TermCounts`; and by term and by n-gram the position in `names`, -1 for what is none.
+    The result has the fields of `KnownTerms`. The list of terms has the words; then the pairs, each followed by those
+    of its words that are not names; then OTHER. The array of n-grams has the words of each pair, and at the end OTHER
+    twice. The columns are positions in `names`; -1: not a name.
     """
     cdef WordTable table = WordTable({}, (), False, -1, _ANYTHING, None)
     cdef Buffer ngrams = Buffer(sizeof(int32_t)), of_terms = Buffer(sizeof(int32_t)), of_ngrams = Buffer(sizeof(int32_t))
@@ -781,7 +791,7 @@ def read_pairs(list names):
 
 
 cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char* key, size_t n) except -1:
-    """Return the id of a word, which becomes a term if it is none."""
+    """Return the id of a word; the word becomes a term if it is not one yet."""
     cdef int32_t id_ = id_of(table, key, n)
     if id_ < 0:
         id_ = <int32_t>len(terms)
@@ -792,7 +802,10 @@ cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char
 
 
 cdef int32_t plain_term(WordTable words, String string, int* before, int* behind) noexcept nogil:
-    """Return the id of a span's term, -1 if it has none, or UNKNOWN, and the widths of its affixes."""
+    """Return the id of a span's term, -1 if it has none, or UNKNOWN if the tables cannot tell.
+
+    The widths of its prefix and suffix are written to `before` and `behind`.
+    """
     cdef const char* key = <const char*>string.data
     cdef size_t n = string.length, core
     cdef char[LONGEST] letters
@@ -839,10 +852,10 @@ cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept n
 
 
 cdef class TokenCache:
-    """The spans that occurred so far with their terms, and the present batch of texts.
+    """Hold the spans that have occurred so far, with their tokens and terms, and the present batch of texts.
 
-    `edges`, of shape (n, 4), are the last two characters of a span and the first two of the next one with which they
-    might together form a special case; 0 stands for any character before the last one or after the first, and for none.
+    `edges`, of shape (n, 4), has the last two characters of a span and the first two of the next span with which both
+    spans together might form a special case. A 0 in the first or last place is any character, or no character.
     """
 
     cdef Slot* slots
@@ -887,7 +900,10 @@ cdef class TokenCache:
         self.ngram_table = filled(sizeof(int32_t), 1 << 12, 0)
 
     def evict(self, bint keep_reused=True):
-        """Drop the spans that have not occurred again since they came or since the last eviction, or all."""
+        """Drop the spans that have not occurred again since they came, or since the last eviction.
+
+        If `keep_reused` is False, drop all spans.
+        """
         self.release()
         cdef Buffer arena = self.arena, pool = self.pool
         cdef Span* spans = self.spans
@@ -904,7 +920,10 @@ cdef class TokenCache:
         new_table(self, 1 << 8)
 
     def restrict(self, const int32_t[:, ::1] parts, const int32_t[::1] new_ids):
-        """Count from now on all other n-grams as the last of these, and change the ids of the terms in the cache."""
+        """Count only the given n-grams from now on, any other one as the last of them; change the ids of terms.
+
+        `parts` has the two parts of each n-gram, and `new_ids` the new id of each term in the cache.
+        """
         cdef size_t i, bit
         cdef int k
         cdef Span* span
@@ -938,14 +957,14 @@ cdef class TokenCache:
 
     @property
     def ngrams(self):
-        """Array of shape (n_ngrams, 2), int32: by id, what precedes the last term, and that term.
+        """Array of shape (n_ngrams, 2), int32: for each n-gram, its beginning and its last term.
 
-        A term precedes it, or `~id` of an n-gram of one term less.
+        The beginning is a term, or `~id` of an n-gram of one term less.
         """
         return as_array(self.ngram_parts).reshape(-1, 2)
 
     def load(self, list texts):
-        """Load a batch of texts and look every span up."""
+        """Load a batch of texts, and look up each of their spans."""
         cdef Text* text
         cdef size_t i
         self.release()
@@ -976,7 +995,7 @@ cdef class TokenCache:
         self.texts.n = self.sequence.n = self.suspect_list.n = 0
 
     def store_plain(self, WordTable words):
-        """Store the tokens of those unknown spans that need no language for it."""
+        """Store the tokens of those unknown spans that can be tokenized by a `WordTable`."""
         cdef size_t i
         with nogil:
             for i in range(self.n_stored, self.n_spans):
@@ -990,7 +1009,11 @@ cdef class TokenCache:
         ]
 
     def store(self, list tokens, dict terms, const int32_t[::1] lengths):
-        """Store the tokens of the unknown spans, one after the other, by how many there are; `terms` has -1 for none."""
+        """Store the tokens of the unknown spans.
+
+        `tokens` has those of all these spans, one span after the other, and `lengths` the number of tokens of each
+        span. `terms` has the id of each token's term; -1: the token is not a term.
+        """
         cdef size_t i, k = 0, start = 0
         for i in range(self.n_stored, self.n_spans):
             if not self.spans[i].n_tokens:
@@ -1000,10 +1023,10 @@ cdef class TokenCache:
         self.n_stored = self.n_spans
 
     def suspects(self):
-        """Return where two neighbouring spans might form a special case together.
+        """Return the places where two neighbouring spans might form a special case together.
 
-        As (text, position of the right one, left span, right span, where the left one starts in the text, where the
-        right one ends).
+        Each place is a tuple: the text, the position of the right span in the sequence of spans, the left span, the
+        right span, where the left span starts in the text, and where the right span ends.
         """
         cdef size_t i
         cdef Suspect each
@@ -1016,12 +1039,15 @@ cdef class TokenCache:
         return pairs
 
     def span(self, int32_t i):
-        """Return a span by its position, its first token, and its last one."""
+        """Return the text of a span, its first token, and its last token; the span is given by its position."""
         tokens = tokens_of(self, self.spans + i)
         return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
 
     def override(self, size_t position, size_t n, list tokens, dict terms):
-        """Store the tokens that n spans of the batch have together, from a position; for the others see `store`."""
+        """Store the tokens that n neighbouring spans of the batch have together; for `tokens` and `terms` see `store`.
+
+        `position` is that of the first of the spans in the sequence of all.
+        """
         cdef Piece piece
         cdef size_t i
         cdef str joined = "".join(tokens)
@@ -1052,7 +1078,7 @@ cdef class TokenCache:
         return tokens
 
     def n_tokens(self):
-        """Count the tokens of every text of the batch."""
+        """Return the number of tokens of every text of the batch."""
         cdef size_t i, t, n
         cdef const int32_t* spans
         totals = np.zeros(self.texts.n, np.int64)
@@ -1064,10 +1090,11 @@ cdef class TokenCache:
         return totals
 
     def count(self, size_t n_terms, int longest, const int64_t[::1] char_ends, const int32_t[::1] char_ids):
-        """Count the terms of every text of the batch, and return what `TermCounts` begins with.
+        """Count the terms of every text of the batch, and return the first three fields of `TermCounts`.
 
-        All term ids are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so are
-        those of characters: `char_ends` says where those of each term end in `char_ids`, ids of terms; empty for none.
+        All ids of terms are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so
+        are n-grams of characters: `char_ids` has the ids of those of all terms, and `char_ends` says where those of
+        each term end there. Both are empty if n-grams of characters are not counted.
         """
         cdef size_t t, start
         cdef Buffer ids = Buffer(sizeof(int32_t)), counts = Buffer(sizeof(int32_t))
@@ -1204,7 +1231,7 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
 
 
 cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size_t n) except -1 nogil:
-    """Write a piece's characters down in as few bytes as they allow: a span is the same in texts of any width."""
+    """Store a piece's characters in as few bytes as possible, so that a span is the same in texts of any width."""
     cdef uint32_t union = 0
     cdef size_t k
     cdef char* key
@@ -1312,7 +1339,7 @@ cdef Span* add_span(TokenCache cache, const Piece* piece) except NULL nogil:
 
 
 cdef int grow_spans(TokenCache cache) except -1 nogil:
-    """Move the spans to where there is room for twice as many."""
+    """Move the spans to new memory that has room for twice as many."""
     cdef size_t span_capacity = 2 * cache.span_capacity + 64
     cdef Span* spans = <Span*>aligned_memory(span_capacity * sizeof(Span))
     if spans == NULL:
@@ -1326,7 +1353,7 @@ cdef int grow_spans(TokenCache cache) except -1 nogil:
 
 
 cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool) except -1 nogil:
-    """Copy a span out of what the cache held before, if it has occurred again."""
+    """Copy a span from the former memory of the cache to the new one if it has occurred again."""
     cdef Piece piece
     cdef Span* span
     cdef int32_t k
@@ -1341,7 +1368,7 @@ cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool)
 
 
 cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
-    """Enter all spans into a hash table of so many slots, or of as many more as they need."""
+    """Enter all spans into a new hash table of `n_slots` slots, or of more if the spans need more."""
     while n_slots < 2 * cache.n_spans:
         n_slots *= 2
     cdef size_t i, position
@@ -1407,7 +1434,7 @@ cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer i
 cdef int count_chars(
     TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, Buffer ids
 ) except -1 nogil:
-    """Count the character n-grams of a text by those of its terms."""
+    """Count the character n-grams of a text, given those of each term."""
     cdef size_t k, n = ids.n
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term
@@ -1423,7 +1450,7 @@ cdef int count_chars(
 
 
 cdef int collect(TokenCache cache, Buffer ids, Buffer counts) except -1 nogil:
-    """Move the counts of one text from the tallies behind the others."""
+    """Append the counts of one text to `counts`, and set its tallies to 0."""
     cdef size_t k
     cdef int32_t id_
     cdef int32_t* total
@@ -1438,7 +1465,7 @@ cdef int collect(TokenCache cache, Buffer ids, Buffer counts) except -1 nogil:
 
 
 cdef int32_t ngram_id(TokenCache cache, int32_t left, int32_t right) except -1 nogil:
-    """Return the id of an n-gram: the next one if it is new, or the last one if no more are taken."""
+    """Return the id of an n-gram; a new one gets the next id or, if n-grams are restricted, the last one."""
     cdef uint64_t parts = parts_of(left, right)
     cdef size_t bit
     cdef int32_t* slot
@@ -1478,7 +1505,7 @@ cdef inline Entry* slot_of(Buffer table, uint64_t key) noexcept nogil:
 
 
 cdef inline int32_t* ngram_slot(Buffer table, Buffer parts, int32_t left, int32_t right) noexcept nogil:
-    """Return where the table has the number, id + 1, of an n-gram, or 0; its parts, by its id, are the key."""
+    """Return the place in the table for an n-gram: it holds the n-gram's id + 1, or 0 if the n-gram is new."""
     cdef int32_t* numbers = table.data.ints
     cdef const int32_t* key
     cdef size_t position = mixed(parts_of(left, right) * 0xFF51AFD7ED558CCDULL) & (table.n - 1)
