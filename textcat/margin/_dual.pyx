@@ -38,7 +38,7 @@ ctypedef fused real:
 
 
 cdef enum:
-    # What an update costs, in presented rows: so much for itself, and one more for every so many rows of the kernel.
+    # Cost of an update, in presented rows: UPDATE_COST, plus the length of a kernel row divided by ROWS_AT_ONCE.
     UPDATE_COST = 16
     ROWS_AT_ONCE = 16
 
@@ -87,7 +87,7 @@ cdef void _add(problem *z, real step, const real *row, real *g) noexcept nogil:
 
 
 cdef void _thresholds(const problem *z, real *upper, real *lower) noexcept nogil:
-    """A positive row fails where its unscaled f is at most upper, a negative one where it is at least lower."""
+    """Set upper and lower: unscaled f at which a positive row (f ≤ upper) or negative row (f ≥ lower) causes an update."""
     cdef double of_positives = z.rule.threshold(z.rule.p, +1, z.N, z.t, z.R)
     cdef double of_negatives = z.rule.threshold(z.rule.p, -1, z.N, z.t, z.R) if z.rule.uneven else of_positives
     upper[0] = <real> (of_positives / z.scale)
@@ -104,7 +104,7 @@ cdef double _squared_length(const problem *z, const real *g, const real *alpha) 
 
 
 cdef bint _update(problem *z, Py_ssize_t i, real f, const real *row, real *g, real *alpha) noexcept nogil:
-    """α ← shrink α, and grow y more for row i; return whether the scale has changed."""
+    """Update on row i: α ← shrink·α, then α_i ← α_i + grow·y; return whether the scale has changed."""
     cdef double y = z.labels[i], m = y * z.scale * <double> f
     cdef double q = z.diagonal[i] + z.rho * z.rho + z.lambda_
     cdef double shrink = 1, grow = 0, unscaled
@@ -131,7 +131,7 @@ cdef bint _update(problem *z, Py_ssize_t i, real f, const real *row, real *g, re
 
 
 cdef void _end_pass(problem *z) noexcept nogil:
-    """What follows an epoch or a pass over the active set."""
+    """After an epoch or a pass over the active set, choose the next pass, or end the training."""
     cdef int64_t updates = z.epoch_updates
     z.position = z.epoch_updates = 0
     if z.mini_left:
@@ -150,7 +150,7 @@ cdef void _end_pass(problem *z) noexcept nogil:
 
 
 cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *alpha) noexcept nogil:
-    """Sum g for the α of a warm start; return the block that is needed for it, or -1."""
+    """Sum g for the α of a warm start; return the block that must be held to continue, or -1."""
     cdef const real *row
     cdef Py_ssize_t i
     while z.n_restored < z.n_support and budget[0] > 0:
@@ -167,7 +167,10 @@ cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *al
 
 
 cdef Py_ssize_t _present(problem *z, Py_ssize_t budget, real *g, real *alpha) noexcept nogil:
-    """Present rows until the budget is used up or the problem is finished; return the block that is needed, or -1."""
+    """Present rows until the budget is used up or the problem is finished.
+
+    Return the block that must be held to continue, or -1.
+    """
     cdef const int64_t *sequence
     cdef const real *row
     cdef Py_ssize_t i, end
@@ -204,13 +207,15 @@ cdef Py_ssize_t _run(problem *z, Py_ssize_t budget, real *g, real *alpha) noexce
 
 
 cdef class Expansion:
-    """One problem after another, each as the expansion of its f over the rows of a kernel.
+    """Train one problem after another; each is a function f that is expanded over the rows of a kernel.
 
-    Load a problem; run it, holding the block of kernel rows that a run returns as needed; read the attributes.
+    Call `load` with a problem; call `run`, and `hold` the block of kernel rows that it asks for, until the problem is
+    finished; then read the attributes.
 
-    The diagonal of the kernel is float64, the training in the kernel's dtype; a block has `block_rows` rows, but for the
-    last one; the order, int64 row numbers, is that in which rows are presented (None: as they stand). ``labels, g, alpha``
-    have a number a row: ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``.
+    `diagonal` is the diagonal of the kernel, float64; `dtype` is the number type of the kernel and of training. A block
+    has `block_rows` rows; the last one may have fewer. `order` has int64 row numbers in the order of presentation
+    (None: the order of the rows). The attributes ``labels, g, alpha`` have a number per row:
+    ``f(x_i) = scale * (g_i + rho * w_bias + lambda * alpha_i)``.
     """
 
     cdef problem z
@@ -240,7 +245,7 @@ cdef class Expansion:
 
     def load(self, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Load a problem in place of the last one."""
+        """Load a problem in place of the previous one."""
         cdef problem *z = &self.z
         cdef double longest2 = 0
         cdef int8_t[::1] labels
@@ -278,7 +283,7 @@ cdef class Expansion:
     def run(self, Py_ssize_t budget):
         """Present at most about ``budget`` rows, without the GIL; return the block that must be held to continue, or -1.
 
-        Raise the error of a rule in Python, if there is one.
+        Raise the error that a rule written in Python has raised, if there is one.
         """
         cdef Py_ssize_t block
         with nogil:
@@ -296,7 +301,10 @@ cdef class Expansion:
         self.held[b] = block
 
     def drop(self):
-        """Release the block that the fewest updates have used: rows are presented in cycles."""
+        """Release the block that the fewest updates have used.
+
+        The time of the last use tells nothing, as rows are presented in cycles.
+        """
         b = min(self.held, key=self.used.__getitem__)
         self.blocks[b] = 0
         del self.held[b]

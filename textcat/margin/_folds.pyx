@@ -1,4 +1,4 @@
-"""Compiled: from a topic's solution to what its scores would be without a fold of its rows, for seven folds at once.
+"""Compiled: estimate a topic's scores as if a fold of its rows had been left out of training, for seven folds at once.
 
 Training by PAUM with λ > 0 comes near to the minimum of ``½‖w‖² + λ/2·Σ α²`` over all ``w = Σ α y x``, α ≥ 0, that keep
 ``y·f(x) + λ·α ≥ threshold`` of every row. From the solution without the held-out rows' own part, a few passes of dual
@@ -33,26 +33,27 @@ def leave_out_folds(
     const int64_t[::1] fold, const real[::1] label, const real[::1] threshold, const real[::1] alpha,
     const real[::1] score, const int64_t[::1] order, double lambda_, double rho, int n_passes, real own, real[:, ::1] work,
 ):
-    """Return what leaving out its fold adds to the score of each row, and what each fold adds to the bias.
+    """Return how each row's score changes if the row's fold is left out, and how the bias changes without each fold.
 
     Parameters
     ----------
     indptr, indices, data
         The arrays of a CSR matrix.
     rows : int64 array of shape (n,)
-        The rows that may have an α > 0, with or without a fold. What follows is of the same shape.
+        Numbers of the rows that may have an α > 0, with or without a fold. The next six arrays are of the same shape.
     fold
-        From 0 to 6, or -1 for rows that no lane leaves out, whose scores are not asked for.
+        The fold of each row, from 0 to 6; -1 for rows that no lane leaves out, whose changes are not asked for.
     label, threshold, alpha, score
-        +1 or -1, the margin that is asked for, α ≥ 0 of the solution, and the row's score by it.
+        The row's label +1 or -1, the margin asked of it, its α ≥ 0 in the solution, and its score by the solution.
     order
-        Places in `rows`, as rows are presented.
+        Positions in `rows`, in the order in which rows are presented.
     lambda_, rho, n_passes
-        λ, the size of the constant coordinate, and the passes over the rows.
+        λ, the size of the constant coordinate, and the number of passes over the rows.
     own
-        The part of a row's own α that is taken from its score where training gave it more than the whole lane left it.
+        A row's score falls by this share of what its own surplus of α adds to it. The surplus is training's α minus
+        the α of the lane that leaves nothing out.
     work : array of shape (n_features, 8)
-        Zeros on entry, and again on return.
+        Working memory: zeros on entry, and again on return.
 
     Returns
     -------

@@ -51,7 +51,10 @@ N_WARM = COLD
 
 
 cdef void *at(array, dtype=None) except? NULL:
-    """Return the address of an array's first element; NULL for None. A dtype is that which the array must have."""
+    """Return the address of an array's first element; NULL for None.
+
+    Given a dtype, raise ValueError if the array is of another one, or not C-contiguous.
+    """
     if array is None:
         return NULL
     if dtype is not None and (array.dtype != dtype or not array.flags.c_contiguous):
@@ -60,10 +63,10 @@ cdef void *at(array, dtype=None) except? NULL:
 
 
 def measure(indptr, indices, data, df, norm2, Py_ssize_t start, Py_ssize_t stop):
-    """Add the rows of each feature to df and set the squared lengths of rows, from `start` to `stop`.
+    """Add to df how many rows from `start` to `stop` have each feature; write the rows' squared lengths to norm2.
 
-    Return -1; or the first row whose columns do not ascend, or are none of the features. ``indptr, indices, data`` are
-    int64, int32, and float32 or float64; df is int32, one number a feature, norm2 float64, one a row.
+    Return -1, or the number of the first row whose columns do not ascend or are not features. ``indptr, indices, data``
+    are int64, int32, and float32 or float64; df is int32, a number per feature; norm2 is float64, a number per row.
     """
     cdef const int64_t *p = <const int64_t *>at(indptr)
     cdef const int32_t *j = <const int32_t *>at(indices)
@@ -83,7 +86,7 @@ ctypedef fused real:
 
 
 def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, rows, const real[::1] weights):
-    """Return the products of some rows, by their numbers, with weights; sums are made in the order of the columns."""
+    """Return the product of chosen rows, given by number, with weights; sums are made in the order of the columns."""
     cdef const int64_t[::1] row = np.ascontiguousarray(rows, np.int64)
     sums = np.zeros(len(row), np.asarray(data).dtype)
     cdef real[::1] total = sums
@@ -100,9 +103,10 @@ def subset(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int32_t[::1] chosen,
     int32_t[::1] position,
 ):
-    """Return chosen rows of a matrix with the columns that they have alone: ``(indptr, indices, data, columns)``.
+    """Return chosen rows of a matrix, without the columns that are empty in them: ``(indptr, indices, data, columns)``.
 
-    `position` is an array of n_features times -1, which is used and left as it was.
+    The indices count the remaining columns; `columns` has the numbers of these in the matrix, ascending. `position` is
+    working memory of shape (n_features,): -1 everywhere on entry, and again on return.
     """
     cdef Py_ssize_t i, n_rows = chosen.shape[0], n = 0, n_columns = 0
     cdef int64_t p
@@ -139,9 +143,9 @@ def subset(
 cdef class Rows:
     """Rows arranged for the cache, which blocks share.
 
-    The shape is (n_rows, n_features, n_columns). Arrays have the names that they have in _lanes.h: ``indptr``, ``data``,
-    ``norm2``, and ``wide`` or ``narrow``; where there are lone features, ``feature`` and all that begins with ``lone``;
-    where there are cold columns, what begins with ``cold``.
+    The shape is (n_rows, n_features, n_columns). Arrays are given by their names in _lanes.h: always ``indptr``,
+    ``data``, ``norm2``, and ``wide`` or ``narrow``; if features are not columns, ``feature``; with lone features, the
+    arrays that begin with ``lone``; with cold columns, those that begin with ``cold``.
     """
 
     cdef rows x
@@ -167,13 +171,13 @@ cdef class Rows:
 
     @property
     def shape(self):
-        """The numbers of rows and of features, lone ones included."""
+        """The number of rows and the number of features, which includes lone features."""
         return self.x.n_rows, self.x.n_features
 
     def fill(self, indptr, indices, data, column, int32_t first_cold, Py_ssize_t start, Py_ssize_t stop):
-        """Arrange the rows from `start` to `stop`; those before them have been.
+        """Arrange the rows from `start` to `stop`; the rows before `start` must have been arranged.
 
-        The column of each feature is an int32, -1 if it is lone; columns from `first_cold` on are cold.
+        `column` has the column of each feature, int32, -1 for a lone feature; columns from `first_cold` on are cold.
         """
         cdef const int64_t *p = <const int64_t *>at(indptr)
         cdef const int32_t *j = <const int32_t *>at(indices)
@@ -185,11 +189,12 @@ cdef class Rows:
 
 
 cdef class Block:
-    """Sixteen lanes over rows: load problems, run, unload what has finished.
+    """Sixteen lanes that train over the same rows: load problems, run, unload finished ones.
 
-    They are presented in the order given, int64 row numbers, or as they stand; in their number type. The level is the
-    instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best there is. A single lane, the first, takes a sixteenth of
-    the memory, and cannot measure margins. The result is the same.
+    `order` has the int64 row numbers in the order of presentation; None: the order of the rows. Training uses the rows'
+    number type. `level` is the instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best of this machine. With
+    `single`, only the first lane exists: it takes a sixteenth of the memory, and cannot measure margins. Neither
+    `level` nor `single` changes the result.
     """
 
     cdef void *block
@@ -228,7 +233,10 @@ cdef class Block:
                   support.shape[0])
 
     def run(self, Py_ssize_t budget):
-        """Present at most ``budget`` rows, without the GIL; return the bits of finished lanes. Raise errors of rules."""
+        """Present at most ``budget`` rows, without the GIL; return the finished lanes as the bits of a number.
+
+        Raise the error that a rule written in Python has raised, if there is one.
+        """
         cdef Rule rule
         with nogil:
             run_block(self.is_double, self.block, budget)
@@ -246,7 +254,7 @@ cdef class Block:
         return scores
 
     def margins(self):
-        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); it ends the training."""
+        """Return ``(least functional margin, N, w_b)`` of every lane, each of shape (16,); training cannot go on."""
         least, squared, biases = np.empty(LANES), np.empty(LANES), np.empty(LANES)
         cdef double[::1] m = least, N = squared, w_b = biases
         cdef lane z
@@ -259,7 +267,10 @@ cdef class Block:
         return least, squared, biases
 
     def unload(self, int lane, weights):
-        """Free a lane: write its weights; return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``."""
+        """Write a lane's weights into `weights`, and free the lane.
+
+        Return ``(bias, support rows, alpha, updates, epochs, updates in the last epoch)``.
+        """
         support, alpha = np.empty(self.n_rows, np.int32), np.empty(self.n_rows, self.dtype)
         z = lane_of(self.is_double, self.block, lane)
         cdef void *w = at(weights, self.dtype)

@@ -1,4 +1,4 @@
-"""Compute the kernel matrix of rows in blocks, each when it is first needed, and train problems on it.
+"""Compute the kernel matrix of rows block by block, as training needs it, and train problems on it.
 
 Problems are trained one after another, in their dual form.
 """
@@ -29,14 +29,14 @@ from textcat.margin.problems import (
 Kernel = str | Callable[..., np.ndarray]
 
 BLOCK_ROWS = 64
-# Numbers of the kernel between new rows and support rows that are held at a time: 64 MB of float64.
+# Kernel values between new rows and support rows that are in memory at the same time: 64 MB of float64.
 SCORED_AT_ONCE = 2**23
-# Rows presented between two looks at the stop flag, an update counting as many: some 0.1 s of work.
+# Rows presented between two looks at the stop flag: some 0.1 s of work. An update costs as much as many rows.
 _BUDGET = 30_000_000
 
 
 class KernelError(TextcatError, ValueError):
-    """A kernel does not exist, does not fit the rows, or is not a kernel."""
+    """Raised if a kernel or its parameter does not exist, does not fit the rows, or if its values cannot be used."""
 
 
 class KernelRows:
@@ -44,7 +44,8 @@ class KernelRows:
 
     Block b holds the rows ``64 b`` to ``64 b + 63`` and is always computed as a whole, by one BLAS thread, so that its
     bits depend neither on the order in which blocks are needed nor on n_jobs. Threads that compute blocks must be
-    started in `one_blas_thread`. The kernel is float32 if X is, and float64 otherwise; its diagonal is always float64.
+    started inside `one_blas_thread`. Kernel values are float32 if X is, and float64 otherwise; the diagonal is always
+    float64.
     If the matrix fits into `cache_mb` megabytes, all threads share one copy; otherwise each of the `n_jobs` threads or
     processes holds some blocks.
     """
@@ -100,7 +101,10 @@ class KernelRows:
         return f"Kernel {self.kernel!r}" if isinstance(self.kernel, str) else "The kernel"
 
     def block(self, b: int) -> np.ndarray:
-        """Return block b, an array of shape (64 or fewer, n_rows), or raise KernelError; keep it if all of them fit."""
+        """Return block b, an array of shape (64 or fewer, n_rows); cache it if all blocks fit into memory.
+
+        Raise KernelError if the kernel cannot be computed, or has a value that is not finite.
+        """
         if not self.fits:
             return self._compute(b)
         if not self._fill(b):
@@ -111,7 +115,7 @@ class KernelRows:
         return self._blocks[b] if b in self._blocks else self._compute(b)  # the other thread may have failed
 
     def _fill(self, b: int) -> bool:
-        """Compute and keep block b, unless another thread is computing it; return whether it is kept now."""
+        """Compute block b, if it is not yet cached, and cache it; return False if another thread is computing it."""
         if not self._locks[b].acquire(blocking=False):
             return False
         try:
@@ -139,7 +143,7 @@ class KernelRows:
 
 
 def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> None:
-    """Raise KernelError if there is no such kernel, or it has no such parameters."""
+    """Raise KernelError if scikit-learn has no kernel of this name, or the kernel has no parameter of a given name."""
     if callable(kernel) or kernel == "precomputed":
         return
     from sklearn.metrics import pairwise  # here, for its import takes a quarter of a second
@@ -154,7 +158,10 @@ def check_kernel(kernel: Kernel, kernel_params: dict[str, Any] | None = None) ->
 
 
 def kernel_between(X: Any, Y: Any, kernel: Kernel, kernel_params: dict[str, Any] | None = None) -> np.ndarray:
-    """Return the kernel between each row of X and each of Y, shape (n_X, n_Y), or raise KernelError."""
+    """Return the kernel matrix of shape (n_X, n_Y) between the rows of X and the rows of Y.
+
+    Raise KernelError if scikit-learn cannot compute the kernel, or the result has another shape.
+    """
     from sklearn.metrics import pairwise
 
     params = kernel_params or {}
@@ -182,7 +189,8 @@ def kernel_scores(
 ) -> np.ndarray:
     """Return the scores of new rows for each problem, shape (n_new, n_problems): ``f(x) = Σ alpha_i k(x, x_i) + bias``.
 
-    With ``kernel="precomputed"`` X is the kernel between new rows and all training rows, and support their numbers.
+    `support` has the support rows x_i, and `alpha` is of shape (n_problems, n_support). With ``kernel="precomputed"``,
+    X has the kernel values between new rows and all training rows, and `support` the numbers of the support rows.
     """
     X = _as_numbers(X)
     n_support = alpha.shape[1]
@@ -196,7 +204,7 @@ def kernel_scores(
 
 
 def _as_numbers(X: Any) -> Any:
-    """Return X as a CSR matrix or a C-contiguous array of float32 or float64."""
+    """Return X as a CSR matrix or a C-contiguous array of float32 or float64; other number types become float64."""
     dtype = getattr(X, "dtype", None)
     dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
     return X.tocsr().astype(dtype, copy=False) if sp.issparse(X) else np.ascontiguousarray(X, dtype)
@@ -208,10 +216,10 @@ def _blas() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Return a context in which BLAS uses one thread only: with several threads, its sums have other bits.
+    """Return a context in which BLAS uses one thread only, because sums by several threads differ in their last bits.
 
-    Enter it both where threads are started and in each of them: most builds of BLAS have one limit for the whole
-    process, which only one thread may set, and others have a limit for each thread.
+    Enter the context both where threads are started and in each thread: most builds of BLAS have one limit for the
+    whole process, which only one thread may set, and others have a limit for each thread.
     """
     return _blas().limit(limits=1)
 
@@ -224,9 +232,11 @@ def solve_dual_block(
     margins: bool,
     control: SolveControl,
 ) -> list[tuple[int, Solution]]:
-    """Train numbered problems in their dual form, with the same updates as in the primal form of the same name.
+    """Train numbered problems in their dual form, one after another; return each number with its solution.
 
-    Several threads that each run this function may share the kernel. Solutions have no weights.
+    A rule makes the same updates as in the primal form (`solve_primal_block`). Solutions have no weights. Several
+    threads that run this function may share the kernel. If the stop flag of `control` is set, return the problems
+    solved so far.
     """
     expansion = Expansion(kernel.diagonal, kernel.dtype, BLOCK_ROWS, order)
     solved = []
@@ -270,7 +280,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
 
 
 def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None:
-    """Set the margins of the solution that the expansion has reached."""
+    """Set the margins of a solution, which is the present state of the expansion."""
     labels, w_bias = expansion.labels, expansion.scale * expansion.w_bias
     trained = labels != 0
     g, alpha = expansion.g.astype(np.float64), expansion.alpha.astype(np.float64)

@@ -34,16 +34,17 @@ _LETTERS = "Here x is a row, y its label +1 or -1, and m = y·f(x) its functiona
 
 
 def prevalence_tau(prevalence: np.ndarray | float, kappa: float, scale: float) -> np.ndarray:
-    """Return the margin required of a topic's positive rows, adapted to their fraction c of all rows.
+    """Return the margin required of a topic's positive rows, given their fraction c of all rows (`prevalence`).
 
-    Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹`` (Li et al., "The Perceptron Algorithm with Uneven Margins", ICML 2002, section
-    4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller margin, hence fewer support rows.
+    Formula: ``τ₊ = S·(1 + exp(-κ·c))⁻¹``, where κ is `kappa` and S is `scale` (Li et al., "The Perceptron Algorithm
+    with Uneven Margins", ICML 2002, section 4). κ = 0 gives ``S/2`` to every topic; κ < 0 gives common topics a smaller
+    margin, hence fewer support rows.
     """
     return scale * expit(kappa * np.asarray(prevalence, float))
 
 
 def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
-    """Return the size of the constant coordinate, adapted to the fraction c of rows that are positive.
+    """Return ρ, the size of the constant coordinate, given the fraction c of rows that are positive (`prevalence`).
 
     Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. A common
     topic has so many updates that with ρ = 1 its bias would depend on their order (docs/recipe-study.md).
@@ -52,7 +53,7 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
 
 
 def _constraints(parameter: "rules.Parameter") -> list:
-    """Return scikit-learn's constraints of a rule's parameter; None is allowed if the rule computes the default."""
+    """Return scikit-learn's constraints on a rule's parameter; they allow None if the rule computes the default."""
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
 
@@ -60,7 +61,7 @@ def _constraints(parameter: "rules.Parameter") -> list:
 def _describe(learner: "type[MarginClassifier]") -> str:
     """Return a learner's docstring with the formula, parameters and source of its rule, and the shared parameters.
 
-    If both describe a parameter, the learner's description counts.
+    If the learner and its rule both describe a parameter, the learner's description is used.
     """
     of_learner, of_rule, of_all = (inspect.getdoc(thing) or "" for thing in (learner, learner.rule, MarginClassifier))
     summary, _, details = of_learner.partition("\n\n")
@@ -96,8 +97,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
         says how many.
     mini_epochs : int >= 0
-        After each pass, present the documents that caused updates in it again, at most this many times: the active set,
-        "red-" in the papers.
+        After each pass, present the active set again, at most this many times. The active set is the documents that
+        caused updates in the pass ("red-" in the papers).
     tol : float in [0, 1)
         Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
         after the first pass without an update. In a large corpus most passes are for the last few documents, which
@@ -119,17 +120,18 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         trained on, by rankers of five folds (Platt 1999). `fit` then takes several times as long; scores and
         predictions stay the same.
     warm_start : bool
-        Start from the solution of the previous call of `fit`, if the shapes and the dtype are the same: to continue
-        after `max_epochs`, or with other parameters, on the same rows.
+        Start `fit` from the solution of its previous call, if shapes and dtype are the same. Use this to continue after
+        `max_epochs`, or to train with other parameters, on the same rows.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_topics, n_features)
-        The weights, without a kernel. With two classes there is one topic.
+        The weights; missing with a kernel. With two classes there is one topic.
     dual_coef_ : ndarray of shape (n_topics, n_support)
         With a kernel, the coefficients of `support_vectors_`, the rows of X that have a non-zero coefficient for any
         topic; with "precomputed", `support_vectors_` has the numbers of these rows.
     intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
+        The biases; and the classes, in sorted order, or the numbers of columns if y was an indicator.
     platt_ : ndarray of shape (n_topics, 2)
         With `probability`, a and b of each topic's sigmoid, ``1 / (1 + exp(-(a·score + b)))``.
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
@@ -137,9 +139,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         ("sparsity"; `support_` has their numbers), whether training converged (`stopped_` says why it ended), and the
         fraction of positives.
     directional_margin_, margin_, certificate_ : ndarray of shape (n_topics,)
-        The margins reached, with the bias as a coordinate and without; and a proven lower bound on the directional
-        margin, as a fraction of the largest possible one (see `Solution`).
+        The margin reached, if the bias counts as a coordinate, and if it does not; and a proven lower bound on the
+        directional margin, as a fraction of the largest possible one (see `Solution`).
     solutions_ : list of Solution
+        The solution of each topic.
     """
 
     lambda_: float = 1.0
@@ -188,7 +191,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             raise TypeError(f"MarginClassifier is the base of the learners; use one of them: {', '.join(LEARNERS)}")
 
     def check_parameters(self, names: Mapping[str, str]) -> None:
-        """Raise ValueError, as `fit` does, if a parameter is not allowed; messages call parameters as in `names`."""
+        """Raise ValueError, as `fit` does, if a parameter has a value that is not allowed.
+
+        `names` maps parameters to the names by which messages call them.
+        """
         constraints, values = (
             {names.get(name, name): value for name, value in by_name.items()}
             for by_name in (self._parameter_constraints, self.get_params(deep=False))
@@ -196,7 +202,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         validate_parameter_constraints(constraints, values, caller_name=type(self).__name__)
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
-        """Return the rule of each topic, given the fraction of its positives."""
+        """Return each topic's rule, given the fraction of rows that are positive for the topic."""
         settings = {parameter.name: getattr(self, parameter.name) for parameter in self.rule.PARAMETERS}
         return [self.rule(**{key: value for key, value in settings.items() if value is not None})] * len(prevalence)
 
@@ -223,10 +229,10 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         progress : callable, optional
             Called with 1 whenever a topic has been trained.
         left_out : 0/1 array or sparse matrix of shape (n_documents, n_topics), optional
-            With an indicator y: 1 where a document is neither positive nor negative, whatever its y.
+            With an indicator y: 1 where a document is neither a positive nor a negative example, whatever y says.
         pack : bool, default=False
-            Without a kernel: keep sparse weights in `solutions_`, and make no `coef_`, which is several times as large
-            with many features; `predict` and `decision_function` need it.
+            Without a kernel: keep sparse weights in `solutions_`, and make no `coef_`, which would be several times as
+            large with many features. `predict` and `decision_function` need `coef_`.
 
         Returns
         -------
@@ -279,7 +285,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def topic_problems(self, X: Any, y: Any, left_out: Any = None) -> list[Problem]:
-        """Return the problem of each topic.
+        """Return the training problem of each topic: its labels, rule and limits.
 
         Parameters
         ----------
@@ -346,7 +352,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
     def _read_labels(self, y: Any, n_rows: int) -> list[np.ndarray]:
-        """Return the positive rows of each topic, and set `classes_`."""
+        """Return the numbers of each topic's positive rows; set `classes_` and `multilabel_`."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         names = None
@@ -375,7 +381,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted]
 
     def _read_left_out(self, left_out: Any, shape: tuple[int, int]) -> list[np.ndarray]:
-        """Return the rows that each topic leaves out."""
+        """Return the numbers of the rows that each topic leaves out."""
         if left_out is None:
             return [NO_ROWS] * shape[1]
         mask = sp.csc_array(left_out)
@@ -384,7 +390,11 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return rows_by_column(mask)
 
     def facts(self) -> dict[str, list]:
-        """Return each topic's epochs, updates, support, margins, and why training stopped, by name."""
+        """Return a list with a value per topic for each fact.
+
+        The facts are the margins (None if there are none), the numbers of epochs, updates and support rows, and
+        ``stopped``, the reason why training ended.
+        """
         margins = {name: getattr(self, f"{name}_").tolist() for name in ("directional_margin", "margin", "certificate")}
         margins = {name: [None if np.isnan(value) else value for value in values] for name, values in margins.items()}
         counts = {name: getattr(self, f"n_{name}_").tolist() for name in ("epochs", "updates", "support")}
@@ -409,7 +419,11 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return sums if self.multilabel_ or len(self.classes_) > 2 else sums[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each document; for an indicator or lists of labels a 0/1 array: 1 for scores above 0."""
+        """Return the class of each document.
+
+        If y was an indicator or had lists of labels, return an array of shape (n_documents, n_topics) instead: 1 where
+        the score is above 0, and 0 elsewhere.
+        """
         scores = self.decision_function(X)
         if self.multilabel_:
             return (scores > 0).astype(int)
@@ -418,7 +432,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
     def _has_probabilities(self) -> bool:
-        """Return True with `probability`; raise AttributeError without, as scikit-learn's tools expect."""
+        """Return True if `probability` is set; otherwise raise AttributeError, as scikit-learn's tools expect."""
         if not self.probability:
             name = type(self).__name__
             raise AttributeError(
@@ -430,9 +444,9 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probability of each class: shape (n_documents, n_classes).
 
-        Only with `probability`; X is as for `fit`. For an indicator or lists of labels, they are independent of each
-        other, else those of a document add up to 1. The class of the highest score need not have the highest
-        probability.
+        This method exists only if `probability` is set. X is as for `fit`. If y was an indicator or had lists of
+        labels, the probabilities of a document are independent of each other; otherwise they add up to 1. The class of
+        the highest score need not have the highest probability.
         """
         scores = self.decision_function(X)
         return class_probabilities(scores, self.platt_, multilabel=self.multilabel_)
@@ -459,7 +473,7 @@ class PA(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class PAM(MarginClassifier):
-    """Classifier by the rule `rules.PAM`, the perceptron with margins: a row must do better than a margin τ."""
+    """Classifier by the rule `rules.PAM`, the perceptron with margins: update where a row's margin is not above τ."""
 
     rule = rules.PAM
     tau: float = 1.0
@@ -468,7 +482,7 @@ class PAM(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class PAUM(MarginClassifier):
-    """Classifier by the rule `rules.PAUM`: a margin for positive rows, adapted to the topic, and one for others.
+    """Classifier by the rule `rules.PAUM`: one margin for positive rows, adapted to the topic, one for negative rows.
 
     tau_pos : float or "prevalence"
         Margin asked of documents with the topic. "prevalence": a margin for each topic, computed from the fraction c
@@ -492,7 +506,7 @@ class PAUM(MarginClassifier):
     scale: float = field(default=100.0, kw_only=True)
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
-        """Return the rule of each topic, given the fraction of its positives."""
+        """Return each topic's rule, given the fraction of rows that are positive for the topic."""
         if self.tau_pos != "prevalence":
             return super().rules_for(prevalence)
         margins = prevalence_tau(prevalence, self.kappa, self.scale)
@@ -504,13 +518,13 @@ class PAUM(MarginClassifier):
         return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
-        """Return each topic's τ₊, and the facts that all learners have."""
+        """Return each topic's margin τ₊ (`tau_pos`), and the facts that all learners have."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 
 @dataclass(eq=False, repr=False)
 class TMargitron(MarginClassifier):
-    """Classifier by the rule `rules.TMargitron`: the margin asked of a row follows a power of the number of updates."""
+    """Classifier by the rule `rules.TMargitron`: the margin asked for is b times a power of the number of updates."""
 
     rule = rules.TMargitron
     epsilon: float = 0.5
@@ -519,7 +533,7 @@ class TMargitron(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class LMargitron(MarginClassifier):
-    """Classifier by the rule `rules.LMargitron`: the margin asked of a row follows a power of the vector's length."""
+    """Classifier by the rule `rules.LMargitron`: the margin asked for is b times a power of the weights' length."""
 
     rule = rules.LMargitron
     epsilon: float = 0.5
@@ -528,7 +542,7 @@ class LMargitron(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class Micra(MarginClassifier):
-    """Classifier by the rule `rules.MICRA`: steps and margins are fractions of the vector's length that shrink."""
+    """Classifier by the rule `rules.MICRA`: steps and margins are shrinking fractions of the weights' length."""
 
     rule = rules.MICRA
     eta: float = 1.0
@@ -539,7 +553,7 @@ class Micra(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class Cramma(MarginClassifier):
-    """Classifier by the rule `rules.CRAMMA`: MICRA with steps that do not shrink."""
+    """Classifier by the rule `rules.CRAMMA`: MICRA with steps that are a constant fraction of the weights' length."""
 
     rule = rules.CRAMMA
     eta: float = 0.01
@@ -549,7 +563,7 @@ class Cramma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class Alma(MarginClassifier):
-    """Classifier by the rule `rules.ALMA`: steps and margins fall with the root of the updates, in the unit ball."""
+    """Classifier by the rule `rules.ALMA`: steps and margins of update k are scaled by 1/√k, in the unit ball."""
 
     rule = rules.ALMA
     alpha: float = 0.5
@@ -559,7 +573,7 @@ class Alma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class Romma(MarginClassifier):
-    """Classifier by the rule `rules.ROMMA`: after every update the row has margin 1."""
+    """Classifier by the rule `rules.ROMMA`: an update gives the row that caused it the margin 1."""
 
     rule = rules.ROMMA
     delta: float = 0.2
@@ -567,14 +581,17 @@ class Romma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class DynamicMargin(MarginClassifier):
-    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of the bound that the run itself gives."""
+    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of an upper bound on the largest one."""
 
     rule = rules.PDM
     epsilon: float = 0.1
 
 
 def _are_label_lists(y: Any) -> bool:
-    """Return whether y has a list of labels for each document; rows of 0 and 1 or of one number are no such lists."""
+    """Return whether y has a list of labels for each document.
+
+    Lists of numbers that are all of the same length are the rows of an array instead.
+    """
     if not (isinstance(y, list | tuple) or (getattr(y, "ndim", 0) == 1 and y.dtype == object)):
         return False
     documents, kinds = list(y), list | tuple | set | frozenset | np.ndarray

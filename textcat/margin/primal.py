@@ -31,12 +31,12 @@ from textcat.margin.problems import (
 )
 
 # Non-zeros presented, or arranged, between two looks at the stop flag: some 0.1 s of work, so that Ctrl-C is answered
-# at once. A row costs as much as some more of them, above all where it makes every lane update.
+# at once. A row itself costs as much as _ROW_COST non-zeros, above all if it makes every lane update.
 _BUDGET = 20_000_000
 _ROW_COST = 10
-NARROW_COLUMNS = 2**16  # columns that 16 bits can tell apart
-FEW_COLUMNS = 4 * N_WARM  # so many at most, and their weights are as good as always in the cache
-LARGE_BYTES = 1 << 20  # bytes of an array from which on it is made in a file, where the rows are on disk
+NARROW_COLUMNS = 2**16  # columns that can be numbered by 16 bits
+FEW_COLUMNS = 4 * N_WARM  # with at most so many columns, their weights nearly always stay in the cache
+LARGE_BYTES = 1 << 20  # if rows are on disk, arrays of at least so many bytes are made in files
 
 Allocator = Callable[[int | tuple[int, ...], type], np.ndarray]
 
@@ -52,12 +52,15 @@ class _Csr(NamedTuple):
 
 
 def is_on_disk(X: Any) -> bool:
-    """Return whether X is rows on disk, and not a matrix."""
+    """Return True if X is rows on disk, False if X is a matrix."""
     return not sp.issparse(X) and hasattr(X, "folder")
 
 
 def read_rows(X: Any) -> _Csr:
-    """Return the arrays of a CSR matrix or of rows on disk, which have the same attributes and a ``folder``."""
+    """Return the arrays of a CSR matrix or of rows on disk.
+
+    Raise ValueError if X is neither, is not float32 or float64, or has more than 2**31 - 1 rows or features.
+    """
     on_disk = is_on_disk(X)
     if not (on_disk or (sp.issparse(X) and X.format == "csr")) or X.dtype not in (np.float32, np.float64):
         kind = f"{X.format} of {X.dtype}" if sp.issparse(X) else type(X).__name__
@@ -78,9 +81,9 @@ def read_rows(X: Any) -> _Csr:
 def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
-    Rows of float64 are only given column numbers of 16 bits, if possible. Raise ValueError if the columns of a row do
-    not ascend or are no features. With `in_place`, the arrays of a matrix may be overwritten. With `single`, no entry
-    is listed twice, as blocks of one lane need.
+    Rows of float64 are arranged less: if possible, their columns are numbered by 16 bits, and nothing else changes.
+    With `in_place`, the arrays of a matrix may be overwritten. `single` is for blocks of one lane: it makes no second
+    list of the rare columns. Raise ValueError if the columns of a row do not ascend, or are not features.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None
@@ -123,18 +126,18 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
 
 
 def _ranges(indptr: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Return ranges of rows with about `_BUDGET` entries each."""
+    """Return consecutive ranges of rows, each as (start, stop), with about `_BUDGET` entries per range."""
     ends = np.searchsorted(indptr, np.arange(_BUDGET, indptr[-1], _BUDGET))
     bounds = np.unique(np.concatenate([[0], ends, [len(indptr) - 1]])).tolist()
     return pairwise(bounds)
 
 
 def allocator(folder: str | None) -> Allocator:
-    """Return a function like `numpy.empty`, which makes large arrays in files in a folder, if one is given.
+    """Return a function like `numpy.empty`; if a folder is given, the function makes large arrays in files there.
 
-    The files are mapped, so that the system may drop their pages from memory and read them again. They have no name and
-    vanish with their arrays, however the process ends. If the folder cannot be written to, they are made in the
-    system's folder for temporary files.
+    The files are mapped, so that the system may drop their pages from memory and read them again. The files have no
+    name, and vanish with their arrays, however the process ends. If the folder cannot be written to, the files are made
+    in the system's folder for temporary files.
     """
     if folder is None:
         return np.empty
@@ -151,14 +154,14 @@ def allocator(folder: str | None) -> Allocator:
 
 
 def remap_rows(array: np.ndarray) -> np.ndarray:
-    """Return a second map of a mapped array's file that is read in large pieces; return any other array unchanged."""
+    """Map the file of a mapped array once more, to be read in huge pages; return any other array unchanged."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array
     return _in_large_pieces(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
 
 
 def _in_large_pieces(array: np.memmap) -> np.memmap:
-    """Advise the system to use huge pages of 2 MB for a mapped array, without read-ahead.
+    """Advise the system to use huge pages of 2 MB for a mapped array, without read-ahead; return the array.
 
     By default, the system reads many megabytes around each page, and evicts them again if memory is short. Linux up to
     5.17 gets no advice: it has no huge pages for files, and without read-ahead it would read page by page.
@@ -181,7 +184,10 @@ def _unnamed_file(folder: str) -> IO[bytes]:
 
 
 def _reserve(file: IO[bytes], size: int, folder: str) -> None:
-    """Allocate a file's space, or raise an error: writing to a mapped file on a full disk would kill the process."""
+    """Allocate the disk space of a file; raise TextcatError if there is too little.
+
+    Otherwise, writing to a mapped file on a full disk would kill the process.
+    """
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
@@ -205,11 +211,12 @@ def solve_primal_block(
     out: np.ndarray | None,
     control: SolveControl,
 ) -> list[tuple[int, Solution]]:
-    """Train numbered problems in the lanes of one block; a lane that has finished takes the next problem.
+    """Train numbered problems in the lanes of one block; return each number with its solution.
 
-    Rows are a matrix, or arranged rows that all blocks of this process share. `order` has the row numbers, int64, in
-    the order of presentation; None: the order of the rows. The weights of problem k are written to ``out[k]``, or
-    replaced by the result of `keep`. If the stop flag of the control is set, return the problems solved so far.
+    A lane that has finished takes the next problem. Rows are a matrix, or arranged rows that all blocks of this process
+    share. `order` has the row numbers, int64, in the order of presentation; None: the order of the rows. The weights of
+    problem k are written to ``out[k]``, or replaced by the result of `keep`. If the stop flag of `control` is set,
+    return the problems solved so far.
     """
     if not isinstance(rows, Rows):
         rows = arrange_rows(read_rows(rows))
@@ -268,7 +275,7 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
 
 
 def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], scratch: np.ndarray) -> None:
-    """Load solutions into the lanes of a block, and measure their margins in one pass."""
+    """Load solutions into the lanes of a block, measure their margins in one pass, and set these in the solutions."""
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):

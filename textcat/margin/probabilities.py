@@ -1,4 +1,4 @@
-"""Scores of rows that were not trained on → Platt's curves, by which learners turn scores into probabilities."""
+"""Fit Platt's curves, by which learners turn scores into probabilities, to out-of-fold scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from textcat.margin.learners import MarginClassifier
 
 N_FOLDS = 5
-_WEAK = 1e10  # inverse strength of a penalty: next to none
+_WEAK = 1e10  # inverse strength of the penalty, so large that there is next to no penalty
 
 
 def assign_folds(positives: Sequence[np.ndarray], n_rows: int, n_folds: int = N_FOLDS) -> np.ndarray:
-    """Return the fold of each row, given the positive rows of each topic; the same for the same labels.
+    """Return the fold of each row, given the positive rows of each topic; equal labels give equal folds.
 
-    Rows are dealt out topic by topic, each with the rows whose rarest topic it is, so that the positives of a topic
-    come into as many folds as possible. The sizes of folds differ by one at most.
+    Rows are grouped by the rarest of their topics, and each group is dealt out to the folds in turn. So the positives
+    of a topic come into as many folds as possible, and the sizes of folds differ by one at most.
     """
     group = np.full(n_rows, -1)
     for topic in sorted(range(len(positives)), key=lambda topic: -len(positives[topic])):
@@ -33,10 +33,10 @@ def assign_folds(positives: Sequence[np.ndarray], n_rows: int, n_folds: int = N_
 
 
 def out_of_fold_scores(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], **options: Any) -> np.ndarray:
-    """Score every row by rankers that were not trained on its fold: shape (n_rows, n_problems), divided by the unit.
+    """Score every row by rankers that were not trained on its fold; return scores of shape (n_rows, n_problems).
 
-    All folds are problems over the same rows, in one call of the solver, whose `options` these are. A row that a
-    problem leaves out is nan. ValueError is raised for less than two rows.
+    Each score is divided by its solution's unit. One call of `solve`, with these `options`, trains all folds. The score
+    is nan where a problem leaves a row out. Raise ValueError if X has fewer than two rows.
     """
     if (n_rows := X.shape[0]) < 2:
         raise ValueError(f"probability=True needs 2 rows or more, to score each without it, and X has {n_rows}")
@@ -54,7 +54,7 @@ def out_of_fold_scores(learner: "MarginClassifier", X: Any, problems: Sequence[P
 
 
 def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
-    """Return problems without the rows of a fold, which are the first of those left out."""
+    """Return the problems with the rows of a fold left out, too; `left_out` lists the rows of the fold first."""
     left_out = [np.append(held_out, np.setdiff1d(one.left_out, held_out)).astype(np.int32) for one in problems]
     positives = [np.setdiff1d(one.positives, held_out).astype(np.int32) for one in problems]
     n_trained = np.maximum(X.shape[0] - np.array(list(map(len, left_out))), 1)
@@ -66,9 +66,9 @@ def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], h
 def platt_curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[float, float]:
     """Return a ≥ 0 and b of ``P(topic | score) = 1 / (1 + exp(-(a·score + b)))``.
 
-    The curve is fitted to the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt, "Probabilistic
-    outputs for support vector machines", 1999). If it falls, which says that scores rank no better than chance, it is
-    made flat.
+    The curve is fitted to ``(n_pos + 1) / (n_pos + 2)`` for positive rows and ``1 / (n_neg + 2)`` for negative rows
+    (Platt, "Probabilistic outputs for support vector machines", 1999). If the fitted curve falls, scores rank no better
+    than chance, and a flat curve is returned: a = 0.
     """
     from sklearn.linear_model import LogisticRegression  # here, as it takes long to import
 
@@ -87,7 +87,10 @@ def platt_curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[float, flo
 def platt_curves(
     learner: "MarginClassifier", X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
 ) -> np.ndarray:
-    """Return a and b of each problem's curve, shape (n_problems, 2), for scores of its solution."""
+    """Return a and b of each problem's curve, shape (n_problems, 2), which take the scores of the problem's solution.
+
+    The curves are fitted to out-of-fold scores of the learner; `options` are those of `solve`.
+    """
     scores = out_of_fold_scores(learner, X, [replace(problem, start=None) for problem in problems], **options)
     curves = np.zeros((len(problems), 2))
     for k, (column, problem, solution) in enumerate(zip(scores.T, problems, solutions, strict=True)):
@@ -101,10 +104,10 @@ def platt_curves(
 
 
 def class_probabilities(scores: np.ndarray, curves: np.ndarray, *, multilabel: bool) -> np.ndarray:
-    """Return the probabilities of classes from the scores of rankers, shape (n_rows, n_classes).
+    """Return the probabilities of classes, shape (n_rows, n_classes), given the scores and the curves of rankers.
 
-    With two classes there is one ranker, for the second. With more, the curves of each row are divided by their sum;
-    with `multilabel`, they are independent.
+    With two classes there is one ranker, for the second class. With more classes, the probabilities of a row are
+    divided by their sum; with `multilabel`, they are independent of each other.
     """
     probabilities = expit(scores.reshape(len(scores), -1) * curves[:, 0] + curves[:, 1])
     if multilabel:

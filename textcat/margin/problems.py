@@ -1,4 +1,4 @@
-"""The unit of all training: a problem with its rule, and its solution."""
+"""The unit of all training: a problem (labels, rule and limits), and its solution."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -27,17 +27,18 @@ class Problem:
     left_out : ndarray of int32
         Numbers of rows that are not trained on, whatever their label: cross-validation leaves a fold out.
     lambda_ : float >= 0
-        The λ trick: each row gets a private coordinate √λ, which makes any rows separable; 0: none.
+        The λ trick: each row gets a private coordinate √λ, which makes any rows separable; 0: no such coordinate.
     rho : float
-        Size of the constant coordinate appended to each row; 0: no bias. The PAUM paper's ``b += ηyR²`` is ρ = R.
+        Size of the constant coordinate appended to each row; 0: no bias. The PAUM paper's ``b += ηyR²`` is ρ = R, with
+        R the length of the longest row.
     max_epochs : int >= 1
         Largest number of passes over the rows.
     mini_epochs : int >= 0
-        The active set ("red-" in the papers): after each epoch, the rows that caused an update in it are presented
-        again, cyclically, at most this many times, or until none of them causes one. 0: full epochs only.
+        After each epoch, the active set (the rows that caused an update in the epoch; "red-" in the papers) is
+        presented again, at most this many times, or until a pass over it has no update. 0: full epochs only.
     tol : float in [0, 1)
-        Training ends with an epoch whose updates are at most this fraction of all so far, and the passes over its
-        active set; 0: with an epoch without an update.
+        Training ends after the first epoch whose updates are at most this fraction of all updates so far, and after the
+        passes over its active set. 0: after the first epoch without an update.
     start : Solution, optional
         Start from this solution, over the same rows and features and in the same number type; None: from zero.
     """
@@ -87,7 +88,7 @@ class Problem:
 
 
 class StopReason(Enum):
-    """Why training ended; the sentence about it, `Solution.stopped`, opens with the value."""
+    """Why training ended. The sentence `Solution.stopped` opens with the value of the reason."""
 
     CONVERGED = "converged"
     LAST_EPOCH = "did not converge"
@@ -101,7 +102,7 @@ class Solution:
     Attributes
     ----------
     weights, bias : ndarray of shape (n_features,), float
-        With the argument `keep` of `solve`, the weights are its result; with a kernel, they are None.
+        If `solve` was given a function `keep`, the weights are its result; with a kernel, they are None.
     support, alpha : ndarray of shape (n_support,), int32 and X's number type
         Numbers of the rows with a non-zero coefficient, and these coefficients: the sum of the signed steps made on
         the row, so ``weights = Σ alpha_i x_i``. The PAUM paper calls n_support sparsity.
@@ -118,14 +119,15 @@ class Solution:
         and private coordinates, and f the function that was trained, private coordinates included. Below 0 if a row is
         on the wrong side; NaN if it was not asked for, or there is no row or no weight.
     margin : float
-        The geometric margin: the same divided by ``‖w‖``, which leaves the augmented coordinate (the bias) out.
+        The geometric margin: ``min_i y_i f(x_i) / ‖w‖``, where ``w`` is ``a`` without the augmented coordinate (the
+        bias).
     certificate : float
         A proven lower bound on the fraction of the largest possible directional margin γ_d that was reached. Every
         ``a`` is ``Σ alpha_i x_i`` with ``y_i alpha_i ≥ 0``, so ``γ_d ≤ ‖a‖ / Σ|alpha_i|`` whatever the rule; for rules
         with shrink 1 and grow η this is the papers' ``γ_d ≤ ‖a‖/(ηt)``.
     unit : float
-        Divide scores by it to compare them with those of the same rule trained on other rows: ``‖a‖`` if the rule
-        leaves its length free; 1 for PA, PAM and PAUM, whose margins have a size of their own.
+        Divide scores by the unit to compare them with scores of the same rule trained on other rows. It is ``‖a‖`` if
+        the rule leaves this length free, and 1 for PA, PAM and PAUM, whose margins fix the size of scores.
     """
 
     weights: Any
@@ -153,7 +155,7 @@ class Solution:
 
 @dataclass(frozen=True, eq=False)
 class PackedWeights:
-    """Weights stored without their zeros, which are many if features are; numpy can read it as an array."""
+    """A weight vector stored without its zeros, which are many if there are many features; numpy can read it."""
 
     shape: tuple[int]
     features: np.ndarray  # int32, ascending
@@ -161,13 +163,13 @@ class PackedWeights:
 
     @classmethod
     def of(cls, weights: np.ndarray) -> "PackedWeights":
-        """Return packed weights, given an array of weights."""
+        """Return an array of weights in packed form."""
         features = np.flatnonzero(weights.view(f"u{weights.itemsize}")).astype(np.int32)  # by bits: -0 is kept
         return cls((len(weights),), features, weights[features])
 
     @property
     def dtype(self) -> np.dtype:
-        """The number type."""
+        """The number type of the weights."""
         return self.values.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -187,8 +189,8 @@ def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
 def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return solutions' packed weights as the arrays of a CSR matrix: indptr (int64), indices (int32) and data.
 
-    The row of a feature that more than half of the solutions have stores its zeros, too, and is multiplied like a dense
-    one.
+    The matrix has a row per feature and a column per solution. If more than half of the solutions use a feature, its
+    row also stores the zeros, so that it is multiplied like a dense row.
     """
     counts = np.zeros(n_features, np.int64)
     for solution in solutions:
@@ -212,7 +214,7 @@ NumberedProblem = tuple[int, Problem]
 
 
 def rows_by_column(indicator: Any) -> list[np.ndarray]:
-    """Return the rows in which each column of a sparse matrix is not zero, as int32 in ascending order."""
+    """Return for each column of a sparse matrix the numbers of the rows that are not zero: int32, ascending."""
     columns = sp.csc_array(indicator, copy=True)
     columns.eliminate_zeros()
     return [np.sort(rows).astype(np.int32) for rows in np.split(columns.indices, columns.indptr[1:-1])]
@@ -221,7 +223,10 @@ def rows_by_column(indicator: Any) -> list[np.ndarray]:
 def judge_outcome(
     tol: float, n_updates: int, n_epochs: int, last_updates: int, dtype: np.dtype, finite: bool
 ) -> tuple[StopReason, str]:
-    """Return the reason why training ended, and a sentence about it; `finite` tells whether all numbers are finite."""
+    """Return why training ended, and a sentence that says so.
+
+    `last_updates` is the number of updates in the last epoch; `finite` is False if a number of the solution overflowed.
+    """
     if not finite:
         # A row whose sum is not a number fails no test, so such a problem ends as though it had converged.
         reason = StopReason.OVERFLOW
@@ -237,7 +242,11 @@ def judge_outcome(
 
 
 def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
-    """Set a solution's margins from its least functional margin, ``N = ‖a‖²`` and the augmented coordinate's weight."""
+    """Set a solution's margins and certificate.
+
+    They are computed from the least functional margin of a row, ``N = ‖a‖²``, and the weight of the augmented
+    coordinate. Without weights or rows, they stay nan.
+    """
     length = np.sqrt(N)
     if length > 0 and np.isfinite(least):
         without_bias = np.sqrt(max(N - w_bias**2, 0.0))
@@ -248,7 +257,10 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
 
 
 def solution_unit(rule: Rule, squared_length: Callable[[], float]) -> float:
-    """Return the unit of a solution: ``‖a‖`` if the rule leaves the length free, unless it is 0 or infinite; else 1."""
+    """Return the unit of a solution: ``‖a‖`` if the rule leaves this length free, otherwise 1.
+
+    The unit is also 1 if the length is 0 or infinite.
+    """
     squared = 1.0 if rule.CONSTANT else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0
 

@@ -15,7 +15,7 @@ class Parameter(NamedTuple):
     def range_in_words(self) -> str: ...
 
 class Rule:
-    """A member of the family; use one of its subclasses, or write one."""
+    """A margin rule: the base class of all rules; use one of its subclasses, or write one."""
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     CONSTANT: ClassVar[bool]
@@ -37,7 +37,7 @@ class PA(Rule):
     def __init__(self, eta: float = 1.0) -> None: ...
 
 class PAM(Rule):
-    """The perceptron algorithm with margins: a row must do better than a margin τ."""
+    """The perceptron algorithm with margins: update where a row's margin is not above τ."""
 
     tau: float
     eta: float
@@ -54,7 +54,7 @@ class PAUM(Rule):
     def __init__(self, tau_neg: float, tau_pos: float, eta: float = 1.0) -> None: ...
 
 class TMargitron(Rule):
-    """The t-margitron: the perceptron with a margin that follows a power of the number of updates."""
+    """The t-margitron: the perceptron with a margin that is b times a power of the number of updates."""
 
     epsilon: float
     b: float
@@ -62,7 +62,7 @@ class TMargitron(Rule):
     def __init__(self, epsilon: float, b: float) -> None: ...
 
 class LMargitron(Rule):
-    """The ℓ-margitron: the perceptron with a margin that follows a power of the length of the weight vector."""
+    """The ℓ-margitron: the perceptron with a margin that is b times a power of the length of the weight vector."""
 
     epsilon: float
     b: float
@@ -70,7 +70,7 @@ class LMargitron(Rule):
     def __init__(self, epsilon: float, b: float) -> None: ...
 
 class MICRA(Rule):
-    """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t."""
+    """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are shrinking fractions of ‖a‖."""
 
     eta: float
     beta: float
@@ -89,7 +89,7 @@ class CRAMMA(Rule):
     def __init__(self, eta: float, beta: float, epsilon: float = 0.5) -> None: ...
 
 class ALMA(Rule):
-    """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, in the unit ball."""
+    """The approximate large margin algorithm, ALMA₂: steps and margins shrink as 1/√k; w stays in the unit ball."""
 
     alpha: float
     B: float
@@ -98,14 +98,14 @@ class ALMA(Rule):
     def __init__(self, alpha: float, B: float = ..., C: float = 1.4142135623730951) -> None: ...
 
 class ROMMA(Rule):
-    """The aggressive relaxed online maximum margin algorithm: after every update the row has margin 1."""
+    """The aggressive relaxed online maximum margin algorithm: an update gives its row the margin 1."""
 
     delta: float
 
     def __init__(self, delta: float) -> None: ...
 
 class PDM(Rule):
-    """The perceptron with dynamic margin: the margin asked for is a fraction of the bound that the run itself gives."""
+    """The perceptron with dynamic margin: the margin asked for is a fraction of an upper bound on the largest one."""
 
     epsilon: float
 

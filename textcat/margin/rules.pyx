@@ -29,7 +29,10 @@ from libc.string cimport memcpy
 
 
 class Parameter(NamedTuple):
-    """A parameter of a rule; it is finite even where its interval is not. A default may be a function of those before."""
+    """A parameter of a rule: its name, the interval of its values, and its default.
+
+    Values must be finite even if the interval has no end. A default may be a function of the parameters before it.
+    """
 
     name: str
     low: float = -INFINITY
@@ -61,12 +64,12 @@ FRACTION = {"low": 0, "high": 1, "closed": "right"}  # of the largest possible m
 
 
 def _is_overridden(kind, name):
-    """Return whether a class has its own method in Python in place of that of a compiled rule."""
+    """Return whether a rule's class, or a base of it that is written in Python, defines the method of this name."""
     return any(name in vars(cls) for cls in kind.__mro__[: kind.__mro__.index(Rule)] if cls not in RULES.values())
 
 
 class _SignatureOfParameters:
-    """What ``inspect.signature`` says of a rule: read from the class that it is asked of."""
+    """Descriptor that makes a rule's ``__signature__`` of the parameters of the rule's class."""
 
     def __get__(self, rule, cls):
         defaults = [Argument.empty if each.default is None else each.default for each in cls.PARAMETERS]
@@ -106,10 +109,10 @@ cdef void _python_step(const double *p, double m, double q, double N, double t, 
 
 
 cdef class Rule:
-    """A member of the family; use one of its subclasses, or write one.
+    """A margin rule: the base class of all rules; use one of its subclasses, or write one.
 
-    Rules are values: equal when their parameters are equal, hashable, picklable. Parameters are given in their order or by
-    name, and are attributes.
+    Rules are values: equal when their parameters are equal, hashable, picklable. The constructor takes the parameters
+    in their order or by name; the rule has them as attributes.
 
     A subclass in Python declares its `PARAMETERS` and defines both `threshold` and `step`, as functions of their arguments
     and of the parameters alone. It trains exactly as if it were compiled.
@@ -161,11 +164,17 @@ cdef class Rule:
         return 0
 
     def threshold(self, int y, double N=0.0, double t=0.0, double R=1.0):
-        """Return the margin at or below which a row of label y, +1 or -1, causes an update; N, t and R as in the table."""
+        """Return the margin at or below which a row of label y, +1 or -1, causes an update.
+
+        N, t and R are explained in the docstring of `textcat.rules`.
+        """
         return self.formula.threshold(self.formula.p, y, N, t, R)
 
     def step(self, double m, double q, double N=0.0, double t=0.0, double R=1.0):
-        """Return what an update does to the weights, ``(shrink, grow)``; the arguments are those of the table."""
+        """Return ``(shrink, grow)``: an update sets ``w ← shrink·w + grow·y·x``.
+
+        The arguments are explained in the docstring of `textcat.rules`.
+        """
         cdef double shrink = 1.0, grow = 0.0
         self.formula.step(self.formula.p, m, q, N, t, R, &shrink, &grow)
         return shrink, grow
@@ -238,7 +247,7 @@ cdef void _pam_step(const double *p, double m, double q, double N, double t, dou
     grow[0] = p[1]
 
 cdef class PAM(Rule):
-    """The perceptron algorithm with margins: a row must do better than a margin τ.
+    """The perceptron algorithm with margins: update where a row's margin is not above τ.
 
     Update ``w ← w + η·y·x`` where ``m ≤ τ``.
 
@@ -308,7 +317,7 @@ cdef double _t_margitron_threshold(const double *p, int y, double N, double t, d
     return p[1] * pow(t, 1 - p[0]) if t > 0 else 0
 
 cdef class TMargitron(Rule):
-    """The t-margitron: the perceptron with a margin that follows a power of the number of updates.
+    """The t-margitron: the perceptron with a margin that is b times a power of the number of updates.
 
     Update ``w ← w + y·x`` where ``m ≤ b·t^(1-ε)``, or ``m ≤ 0`` at ``t = 0``; t is the number of updates so far.
 
@@ -337,7 +346,7 @@ cdef double _l_margitron_threshold(const double *p, int y, double N, double t, d
     return p[1] * pow(fmax(N, 0), (1 - p[0]) / 2) if t > 0 else 0  # rounding may leave N just below 0
 
 cdef class LMargitron(Rule):
-    """The ℓ-margitron: the perceptron with a margin that follows a power of the length of the weight vector.
+    """The ℓ-margitron: the perceptron with a margin that is b times a power of the length of the weight vector.
 
     Update ``w ← w + y·x`` where ``m ≤ b·‖a‖^(1-ε) = b·N^((1-ε)/2)``, or ``m ≤ 0`` before the first update.
 
@@ -375,7 +384,7 @@ cdef void _micra_step(const double *p, double m, double q, double N, double t, d
     _keep_in_range(N, shrink, grow)
 
 cdef class MICRA(Rule):
-    """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are fractions of ‖a‖ that shrink with t.
+    """The mistake-controlled rule algorithm, MICRA^{ε,ζ}: steps and margins are shrinking fractions of ‖a‖.
 
     The first row makes ``a = y·x``, ``t = 1``. From then on, update ``a ← a + √N·(η/R)·t^(-ζ)·y·x`` where
     ``m ≤ √N·β·t^(-ε)``. The vector is divided by 2²⁰ whenever it is longer than that, which changes nothing else.
@@ -448,7 +457,7 @@ cdef void _alma_step(const double *p, double m, double q, double N, double t, do
         grow[0] *= shrink[0]
 
 cdef class ALMA(Rule):
-    """The approximate large margin algorithm, ALMA₂: steps and margins fall with √k, in the unit ball.
+    """The approximate large margin algorithm, ALMA₂: steps and margins shrink as 1/√k; w stays in the unit ball.
 
     Rows are scaled to a largest length of 1, ``x/R``. With ``k = t + 1``, update ``w ← w + (C/√k)·y·x/R`` where
     ``m/R ≤ (1 - α)·B/√k``, and divide w by its length if that is above 1.
@@ -458,7 +467,7 @@ cdef class ALMA(Rule):
     alpha : float in (0, 1]
         The directional margin reached is at least ``1 - α`` of the largest possible one.
     B : float > 0
-        Size of the margins asked for; √8/α where not given, as in the theorem. Gentile's experiments have 1/α.
+        Size of the margins asked for. The default is √8/α, as in the theorem; Gentile's experiments have 1/α.
     C : float > 0
         Size of the steps; √2 in the theorem.
 
@@ -490,7 +499,7 @@ cdef void _romma_step(const double *p, double m, double q, double N, double t, d
         grow[0] = N * (1 - m) / (q * N - m * m)
 
 cdef class ROMMA(Rule):
-    """The aggressive relaxed online maximum margin algorithm: after every update the row has margin 1.
+    """The aggressive relaxed online maximum margin algorithm: an update gives its row the margin 1.
 
     The first row makes ``w = y·x/q``. From then on, where ``m ≤ 1 - δ``, w becomes the shortest ``v`` with
     ``y⟨v, x⟩ ≥ 1`` and ``⟨v, w⟩ ≥ N``: update ``w ← ((qN - m)·w + N(1 - m)·y·x) / (qN - m²)``, or where ``m ≥ qN``
@@ -520,7 +529,7 @@ cdef double _pdm_threshold(const double *p, int y, double N, double t, double R)
     return (1 - p[0]) * N / t if t > 0 else INFINITY
 
 cdef class PDM(Rule):
-    """The perceptron with dynamic margin: the margin asked for is a fraction of the bound that the run itself gives.
+    """The perceptron with dynamic margin: the margin asked for is a fraction of an upper bound on the largest one.
 
     Update ``w ← w + y·x`` where ``m ≤ (1 - ε)·N/t``, and always at ``t = 0``. As the largest possible directional margin
     γ_d is at most ``√N/t``, a row without an update has at least the directional margin ``(1 - ε)·γ_d``.

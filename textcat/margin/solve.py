@@ -17,7 +17,7 @@ from textcat.margin.kernels import Kernel, KernelRows, one_blas_thread
 from textcat.margin.primal import N_LANES, allocator
 from textcat.margin.problems import NumberedProblem, Problem, Solution, SolveControl
 
-_AHEAD = 4  # tasks a worker has at hand: the first that is waited for may take longer than those behind it
+_AHEAD = 4  # tasks waiting per worker, so that workers go on while the oldest task takes longer than later ones
 
 # A function of rows and numbered problems.
 _SolveBlock = Callable[[Any, Iterable[NumberedProblem]], list[tuple[int, Solution]]]
@@ -41,31 +41,33 @@ def solve(
 ) -> list[Solution]:
     """Train every problem over the rows of X.
 
-    A problem's solution is the same to the bit whatever the other problems, `n_jobs`, the joblib backend and `lanes`.
+    A problem's solution is the same to the bit for any other problems, `n_jobs`, joblib backend and `lanes`.
 
     Parameters
     ----------
     X : sparse CSR, or rows on disk, of shape (n_rows, n_features), float32 or float64
-        Training is done in its number type; float64 values are added up one after the other, in the order of the
-        features. With a kernel X may be a dense array, too, and with ``kernel="precomputed"`` it is the kernel matrix.
-        Rows on disk are what `textcat.open_rows` returns: large arrays, such as the weights, then become files there.
+        Training uses X's number type; float64 values are added up one after the other, in the order of the features.
+        With a kernel, X may also be a dense array; with ``kernel="precomputed"``, X is the kernel matrix. Rows on disk
+        are what `textcat.open_rows` returns; large arrays, such as the weights, then become files in the same folder.
     problems : sequence of Problem
     kernel, kernel_params, cache_mb : str or callable, dict, float, optional
         Train in the dual form, by a kernel of scikit-learn's `pairwise_kernels` and its parameters, by "precomputed",
         or by a function of ``(X, Y)`` that returns the matrix of shape (n_X, n_Y), as for scikit-learn's `SVC`. Rows of
         the kernel matrix may take `cache_mb` megabytes. Solutions then have no weights.
     n_jobs : int, optional
-        Blocks of problems solved at the same time, as for joblib: None: 1, -1: one per core. They are solved in
-        threads, unless a joblib backend is chosen; with the backend "dask" it is the number of threads of all workers.
+        Blocks of problems solved at the same time, as for joblib: None: 1, -1: one per core. Blocks are solved in
+        threads, unless a joblib backend is chosen. With the backend "dask", n_jobs is the number of threads of all
+        workers, whatever is given.
     seed : int >= 0, optional
         Seed of a random order of the rows, the same in every epoch; None: they are presented in the order of X.
     keep : callable, optional
-        A function of each solution's array of weights; its result is kept in place of them. The array is overwritten.
-        None: the weights are kept. `textcat.margin.solve.nothing` keeps no weights, for grids of thousands of problems
-        of which only the scores of left-out rows are needed. The function is sent to processes that do the work.
+        A function that gets each solution's array of weights; the solution keeps the result instead of the weights. The
+        array is overwritten afterwards. None: the weights are kept. `textcat.margin.solve.nothing` keeps no weights,
+        for grids of thousands of problems that need only the scores of left-out rows. If processes do the work, the
+        function is sent to them.
     margins : bool
-        Also measure the margins that were reached and their certificate, by a last pass over the rows. It needs the
-        weights, at least as `textcat.margin.problems.PackedWeights.of` keeps them.
+        Also measure the margins that were reached and their certificate, by a last pass over the rows. `keep` must then
+        be None, or keep weights that numpy can read, such as `textcat.margin.problems.PackedWeights.of`.
     progress : callable, optional
         Called with 1 whenever a problem is finished, from the thread that finished it; if processes do the work, called
         once at the end with the number of problems; with a cluster, with the number in each block that is finished.
@@ -84,7 +86,7 @@ def solve(
     Raises
     ------
     ValueError
-        If the arguments do not fit together; a KernelError, which is one, if the kernel is none or does not fit X.
+        If the arguments do not fit together. KernelError, a subclass, if the kernel does not exist or does not fit X.
     """
     if not 1 <= lanes <= N_LANES:
         raise ValueError(f"lanes must be from 1 to {N_LANES}, got {lanes}")
@@ -127,7 +129,7 @@ def solve(
 
 
 def nothing(weights: np.ndarray) -> None:
-    """Return None for any weights, as `keep` of a run that needs no weights."""
+    """Return None for any weights; as the argument `keep` of `solve`, this function keeps no weights."""
 
 
 def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
@@ -142,7 +144,7 @@ def _in_this_process(backend: Any, n_jobs: int) -> bool:
 def _run(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[Problem], backend: Any, n_jobs: int, control: SolveControl
 ) -> list[Solution]:
-    """Solve problems in one block per job, in this package's threads or by joblib's backend."""
+    """Solve problems in blocks, in this package's threads or by joblib's backend; return the solutions in order."""
     # A problem with many positives takes more epochs: started last, it would run on while the other lanes are empty.
     longest_first = sorted(enumerate(problems), key=lambda numbered: -len(numbered[1].positives))
     here = _in_this_process(backend, n_jobs)
@@ -166,9 +168,10 @@ def _run(
 def _on_cluster(
     solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Solve blocks on a Dask cluster, each worker of which has a copy of the rows.
+    """Solve blocks on a Dask cluster; each of its workers gets a copy of the rows.
 
-    joblib's Dask backend would wait for ever if the cluster gave up a block whose workers keep being lost.
+    joblib's Dask backend is not used, as it would wait for ever if the cluster gave up a block whose workers keep being
+    lost.
     """
     from distributed import as_completed
 
@@ -186,15 +189,16 @@ def _on_cluster(
 
 
 def _sent(rows: Any, client: Any) -> Any:
-    """Send rows to every worker of a cluster, and return an argument for tasks, which call `opened` with it.
+    """Return an argument for a cluster's tasks, which call `opened` with it to get the rows.
 
-    Rows on disk are opened by the tasks themselves, so that an error reaches the caller unchanged.
+    A matrix is copied to every worker. Rows on disk are opened by the tasks themselves, so that an error reaches the
+    caller unchanged.
     """
     return pickle.dumps(rows) if primal.is_on_disk(rows) else client.scatter(rows, broadcast=True, hash=False)
 
 
 def opened(sent: Any) -> Any:
-    """Return the object that a task got as its argument; open rows on disk."""
+    """Return the rows or the matrix for which a task got an argument; if the rows are on disk, open them."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -203,7 +207,7 @@ def _solve_opened(solve_block: _SolveBlock, sent: Any, problems: list[NumberedPr
 
 
 class Workers:
-    """Run tasks over shared objects, in threads of this process or, with joblib's Dask backend, on a cluster.
+    """Run tasks that share objects, in threads of this process or, with joblib's Dask backend, on a cluster.
 
     Parameters
     ----------
@@ -257,9 +261,10 @@ class Workers:
 def _in_threads(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Solve a block in this thread and in each of n_jobs - 1 others; a block with a free lane takes the next problem.
+    """Solve one block in this thread and one in each of n_jobs - 1 other threads; return the results of the blocks.
 
-    Starting joblib's own threads and waiting for them takes 10 to 30 ms, a third of the training on Reuters-21578.
+    A block that has a free lane takes the next problem. joblib's own threads are not used: starting them and waiting
+    for them takes 10 to 30 ms, a third of the training on Reuters-21578.
     """
     queue = deque(problems)
 
@@ -278,7 +283,7 @@ def _in_threads(
 
 
 def _check(problems: Sequence[Problem], n_rows: int, n_features: int | None, dtype: np.dtype) -> None:
-    """Raise ValueError if a problem does not fit these rows; `n_features` is None for problems on a kernel."""
+    """Raise ValueError if a problem does not fit the rows; `n_features` is None for problems on a kernel."""
     for number, problem in enumerate(problems):
         for name in ("positives", "left_out"):
             if not _are_rows(getattr(problem, name), n_rows):
@@ -310,7 +315,10 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
 
 
 def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
-    """Divide problems, the longest first, into blocks of about equal work, for processes without a shared queue."""
+    """Divide problems into blocks of about equal work, for processes, which share no queue.
+
+    The problems come in the order of their expected work, the largest first.
+    """
     n_blocks = max(1, min(n_jobs, len(problems)))
     if len(problems) > 8 * N_LANES * n_blocks > 8 * N_LANES:
         n_blocks *= 4  # many problems: smaller blocks even out what was estimated wrongly
