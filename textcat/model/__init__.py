@@ -1,4 +1,4 @@
-"""The tagger and its folder; here: the names of its files, and its manifest, read without importing numpy."""
+"""The tagger and its folder. This module names the files of the folder, and reads its manifest without numpy."""
 
 import os
 from collections.abc import Mapping
@@ -70,13 +70,13 @@ def manifest_status(folder: str | os.PathLike[str]) -> os.stat_result | None:
 
 
 def names_in(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of topics, by id, that a manifest has."""
+    """Return the names of topics in a manifest, by the topics' ids; topics without a name are missing."""
     names = manifest.get("topic_names") or ()
     return {topic: name for topic, name in zip(manifest["topics"], names, strict=False) if name}
 
 
 def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> None:
-    """Translate a manifest's former names; raise ModelError if an entry is missing or of another type."""
+    """Translate former names in a manifest's recipe; raise ModelError if an entry is missing or of a wrong type."""
     wrong = [key for key, kind in _ENTRIES.items() if not isinstance(manifest.get(key), kind)]
     files = set(manifest["files"]) if not wrong else set()
     if (
@@ -93,6 +93,6 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
 
 
 def _are_names(names: Any, n_topics: int) -> bool:
-    """Return whether this is an empty list, or one with a text or None for each topic."""
+    """Return whether `names` is an empty list, or a list with a text or None for each topic."""
     is_list = isinstance(names, list) and len(names) in (0, n_topics)
     return is_list and all(name is None or isinstance(name, str) for name in names)

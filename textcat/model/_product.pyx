@@ -41,9 +41,10 @@ def sparse_product(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const int32_t[::1] topics, const float[::1] weights, const float[::1] bias,
 ):
-    """Return what `product` does, to the bit, for weights in CSR form: where each feature's start, whose they are.
+    """Return the same as `product`, to the bit, for sparse weights in CSR form.
 
-    No topic may stand twice at a feature, and they must be in order; a weight that is not there is 0.
+    The entries of feature j are those from ``starts[j]`` to ``starts[j + 1]`` in `topics` and `weights`; other weights
+    are 0. The topics of a feature must ascend, and be different.
     """
     cdef ptrdiff_t i, n = indptr.shape[0] - 1, m = bias.shape[0]
     scores = np.empty((n, m), np.float32)
@@ -62,9 +63,9 @@ def top(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const int32_t[::1] topics, const float[::1] weights, const float[::1] bias, ptrdiff_t k,
 ):
-    """Return the k highest topics of each row, and their scores by `sparse_product`, as `highest` does of all scores.
+    """Return the k highest topics of each row and their scores: the same as `highest` of the `sparse_product`.
 
-    The scores of one row at a time are held. k is from 1 to n_topics.
+    Only the scores of one row at a time are in memory. k is from 1 to n_topics.
     """
     cdef ptrdiff_t i, n = indptr.shape[0] - 1, m = bias.shape[0]
     highest_topics, highest_scores = np.empty((n, k), np.int32), np.empty((n, k), np.float32)
@@ -84,7 +85,7 @@ def top(
 def highest(const float[:, ::1] scores, ptrdiff_t k):
     """Return the k highest topics of each row of scores, the highest first, and their scores: each of shape (n_rows, k).
 
-    Of equal scores the topic that stands first comes first, and nan comes last: ``argsort(-scores, kind="stable")``.
+    Topics of equal scores keep their order, and nan comes last, as in ``argsort(-scores, kind="stable")``.
     k is from 1 to n_topics.
     """
     cdef ptrdiff_t i, n = scores.shape[0], m = scores.shape[1]
@@ -98,7 +99,7 @@ def highest(const float[:, ::1] scores, ptrdiff_t k):
 
 
 def are_rows(const int64_t[::1] starts, const int32_t[::1] topics, ptrdiff_t n_topics):
-    """Return whether these are the arrays of a matrix in CSR form, the topics of each row in order and none twice."""
+    """Return whether these are the arrays of a matrix in CSR form, with ascending, different topics in each row."""
     cdef ptrdiff_t i, e, n = starts.shape[0] - 1, size = topics.shape[0]
     cdef int32_t last
     cdef bint are = n >= 0 and starts[0] == 0 and starts[n] == size

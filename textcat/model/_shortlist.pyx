@@ -17,7 +17,7 @@ cdef enum:
 
 
 cdef float nth_highest(float* values, Py_ssize_t size, Py_ssize_t n) noexcept nogil:
-    """Return the n-th highest of values, n from 0, and change their order."""
+    """Return the n-th highest value, with n = 0 for the highest; the values are left in another order."""
     cdef Py_ssize_t low = 0, high = size - 1, i, j
     cdef float pivot
     while low < high:
@@ -45,10 +45,10 @@ def nearest(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const int32_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, Py_ssize_t k,
 ):
-    """Return the k topics of the highest products with each row: shape (n_rows, k), int32, ascending.
+    """Return for each row the k topics whose columns have the highest products with it: (n_rows, k), int32, ascending.
 
-    The matrix of features and topics is in CSR form. Of equal products the topic that stands first is taken. A topic
-    whose product is not above 0 is none of them: where they are fewer, -1 fills the row.
+    The matrix of features and topics is in CSR form. Of topics with equal products, the first ones are taken. Only
+    topics with a product above 0 are taken: if there are fewer than k, -1 fills the row.
     """
     cdef Py_ssize_t i, t, n, n_rows = indptr.shape[0] - 1, n_sampled, taken, ties
     cdef Py_ssize_t rank = k // SAMPLED_ONE_OF + 3 * <Py_ssize_t>sqrt(k // SAMPLED_ONE_OF + 1.0)
@@ -101,7 +101,7 @@ def products_at(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
     const int32_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, const int32_t[:, ::1] listed,
 ):
-    """Return the products of rows with a matrix in CSR form at the topics listed for each: float32, 0 where that is -1."""
+    """Return each row's products with the columns of its listed topics, of a matrix in CSR form: float32, 0 for -1."""
     cdef Py_ssize_t i, t, n_rows = indptr.shape[0] - 1
     products = np.zeros((n_rows, listed.shape[1]), np.float32)
     cdef float[:, ::1] out = products
@@ -120,9 +120,10 @@ def products_at(
 
 
 def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64_t[::1] own_starts, const int32_t[::1] own):
-    """Return for which rows each topic is listed, but those that it owns: where its rows end, int64, and they, int32.
+    """Return for each topic the rows for which it is listed, without the topic's own rows: ``(starts, ends, rows)``.
 
-    `own` has the rows of each topic, ascending, from ``own_starts[topic]``.
+    The rows of topic t, int32, are ``rows[starts[t]:ends[t]]``. Its own rows are those from ``own_starts[t]`` to
+    ``own_starts[t + 1]`` in `own`, ascending.
     """
     cdef Py_ssize_t i, j, t, n_rows = listed.shape[0]
     ends = np.zeros(n_topics + 1, np.int64)

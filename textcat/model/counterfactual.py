@@ -46,7 +46,7 @@ class _Remainders:
         self._find_cells()
 
     def _find_words(self) -> None:
-        """Count how often each entry of the counts contains each word: shape (n_words, n_entries)."""
+        """List the words, and count the occurrences that removing each takes from each entry: (n_words, n_entries)."""
         counts, words = self._counts, dict[int, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
@@ -75,7 +75,7 @@ class _Remainders:
         return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
 
     def _find_cells(self) -> None:
-        """List the cells of the row: an entry of the counts in a part, its column, and its weight per occurrence."""
+        """List the cells of the row: each is an entry of the counts in a part of the text, with column and weight."""
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -104,7 +104,10 @@ class _Remainders:
         self._entries = self._entries.astype(np.intp)
 
     def values(self, without: np.ndarray) -> np.ndarray:
-        """Return ``x(W)`` at `columns`, a row per set W, given sets of shape (n_sets, n_words) with 1 for each word."""
+        """Return ``x(W)`` at `columns`, with a row per set W of words.
+
+        The sets are given as an array of shape (n_sets, n_words) that is 1 where a set has a word.
+        """
         if not len(self.columns):
             return np.zeros((len(without), 0))
         left = np.maximum(self._counts.counts - without @ self._taken, 0)[:, self._entries]
@@ -115,16 +118,16 @@ class _Remainders:
         return np.add.reduceat(left * self._factors, self._starts, axis=1)
 
     def row(self, without: np.ndarray) -> Rows:
-        """Return the normalised row of the features without a set of words of shape (n_words,)."""
+        """Return the normalised row without a set of words, given as an array of shape (n_words,) of 0 and 1."""
         left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
         counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])
         return self._features.rows_of_counts(self._parts, counts, self._lengths)
 
     def takes(self, gains: np.ndarray) -> np.ndarray:
-        """Return the most that the removal of each word can take from the score, given the gain of each column.
+        """Return the most that the removal of each word can take from the score: shape (n_words,).
 
-        The shape is (n_words,). Removing a set of words takes at most the sum over its words.
+        `gains` has what each column adds to the score. Removing a set of words takes at most the sum over its words.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -141,10 +144,11 @@ class _Remainders:
 
 
 def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
-    """Return the smallest set of words whose removal takes a tag from a document as `TfIdf.counted_texts` returns it.
+    """Return the smallest set of words whose removal takes the tag of a column from a document.
 
-    If each document has one topic, the document gets another topic. With a shortlist, the topic is assumed to stay
-    listed; as fewer words could remove it from the list, only a set of one word is reported as the smallest.
+    The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
+    topic instead. With a shortlist, the topic is assumed to stay listed; as fewer words could remove it from the list,
+    only a set of one word is reported as the smallest.
     """
     left = _Remainders(tagger.features, *counted)
     answer = Without([], least=True)
@@ -160,7 +164,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
 
 
 def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield weights at the columns of `left`, and c: the document loses the tag if ``F(W) ≤ 0`` for any of these."""
+    """Yield pairs of weights (at the columns of `left`) and c; the tag is lost if ``F(W) ≤ 0`` for any of the pairs."""
 
     def weights_of(j: int) -> np.ndarray:
         return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
@@ -179,7 +183,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the smallest set of words W with ``F(W) ≤ 0``; no words if each such set has more than `most`."""
+    """Return the smallest set W of words with ``F(W) ≤ 0``; no words if each such set has more than `most` words."""
     n = len(left.words)
     if not n or most == 0:
         return Without([], least=True)
@@ -209,7 +213,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Return a sufficient set of words without its superfluous words, which are dropped one by one."""
+    """Drop superfluous words, one by one, from a set of words that is enough for ``F(W) ≤ 0``; return the rest."""
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0
@@ -221,7 +225,10 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Return the smallest sufficient set of fewer than `size` words, or None, and whether the search was complete."""
+    """Return the smallest set with ``F(W) ≤ 0`` of fewer than `size` words, and whether the search was complete.
+
+    The set is None if none was found.
+    """
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
     n_tried = 0
@@ -254,7 +261,10 @@ def _bound(
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of k places, all from `start` on, whose numbers in a descending list add up to at least `need`."""
+    """Yield the sets of k positions from `start` on at which the descending `takes` add up to at least `need`.
+
+    `sums` has the running sums of `takes`, from 0.
+    """
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:
             return

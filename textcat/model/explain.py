@@ -1,4 +1,4 @@
-"""A document and a topic → an explanation: terms and training documents that raise or lower the score, and where."""
+"""A document and a topic → an explanation: terms, with their places, and training documents that change the score."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -48,7 +48,7 @@ class Neighbour(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Explain why a document has or lacks a topic: the contributions of all terms and the bias add up to the score."""
+    """An explanation why a document has or lacks a topic; the contributions of all terms and the bias are the score."""
 
     topic: str
     score: float
@@ -65,8 +65,8 @@ class Explanation:
     def documents(self) -> list[Neighbour]:
         """The training documents that raise the score most, then those that lower it most; [] if the model keeps none.
 
-        Half as many of each kind are listed as terms. The contributions of all training documents and the bias add up
-        to the score. The list is computed at the first access.
+        If n terms are listed, n / 2 documents of each kind are listed. The contributions of all training documents and
+        the bias add up to the score. The list is computed at the first access.
         """
         return [] if self._neighbours is None else self._neighbours()
 
@@ -79,8 +79,8 @@ class Explanation:
         """The smallest set of words found whose removal takes the topic away; None if the document lacks the topic.
 
         An unknown word replaces every occurrence of a removed word, so the n-grams with it disappear, too, and the row
-        is normalised again. The list is empty if the document keeps the topic without any of its words. It is computed
-        at the first access.
+        is normalised again. The list is empty if the document keeps the topic without any of its words. The set is
+        computed at the first access.
         """
         return None if self._fall is None else self._fall.words
 
@@ -177,7 +177,10 @@ def _mark(text: str, reasons: Sequence[Reason], strongest: float) -> str:
 def explain_document(
     tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, *, with_spans: bool = True
 ) -> list[Explanation]:
-    """Explain topics of a document as `Tagger.explain_all` does; without spans, terms have no places."""
+    """Explain topics of a document as `Tagger.explain_all` does.
+
+    With ``with_spans=False``, the places of terms in the document are not needed, and may be missing.
+    """
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
     scores = tagger.score_rows(row)
@@ -247,11 +250,12 @@ def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list
 def explanation_in_words(
     explanation: Explanation, prefixes: tuple[str, ...], n: int, is_stop: Callable[[str], Any] = lambda word: False
 ) -> Explanation:
-    """Return an explanation by the n strongest words and n-grams of words, given one that lists all terms.
+    """Return an explanation by the n strongest words and n-grams of words, given an explanation that lists all terms.
 
-    Each word gets an equal share of the contribution of an n-gram of characters that it contains, and the contribution
-    of its term in a zone, whose name has one of the prefixes ("title:"). Punctuation and terms that have only stop
-    words go into the rest, so the sum is still the score. A reason's weight is its contribution divided by its value.
+    The contribution of an n-gram of characters is shared equally among the words that contain it. A term that starts
+    with one of the prefixes of zones ("title:") is added to the same term without prefix. Punctuation and terms that
+    have only stop words go into the rest, so the sum is still the score. A reason's weight is its contribution divided
+    by its value.
     """
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}

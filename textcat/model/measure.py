@@ -1,4 +1,4 @@
-"""Measure a tagger on a corpus: with few topics, each topic's ranking; with many, each document's first topics."""
+"""Measure a tagger on a corpus: each topic's ranking or, with many topics, each document's top-ranked topics."""
 
 import logging
 import os
@@ -44,13 +44,14 @@ def evaluate(
 ) -> Evaluation:
     """Measure a model on documents whose topics are known.
 
-    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more, it
-    measures the first topics of each document, and topics that the model does not know count as not found. Bands are
-    made by the sizes of topics in training.
+    With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more topics,
+    it measures the top-ranked topics of each document, and topics that the model does not know count as not found.
+    Bands are made by the sizes of topics in training.
 
-    If the documents have a test part, only this part is measured, otherwise all of them are. The path of the corpus
-    that the model was trained on stands for the test part that training set aside. A `Corpus` without a test part on
-    which the model was trained gives the evaluation made after training: its `measured_on` names the documents.
+    If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
+    path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
+    a `Corpus` without a test part, and the model was trained on it, the evaluation made after training is returned: its
+    `measured_on` names the documents.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def evaluate_tagger(
     stages: Stages | None = None,
     **columns: Any,
 ) -> Evaluation:
-    """Measure the ranking of a corpus' test documents: see `Tagger.evaluate`."""
+    """Measure a tagger on a corpus, a table or records: see `textcat.evaluate`."""
     corpus = with_test_documents(tagger, _opened(tagger, corpus, **columns))
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
@@ -114,7 +115,10 @@ def measure_test_documents(
     *,
     bands: str | Iterable[str] | None = None,
 ) -> Evaluation:
-    """Measure scores of a corpus's test documents; topics that the tagger does not know count as not found."""
+    """Measure a tagger by its scores of a corpus' test documents; see `measure_scores`.
+
+    With many topics, topics that the tagger does not know count as not found.
+    """
     unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
     unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
     relevant = relevant_topics(tagger, corpus)
@@ -133,7 +137,7 @@ def measure_scores(
     measured_on: MeasuredOn = MeasuredOn.TEST,
     unjudged: Any = None,
 ) -> Evaluation:
-    """Measure scores of documents and the tagger's decisions on them.
+    """Measure a tagger by its scores of documents, and by its decisions on the documents.
 
     With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
     `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
@@ -165,7 +169,10 @@ def measure_at_k(
     unjudged: Any = None,
     **options: Any,
 ) -> Evaluation:
-    """Measure the first topics of each document; scores may come in blocks, options are those of `evaluate_at_k`."""
+    """Measure the top-ranked topics of each document; scores may come in blocks of documents.
+
+    The `options` are arguments of `evaluate_at_k`.
+    """
     blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
     top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
@@ -175,12 +182,12 @@ def measure_at_k(
 def score_rows(
     tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows as an array, or with many topics as an iterator of blocks, which calls `advance`."""
+    """Return the scores of rows as an array; with many topics, as an iterator of blocks that calls `advance`."""
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
 
 
 def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
-    """Yield the scores of rows block by block, because those of all rows and many topics would not fit into memory."""
+    """Yield the scores of rows in blocks, because the scores of all rows for many topics would not fit into memory."""
     n = max(CELLS_AT_ONCE // len(tagger.topics), 1)
     for start in range(0, rows.shape[0], n):
         block = rows[start : start + n]
@@ -194,12 +201,18 @@ def _score_blocks(tagger: "Tagger", documents: Iterable[Document]) -> Iterator[N
 
 
 def has_many_topics(tagger: "Tagger") -> bool:
-    """Return whether a tagger has so many topics that it is measured by the first topics of each document."""
+    """Return whether a tagger has so many topics that it is measured by the top-ranked topics of each document.
+
+    A tagger of fewer topics is measured by the ranking of each topic.
+    """
     return len(tagger.topics) >= MANY_TOPICS
 
 
 def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
-    """Return the corpus to measure a tagger on: itself, or made of a table or of records, or opened by name or path."""
+    """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
+
+    Warn if a part of the documents is not measured, or the tagger may have been trained on them.
+    """
     if isinstance(source, str | Path):
         settings = column_settings(**columns)
         if settings is None and is_corpus_of(tagger, source):
@@ -227,20 +240,26 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
 
 
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
-    """Return whether a name or a path is that of the corpus that a tagger was trained on, and that can be reopened."""
+    """Return whether a name or path is that of the corpus that a tagger was trained on, if it can be reopened."""
     own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", "random")
     return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == "random"
 
 
 def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
-    """Return by which size and seed training set a test part aside, if a name or path is that of a tagger's corpus."""
+    """Return the size and seed by which training set a test part aside, as arguments of `open_corpus`.
+
+    Return {} if training set no test part aside, or if the name or path is not that of the training corpus.
+    """
     if not is_corpus_of(tagger, name_or_path) or tagger.origin.get("test_size") is None:
         return {}
     return {name: tagger.origin[name] for name in ("test_size", "seed")}
 
 
 def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
-    """Return a sentence on the part of a corpus that is measured; "" if it has no other part."""
+    """Return a sentence that says which part of a corpus is measured; "" if the corpus has one part only.
+
+    The sentence names the corpus as `called`.
+    """
     if not (corpus.train and corpus.test):
         return ""
     split = own_split(tagger, called)
@@ -253,9 +272,10 @@ def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
 
 
 def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
-    """Return a corpus with all documents in its test part, if it has none and the tagger was not trained on it.
+    """Return a corpus whose test part is to be measured.
 
-    Warn if the model was trained on some of the documents that are measured.
+    If a corpus has no test documents, and the tagger was not trained on it, all its documents become the test part. Any
+    other corpus is returned as it is. Warn if the tagger was trained on some of the documents that are measured.
     """
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus
@@ -293,7 +313,7 @@ def _with_topics_of(tagger: "Tagger", corpus: Corpus) -> Corpus:
 
 
 def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
-    """Return the evaluation that is stored in the tagger; raise TextcatError if it is not of this corpus."""
+    """Return the evaluation stored in the tagger; raise TextcatError if it is of another corpus or other bands."""
     kept = tagger.evaluation
     if kept is None or not was_trained_on(tagger, corpus):
         raise TextcatError(
@@ -321,7 +341,7 @@ def _without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator
 
 
 def _last_unjudged(scores: NDArray[Any], unjudged: Any) -> NDArray[Any]:
-    """Return scores that are below all others wherever a document was not judged for the topic.
+    """Return scores in which the documents that were not judged for a topic rank last for it.
 
     Neither average precision nor F1 depends on documents that are not relevant and rank last.
     """

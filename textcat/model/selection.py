@@ -1,4 +1,4 @@
-"""Select the topics of documents by their scores, and give each its probability."""
+"""Select the topics of documents by their scores, and compute the probability of each selected topic."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
@@ -31,13 +31,13 @@ class Tag(NamedTuple):
 
 
 class Tags(list[list[Tag]]):
-    """The tags of each document, in a list.
+    """A list that has a list of tags for each document.
 
     Parameters
     ----------
     tags : iterable of list of Tag
     documents : iterable
-        The documents that were tagged: a table gives `to_frame` its index and its library.
+        The documents that were tagged. If they are a table, `to_frame` makes a table of the same library and index.
     names : mapping of str to str
         The names of topics, by id.
     """
@@ -47,10 +47,11 @@ class Tags(list[list[Tag]]):
         self._frame, self._names = Frame.of(documents), dict(names or {})
 
     def to_frame(self) -> Any:
-        """Return a table with a row per document and topic: topic, name, score and probability, by the index.
+        """Return a table with a row per tag of a document, and columns for topic, name, score and probability.
 
-        It is of the library of the table that was tagged, else of pandas. The name of a topic without one is its id. A
-        document without topics has no row. For polars, a column "index" has the number of each document, from 0.
+        The table is of the library of the table that was tagged, otherwise of pandas. Its index is the document's; for
+        polars, a column "index" has the number of each document, from 0. A document without topics has no row. If a
+        topic has no name, the column has its id.
         """
         tags = list(chain.from_iterable(self))
         columns: dict[str, list[Any]] = {
@@ -63,14 +64,14 @@ class Tags(list[list[Tag]]):
 
 
 class Selection(NamedTuple):
-    """Hold the options by which a document's topics are selected: see `Tagger.select`."""
+    """The options by which a document's topics are selected; `Tagger.select` explains each."""
 
     top: int | None = None
     everything: bool = False
     min_probability: float | None = None
 
     def checked(self) -> "Selection":
-        """Return this selection; raise TextcatError if it cannot be followed."""
+        """Return this selection; raise TextcatError if `top` is below 1, or given together with `everything`."""
         if self.top is not None and self.everything:
             raise TextcatError(f"Every topic and the {self.top} highest cannot be asked for together: choose one.")
         if self.top is not None and self.top < 1:
@@ -78,7 +79,7 @@ class Selection(NamedTuple):
         return self
 
     def likely(self, tags: list[list[Tag]]) -> list[list[Tag]]:
-        """Return the tags whose probability is at least `min_probability`."""
+        """Return the tags of each document whose probability is at least `min_probability`; all tags if it is None."""
         if (least := self.min_probability) is None:
             return tags
         return [[tag for tag in tags_of_document if (tag.probability or 0) >= least] for tags_of_document in tags]
@@ -90,7 +91,7 @@ def n_held(tagger: "Tagger") -> int:
 
 
 def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection) -> Iterator[list[Tag]]:
-    """Yield the tags of each document, batch by batch."""
+    """Yield the tags of each document; documents come in batches, and are scored batch by batch."""
     blocks = chain.from_iterable(_held_blocks(tagger, documents) for documents in batches)
     return chain.from_iterable(_tags_of_rows(tagger, rows, selection) for rows in blocks)
 
@@ -148,7 +149,10 @@ def _tags(
 
 
 def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
-    """Return the columns of each document's n best topics, or of all topics if n is None; ties keep their order."""
+    """Return the columns of each document's n best topics, the best first; of all topics if n is None.
+
+    Topics of equal scores keep their order.
+    """
     values = comparable(tagger, scores)
     if n is not None and values.dtype == np.float32:
         return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])

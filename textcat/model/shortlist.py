@@ -21,7 +21,8 @@ NOT_LISTED = -30.0
 class Shortlist:
     """List the topics whose centroids are nearest to a document: only these are scored by their rankers.
 
-    Each ranker was trained only on documents for which its topic was listed, so its scores of others mean nothing.
+    Each ranker was trained only on documents for which its topic was listed; its scores of other documents mean
+    nothing.
     """
 
     centroids: "csr_array"  # shape (n_features, n_topics), float32

@@ -33,10 +33,11 @@ class TopicTagger(Pipe):
     `textcat tag` prints them. The text is read as the body of a document, with the tokenizer that the model was trained
     with, not with that of the pipeline.
 
-    Without a tagger, `from_disk` or `from_bytes` has to be called first. With a threshold, a document has the topics
-    whose value in `doc.cats` is above it, and the scorer uses it, too; without one, the model's thresholds decide, one
-    per topic, and the scorer uses 0.5. With labels, only these topics are written. TextcatError is raised if the model
-    has no such topic, or the threshold is not between 0 and 1.
+    If `tagger` is None, `from_disk` or `from_bytes` has to be called first. Given a threshold, a document has the
+    topics whose value in `doc.cats` is above the threshold, and the scorer uses the threshold, too. Without it, the
+    model's thresholds decide, one per topic, and the scorer uses 0.5. Given labels, only these topics are written.
+    TextcatError is raised if the model lacks one of these topics, or if the model has probabilities and the threshold
+    is not between 0 and 1.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class TopicTagger(Pipe):
 
     @property
     def tagger(self) -> Tagger:
-        """The model. Raise an error if none has been read yet."""
+        """The model; TextcatError is raised if no model has been read yet."""
         if self._tagger is None:
             raise TextcatError(
                 f"The component {self.name!r} has no model: name its folder, as in "
@@ -66,12 +67,12 @@ class TopicTagger(Pipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The topics, in the order of the model."""
+        """The topics that the component writes, in the order of the model."""
         return tuple(self.tagger.topics[j] for j in self._columns)
 
     @property
     def label_data(self) -> list[str]:
-        """The topics as a list, which spaCy stores."""
+        """The topics of `labels` as a list, which spaCy stores."""
         return list(self.labels)
 
     def __call__(self, doc: Doc) -> Doc:
@@ -166,7 +167,7 @@ class TopicTagger(Pipe):
 def make(
     nlp: Language, name: str, model: str | None, threshold: float | None, labels: list[str] | None
 ) -> Callable[[Doc], Doc]:
-    """Return the component, with the model in a folder.
+    """Return the component, with the model of the folder `model`.
 
     While spaCy loads a saved pipeline, the folder is ignored, because the pipeline has a copy of the model.
 

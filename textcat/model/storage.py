@@ -54,7 +54,7 @@ _TYPES = {
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 }  # of other arrays: _NUMBERS
 _MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
-# Errors that files cause which `save` did not write.
+# Errors that are caused by files that `save` did not write.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 
@@ -122,7 +122,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
     ----------
     folder : path
     prepare : bool, default=True
-        Also load the language's tokenizer; False: load it with the first document.
+        True: load the language's tokenizer at once; False: load the tokenizer with the first document.
     mapped : bool, default=True
         Map the arrays into memory, which processes then share; False: copy them, so that the folder may be deleted.
 
@@ -139,7 +139,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
-    """Return a tagger as `load` does, and the checksum of the manifest that it was read with."""
+    """Return a tagger as `load` does, and the checksum of its manifest."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -152,7 +152,7 @@ def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapp
 def load_training_counts(
     folder: str | os.PathLike[str],
 ) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
-    """Read a model's training counts, manifest, and stored evaluation; raise ModelError if it is not updatable."""
+    """Read a model's training counts, manifest and evaluation; raise ModelError if the model is not updatable."""
     folder = Path(folder).expanduser()
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
@@ -190,7 +190,10 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
 
 
 def _names(tagger: Tagger) -> dict[str, Any]:
-    """Return the manifest's entries for the names of topics: a list in the order of topics, with None for no name."""
+    """Return the manifest's entries on names of topics: a list (None for a topic without a name) and their language.
+
+    Return {} if no topic has a name.
+    """
     if not tagger.topic_names:
         return {}
     return {"topic_names": [*map(tagger.topic_names.get, tagger.topics)], "names_language": tagger.names_language}
@@ -217,7 +220,7 @@ def _evaluation(manifest: dict[str, Any]) -> Evaluation | None:
 
 @contextmanager
 def _telling_damage(folder: Path) -> Iterator[None]:
-    """Raise ModelError instead of the errors that damaged or unreadable model files cause."""
+    """In a ``with`` block, turn the errors that damaged or unreadable model files cause into ModelError."""
     try:
         yield
     except ModelError:
@@ -229,7 +232,7 @@ def _telling_damage(folder: Path) -> Iterator[None]:
 
 
 class _Contents(NamedTuple):
-    """Hold the contents of a model's files."""
+    """The contents of a model's files."""
 
     manifest: dict[str, Any]
     arrays: dict[str, Any]
@@ -255,7 +258,10 @@ class _Contents(NamedTuple):
         return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
 
     def fit_together(self) -> bool:
-        """Return whether shapes, lists and settings agree: somebody may have changed files and made new checksums."""
+        """Return whether shapes, lists and settings fit together.
+
+        They may not, if somebody has changed files and made new checksums.
+        """
         arrays, n_topics = self.arrays, len(self.manifest["topics"])
         return (
             {name: array.shape for name, array in arrays.items()} == self._shapes()
@@ -306,7 +312,7 @@ class _Contents(NamedTuple):
         return Recipe("", **self.manifest["recipe"])
 
     def _by_topic(self, parts: tuple[str, str, str]) -> Any:
-        """Return a matrix of features and topics."""
+        """Return the matrix of features and topics whose CSR arrays have the given names."""
         indptr, indices, data = (self.arrays[name] for name in parts)
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 
@@ -318,7 +324,7 @@ class _Contents(NamedTuple):
         return TfIdf.restore(self.terms, *learnt, **self._recipe.feature_settings())
 
     def tagger(self, features: TfIdf) -> Tagger:
-        """Return the tagger."""
+        """Return the tagger, given its features."""
         arrays, manifest = self.arrays, self.manifest
         optional: dict[str, Any] = {}
         if CALIBRATION in arrays:
@@ -362,7 +368,10 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
 
 
 def _are_documents(documents: Any) -> bool:
-    """Return whether these are lists of equal length of ids, titles, and texts (or None)."""
+    """Return whether `documents` has lists of ids, titles and texts of equal length; texts may be None.
+
+    Raise an error of `_DAMAGES` for entries of other types.
+    """
     ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
     pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
     "".join([*ids, *titles, *pieces]).encode()
@@ -371,11 +380,11 @@ def _are_documents(documents: Any) -> bool:
 
 
 def _are_names(names: Any) -> bool:
-    """Return whether this is a list of distinct strings; raise TypeError or UnicodeError for other entries."""
+    """Return whether `names` is a list of distinct strings; raise TypeError or UnicodeError for other entries."""
     return _are_texts(names) and len(set(names)) == len(names)
 
 
 def _are_texts(texts: Any) -> bool:
-    """Return whether this is a list; raise TypeError or UnicodeError if not all entries are texts."""
+    """Return whether `texts` is a list; raise TypeError or UnicodeError if an entry is not a text."""
     "".join(texts).encode()
     return isinstance(texts, list)

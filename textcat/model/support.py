@@ -17,13 +17,13 @@ from textcat.features.rows import Rows
 if TYPE_CHECKING:
     from textcat.documents import Document
 
-KEEP_SUPPORT = ("none", "ids", "texts")  # what explanations keep of support documents: "ids" with titles and rows
+KEEP_SUPPORT = ("none", "ids", "texts")  # what a model keeps of support documents; "ids" includes titles and rows
 _TITLE = 120  # characters at most
 
 
 @dataclass(frozen=True, eq=False)
 class SupportDocuments:
-    """Hold the documents that support any topic, including descriptions of topics, and their coefficients.
+    """The documents that support some topic, including descriptions of topics, and their coefficients.
 
     `alphas` has a row per topic: `indices` are its support documents, ascending, and `data` their coefficients, which
     are positive for documents with the topic.
@@ -36,7 +36,7 @@ class SupportDocuments:
     texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of a topic's support documents, and the contribution of each to the score of one row."""
+        """Return the numbers of a topic's support documents, and what each of them adds to the score of a row."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
         indptr, indices, data = map(np.asarray, self.rows)  # a memmap would check each access
@@ -62,7 +62,10 @@ def checked_keep_support(keep_support: str | None) -> str | None:
 
 
 def title_of(document: "Document", with_texts: bool) -> str:
-    """Return a document's title; without a title, the beginning of its text if `with_texts`, or an empty string."""
+    """Return a document's title, shortened.
+
+    If it has no title, return the beginning of its text if `with_texts` is set, otherwise an empty string.
+    """
     zones = document.zones
     for text in (zones.get("title", ""), *(zones.values() if with_texts else ())):
         if title := shortened_text(text, _TITLE):
@@ -73,9 +76,10 @@ def title_of(document: "Document", with_texts: bool) -> str:
 def support_documents(
     rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
 ) -> SupportDocuments:
-    """Return the support documents of solutions, one per topic, whose coefficients are divided by the topics' units.
+    """Return the support documents of a model, given the solution of each topic.
 
-    `rows` (a csr_matrix, or rows on disk) are the training rows, and `named` has their ids, titles, and texts or None.
+    Coefficients are divided by the topics' `units`. `rows` (a csr_matrix, or rows on disk) are the training rows;
+    `named` has the id, the title, and the texts or None of each row.
     """
     from scipy.sparse import csr_matrix  # here, so that tagging need not import it
 

@@ -66,9 +66,9 @@ class Tagger:
     evaluation : Evaluation, optional
         What was measured after training; without the scores if the tagger was read from a folder.
     shortlist : Shortlist, optional
-        With thousands of topics: chooses the topics that a document is ranked for.
+        With thousands of topics: chooses the topics for which a document is scored.
     support : SupportDocuments, optional
-        Support documents that are kept for explanations.
+        The support documents, if they are kept for explanations.
     training_counts : TrainingCounts, optional
         Counts that `textcat.learn` needs; None if the tagger was read from a folder.
     topic_names, names_language : dict of str to str, str
@@ -163,7 +163,7 @@ class Tagger:
         return not isinstance(self.weights, np.ndarray)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
-        """Return the probability that each document belongs to each topic; they need not add up to 1 for a document.
+        """Return the probability that each document has each topic; those of a document need not add up to 1.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class Tagger:
     ) -> Tags:
         """Return the topics of each document, the highest score first: by default those that score above thresholds.
 
-        With a recipe for one topic per document (`single`), that is exactly one topic.
+        With a recipe for one topic per document (`single`), each document gets exactly one topic.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class Tagger:
         return selected_tags(self, scores, Selection(top, everything, min_probability).checked())
 
     def with_min_probability(self, probability: float) -> "Tagger":
-        """Return a tagger whose thresholds are the scores that have a probability."""
+        """Return a copy of the tagger whose thresholds are the scores that have the given probability."""
         return replace(self, thresholds=curves(self).threshold(probability))
 
     @property
@@ -310,7 +310,7 @@ class Tagger:
         return np.asarray(scores > self.cut_scores(scores))
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds for scores: one per topic; if `single`, one per score."""
+        """Return the thresholds with which scores are compared: one per topic or, if `single`, one per score."""
         return one_topic(comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:
@@ -375,7 +375,7 @@ class Tagger:
     def evaluate(
         self, corpus: Any, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None, **columns: Any
     ) -> Evaluation:
-        """Measure the ranking of a corpus' test documents, or of all documents of a table: see `textcat.evaluate`.
+        """Measure the tagger on the test documents of a corpus, or on all documents of a table: see `textcat.evaluate`.
 
         Parameters
         ----------

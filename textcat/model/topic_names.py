@@ -30,18 +30,21 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
 
 
 def topic_label(topic: str, names: Mapping[str, str]) -> str:
-    """Return how people are shown a topic: by its name, followed by its id in parentheses, or by its id alone."""
+    """Return a topic's name followed by its id in parentheses, or its id alone if it has no other name."""
     name = names.get(topic, topic)
     return topic if name == topic else f"{name} ({topic})"
 
 
 def name_entry(topic: str, names: Mapping[str, str]) -> dict[str, str]:
-    """Return ``{"name": name}`` for a topic with a name, and an empty dict for another."""
+    """Return ``{"name": name}`` for a topic with a name, and an empty dict for a topic without a name."""
     return {"name": names[topic]} if topic in names else {}
 
 
 def facts_with_names(
     facts: Mapping[str, Sequence[Any]], topics: Sequence[str], names: Mapping[str, str]
 ) -> Mapping[str, Sequence[Any]]:
-    """Return facts about topics, after the names of the topics, if they have names; a topic without one has ""."""
+    """Return facts about topics with a first entry "name", the list of the topics' names.
+
+    A topic without a name has "" there. If no topic has a name, the facts are returned as they are.
+    """
     return {"name": [names.get(topic, "") for topic in topics], **facts} if names else facts

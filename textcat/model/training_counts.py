@@ -1,4 +1,4 @@
-"""The training counts of an updatable model: the term counts of its documents, and how it was trained."""
+"""The training counts of an updatable model: the term counts of its documents, and the options of its training."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """Hold the counted documents of a model, and how it was trained on them.
+    """The counted documents of a model, and the options with which it was trained.
 
-    The corpus' documents have no zones but the ones that `keep_support` asks for: the title with "ids", all with
-    "texts".
+    Of the zones of training documents, the corpus has only those that `keep_support` keeps: none, the title with "ids",
+    or all with "texts".
     """
 
     corpus: Corpus
     counts: StoredCounts  # of the training documents, followed by the test documents
     keep_support: str  # one of `KEEP_SUPPORT`
-    bands: Sequence[str] | None = None  # the bands that were measured,
-    is_measured: bool = False  # if the model was measured
+    bands: Sequence[str] | None = None  # the bands to measure; None: the default
+    is_measured: bool = False  # whether the model was measured after training
 
     def entries(self, recipe: Mapping[str, Any]) -> dict[str, Any]:
         """Return the entries of the model's JSON file; another file has the counts as arrays."""
@@ -105,7 +105,10 @@ class TrainingCounts:
 
 
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
-    """Return a corpus with only the zones that `keep_support` keeps; raise TextcatError if two ids are equal."""
+    """Return a copy of a corpus whose documents have only the zones that `keep_support` keeps.
+
+    Raise TextcatError if two documents have the same id.
+    """
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):
         (twice, _), *_ = n_of.most_common(1)

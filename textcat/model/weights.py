@@ -1,4 +1,4 @@
-"""The weights of topics, dense or sparse → scores of rows; and a table of the tagger's topics."""
+"""Compute scores of rows from the weights of topics, dense or sparse; and describe a tagger in tables."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +29,18 @@ def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
 
 
 def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
-    """Return whether rows, weights and bias are float32, which compiled code multiplies; scipy multiplies others."""
+    """Return True if rows, weights and bias are float32: compiled code multiplies these, and scipy all others."""
     return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
 
 
 def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR arrays of sparse weights: the start of each feature's entries, their topics, and weights."""
+    """Return the CSR arrays of sparse weights: where each feature's entries start, their topics, and their weights."""
     weights: Any = tagger.weights
     return weights.indptr, weights.indices, weights.data
 
 
 def weights_of_topic(tagger: "Tagger", topic: str, features: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights of a topic for the given features, by default for all: shape (n_features,)."""
+    """Return the weights of a topic for some features, given by number; by default for all: shape (n_features,)."""
     column = tagger.topics.index(topic)
     if tagger.sparse_weights:
         return _sparse_column(sparse_parts(tagger), column, features)
