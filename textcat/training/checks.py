@@ -18,7 +18,7 @@ _NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {cod
 SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
-_JOINED_SHARE = 0.2  # of the topics, from which on a sign in them is taken for a separator
+_JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
@@ -42,8 +42,8 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: s
 def warn_of_joined_topics(topics: Collection[str]) -> None:
     """Warn if many topics are probably lists of topics in one string, such as ``"corn;wheat"``.
 
-    They are if a fifth of them has the same sign in it, and they have no more different parts than they are: the same
-    parts occur in several of them.
+    The warning is given if at least a fifth of the topics have the same sign, such as ";", and splitting these topics
+    at the sign gives no more different parts than there are such topics: the same parts occur in several topics.
     """
     for separator in _SEPARATORS:
         joined = [topic for topic in topics if separator in topic.strip(separator)]
@@ -59,7 +59,7 @@ def warn_of_joined_topics(topics: Collection[str]) -> None:
 
 
 def warn_of_missing_values(topics: Collection[str]) -> None:
-    """Warn of a topic that is called as programs write a missing value, such as nan."""
+    """Warn of a topic whose name is a word that programs write for a missing value, such as nan."""
     if missing := sorted(topic for topic in topics if topic.strip().lower() in _MISSING):
         warnings.warn(
             f"A topic is called {missing[0]!r}, as programs write a value that is missing: if none is meant, leave the "
@@ -70,7 +70,7 @@ def warn_of_missing_values(topics: Collection[str]) -> None:
 
 
 def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
-    """Warn of topics that all training documents have: there is no document to tell theirs from."""
+    """Warn of topics that all training documents have: such topics have no negative example."""
     everywhere = {topic for document in documents[:1] for topic in document.topics}
     for document in documents:
         if not everywhere:

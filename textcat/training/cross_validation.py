@@ -1,4 +1,4 @@
-"""Cross-validation on training documents: held-out scores of a recipe, and the quality of recipes by such scores."""
+"""Cross-validate on training documents: compute held-out scores of a recipe, and measure recipes by such scores."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def out_of_fold_scores(
 ) -> np.ndarray:
     """Score every document by rankers that were not trained on it, to choose thresholds and settings.
 
-    All folds are problems over the same rows, in one call of the solver. Vocabulary and document frequencies are those
-    of all documents; for thresholds, this changes scores too little to matter. Rows of descriptions are trained on in
-    every fold, and not scored. Scores are divided by the units of the solutions. The learner is not fitted.
+    One call of the solver trains all folds, over the same rows. Vocabulary and document frequencies are those of all
+    documents; for thresholds, this changes scores too little to matter. Rows of descriptions are trained on in every
+    fold, and not scored. Scores are divided by the units of the solutions. `learner` itself is not fitted.
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
@@ -96,7 +96,10 @@ class HoldOut(NamedTuple):
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw training documents to hold out; train on the others, or on `most` of them."""
+    """Draw training documents to hold out; the others, or at most `most` of the others, are to be trained on.
+
+    Raise TextcatError if there are too few training documents.
+    """
     n = len(corpus.train)
     n_held_out = min(MOST_HELD_OUT, n // ONE_OF)
     if not n_held_out:
@@ -111,7 +114,7 @@ def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldO
 
 @contextmanager
 def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | None]:
-    """Yield a temporary folder for rows, next to another folder; None if rows are kept in memory."""
+    """Yield a path for rows in a temporary folder next to `rows_dir`; yield None if `rows_dir` is None."""
     if rows_dir is None:
         yield None
         return
@@ -120,12 +123,15 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return the divisor of each topic's scores that brings scores of folds and of the model to one scale."""
+    """Return for each topic the number by which scores are divided, so that folds and the model have one scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels without topics of a single document: cross-validation can learn these from descriptions only."""
+    """Return labels that are emptied for topics of one document, unless the recipe trains on topics' descriptions.
+
+    Without descriptions, cross-validation has no other document to learn such a topic from.
+    """
     is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
 
@@ -135,7 +141,7 @@ def cross_validated(
 ) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
     """Cross-validate a tagger's recipe on its training documents; return scores, probability curves and labels.
 
-    Return None if the recipe is unknown or has a shortlist, or there is only one document.
+    Return None if the tagger has no recipe, the recipe has a shortlist, or there is only one document.
     """
     recipe = Recipe("report", **tagger.recipe).of_model() if tagger.recipe else None
     if recipe is None or recipe.shortlist or len(corpus.train) < 2:
@@ -193,12 +199,12 @@ def cross_validated_scores(
 class Trial:
     """The quality of a recipe: measures by name, each a figure per band.
 
-    Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in the
-    folds where it has positives on both sides. There are three more bands: "RARE", common topics trained with as few
-    positives as the rarest topics have; "EXPECTED", all topics with RARE in place of the thirty smallest ones; and
-    "POOLED", all topics of two documents or more, each ranked once over the documents of all folds. On a held-out
-    sample, the measures are "ndcg@10" and others of `evaluate_at_k`. "average_sparsity", the number of support
-    documents, is always among the measures.
+    Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
+    if it has positives among the held-out documents and among the others. There are three more bands: "RARE", common
+    topics trained with as few positives as the rarest topics have; "EXPECTED", the average over all topics if the
+    thirty smallest have the value of RARE; and "POOLED", all topics of two documents or more, each ranked once over the
+    documents of all folds. On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. The measure
+    "average_sparsity", the mean number of support documents, is always there.
     """
 
     recipe: Recipe
@@ -207,7 +213,7 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """Measure and band to maximise."""
+        """The measure and the band whose figure is to be maximised."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
@@ -240,10 +246,10 @@ def cross_validate(
 ) -> Iterator[Trial]:
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
-    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, every (topic,
-    recipe) is a problem over the same rows, with the held-out rows left out. Consecutive recipes with the same features
-    share their rows. Each repeat splits the documents with the next seed: one split alone says little about topics of a
-    few documents.
+    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, every pair of
+    topic and recipe is a problem over the same rows, with the held-out rows left out. Consecutive recipes with the same
+    features share their rows. Each repeat splits the documents with the next seed: one split alone says little about
+    topics of few documents.
     """
     labels = corpus.labels(corpus.train)
     if not np.any(labels.sum(axis=0) > 1):
@@ -273,12 +279,12 @@ def cross_validate(
 
 
 def feature_key(recipe: Recipe) -> str:
-    """Return a key that recipes with the same rows share."""
+    """Return a key that is equal for recipes that make the same rows."""
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
 def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: int) -> Iterator[HeldOutFold]:
-    """Yield the folds of several splits, with simulated rare topics."""
+    """Yield the folds of several splits of the documents; each fold also simulates rare topics."""
     for split_seed in range(seed, seed + n_repeats):
         fold_of, random = assign_folds(labels, n_folds, split_seed), np.random.default_rng(split_seed)
         for number in range(n_folds):
@@ -288,7 +294,7 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate with its solutions without a fold; one call of the solver per seed trains all candidates."""
+    """Yield each candidate with its solutions, trained without a fold; candidates of one seed are trained together."""
     by_seed: dict[int | None, list[_Candidate]] = {}
     for candidate in candidates:
         by_seed.setdefault(candidate.learner.random_state, []).append(candidate)
@@ -300,7 +306,7 @@ def _train(
 
 
 class _Candidate:
-    """A recipe that is measured fold by fold."""
+    """A recipe that is being measured, fold by fold."""
 
     def __init__(self, recipe: Recipe, labels: sp.csc_matrix):
         self.learner = recipe.make_learner()
@@ -322,13 +328,13 @@ class _Candidate:
             self._pooled.append(float(np.nanmean(precisions)))
 
     def trial(self) -> Trial:
-        """Return the averages over the folds."""
+        """Return the averages of the recipe's figures over the folds."""
         quality = {**_average(self._quality), POOLED: float(np.mean(self._pooled))}
         return Trial(self._recipe, {MAP: quality, SPARSITY_MEASURE: _average(self._sparsity)})
 
 
 class _RareTopic(NamedTuple):
-    """A common topic that is made rare: besides the held-out documents, most of its positives are left out."""
+    """A common topic that is trained as a rare one: with few of its positives, the others being left out."""
 
     topic: int
     positives: np.ndarray
@@ -336,10 +342,10 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents, given by positions: makes the problems without it, and measures solutions on it.
+    """A fold of held-out documents: the problems that leave it out, and measures of their solutions on the fold.
 
-    `labels` are those of all documents. Given a random generator, common topics are simulated as rare ones: it draws
-    the positives that they keep.
+    `held_out` has the positions of the fold's documents, and `labels` are those of all documents. If a random generator
+    is given, common topics are also trained as rare ones, with positives that the generator draws.
     """
 
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):
@@ -362,7 +368,7 @@ class HeldOutFold:
                 yield _RareTopic(topic, np.sort(trained[:n_kept]), left_out)
 
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
-        """Yield a learner's problem for each topic, then for each simulated one.
+        """Yield a learner's problem for each topic, then for each simulated rare topic.
 
         Rows of descriptions are never held out, and are examples of simulated topics, too.
         """
@@ -404,11 +410,11 @@ class HeldOutFold:
 
 
 def nanmean(values: np.ndarray) -> float:
-    """Return the mean of the values that are numbers, nan if none is."""
+    """Return the mean of the values without nan; nan if no value is finite."""
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average each figure over the folds that have it."""
+    """Average each figure over the folds in which it is finite; nan if there is no such fold."""
     finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

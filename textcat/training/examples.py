@@ -23,11 +23,14 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
 
 
-ROWS_PER_BLOCK = 4096  # made, and written, together
+ROWS_PER_BLOCK = 4096  # rows that are made and written together
 
 
 class Examples(NamedTuple):
-    """Rows to train on, and their labels: int8 matrices with a row per example and a column per topic."""
+    """Rows to train on, a row per example, with their labels.
+
+    `labels` and `left_out` are int8 matrices with a row per example and a column per topic.
+    """
 
     rows: scipy.sparse.csr_matrix | StoredRows  # documents, then copies of the topics' descriptions
     labels: scipy.sparse.csc_matrix  # 1 where a row is a positive example
@@ -37,7 +40,7 @@ class Examples(NamedTuple):
 
 
 class CorpusStream(Protocol):
-    """A corpus that is being read."""
+    """A corpus whose texts are read while it is iterated over."""
 
     corpus: Corpus  # available once all texts were read; its documents have them as `zones`
 
@@ -49,10 +52,10 @@ class CountedCorpus:
     """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
     Examples are chosen by document positions; texts are no longer needed. The texts of a stream are counted while they
-    are read, test documents included. `tokens` must have the recipe's settings; their cache may come from other
-    recipes. Without `keep_texts`, the zones of each document are emptied once it is counted. `labels` and `unjudged`
-    are those of the training documents. For an `updatable` model, test documents are counted, too, and
-    `document_counts` has the training documents, followed by the test documents.
+    are read, including those of test documents. `tokens` must have the recipe's settings; their cache may come from
+    other recipes. Without `keep_texts`, the zones of each document are emptied once it is counted. `labels` and
+    `unjudged` are those of the training documents. For an `updatable` model, test documents are counted, too, and
+    `document_counts` has the counts of the training documents, followed by those of the test documents.
     """
 
     def __init__(
@@ -159,9 +162,10 @@ class CountedCorpus:
     ) -> Examples:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
-        Each description is repeated as often as the recipe's `descriptions` says, and skipped if it has no known term.
-        Given `rows_dir`, rows are written to this folder, and `advance` counts them. Without `left_out`, other topics'
-        descriptions are not marked as left out, as with thousands of topics these marks would take much memory.
+        Each description is repeated as often as the recipe's `descriptions` says; a description without a known term is
+        no positive example. Given `rows_dir`, rows are written to this folder, and `advance` counts them. A topic
+        leaves other topics' descriptions out; with ``left_out=False`` these marks are not made, as with thousands of
+        topics they would take much memory.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -178,7 +182,10 @@ class CountedCorpus:
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return rows; raise TextcatError if the recipe's weights make values that are not finite."""
+        """Return the rows of documents or descriptions, given by position in the counts.
+
+        Raise TextcatError if the recipe's weights make values that are not finite.
+        """
         rows = features.rows_of(self._counts, positions)
         if not np.isfinite(rows.data.sum()):  # no entry is above 1
             raise TextcatError(
@@ -221,7 +228,7 @@ def _append_labels(
     left_out: bool,
     unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
-    """Append the labels of the copies of descriptions to those of documents; return these labels and `left_out`."""
+    """Append the labels of the copies of descriptions to the documents' labels; return all labels, and `left_out`."""
     own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
     appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")
     if not left_out:

@@ -1,4 +1,4 @@
-"""Held-out scores, to choose thresholds by, for a part of the cost of cross-validation."""
+"""Compute held-out scores, by which thresholds are chosen, at a part of the cost of cross-validation."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _PASSES, _OWN = 2, 0.4
 def held_out_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
-    """Score documents by rankers that were not trained on them, as many documents as thresholds need.
+    """Score documents by rankers that were not trained on them; score only as many documents as thresholds need.
 
-    Training each topic again without every fold, as `out_of_fold_scores` does, costs several times the training
-    itself. Two methods cost less. Rules whose training ends near a minimum, such as PAUM with λ > 0, start from the
-    topic's fitted ranker, and move to the minimum without a fold by a few passes over the rows that decide: see
+    Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training
+    itself. Two methods cost less. For rules whose training ends near a minimum, such as PAUM with λ > 0, the topic's
+    fitted ranker is moved to the minimum without a fold, by a few passes over the rows that may change it: see
     `textcat.margin._folds`.
 
     Rankers of other rules are trained again without a fold, but only on rows that may cause an update: the support of
     the fitted ranker, the topic's positives, and the negatives of highest score. For a topic of many positives, this is
-    done only for as many folds as hold enough of them; its scores are nan in the other folds. The learner must be
+    done only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
     fitted, without a kernel.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
@@ -58,7 +58,7 @@ def held_out_scores(
 
 
 class TopicProblems:
-    """The problems of a fitted learner, to be solved again without single folds."""
+    """The problems of a fitted learner, which are solved again with one fold left out at a time."""
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
         rows = examples.rows
@@ -77,7 +77,7 @@ class TopicProblems:
         self._work = local()
 
     def score(self, topic: int, scores: np.ndarray) -> None:
-        """Write a topic's held-out scores into `scores`: each document's by a ranker trained without its fold."""
+        """Write a topic's held-out scores into `scores`; a document is scored by a ranker trained without its fold."""
         left_out, solution = self._left_out[topic], self._solutions[topic]
         sums = dots(*self._arrays, np.arange(self.rows.shape[0]), np.asarray(solution.weights))
         of_whole = sums + sums.dtype.type(solution.bias)  # of all rows
@@ -114,7 +114,10 @@ class TopicProblems:
         return changes
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
-        """Return a topic's solutions without each of its first folds, given all rows' scores by the fitted ranker."""
+        """Train a topic without fold 0, without fold 1 and so on, for as many folds as needed; return the solutions.
+
+        `scores` are those of all rows by the fitted ranker.
+        """
         positives, kept = self._positives[topic], self.deciding(topic, scores)
         is_positive = np.zeros(self.rows.shape[0], bool)
         is_positive[positives] = True
@@ -134,7 +137,10 @@ class TopicProblems:
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
-        """Return the rows that may cause an update, ascending: support, positives, and negatives with high scores."""
+        """Return the numbers of rows that may cause an update: support, positives, and negatives with high scores.
+
+        The numbers ascend. `near` has other values for the constants that limit the number of negatives.
+        """
         of_support, of_documents, least = near or (SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES)
         support, positives = self._solutions[topic].support, self._positives[topic]
         decides = np.zeros(self.rows.shape[0], bool)
@@ -150,8 +156,8 @@ class TopicProblems:
 
 
 def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
-    """Check whether training with a rule ends near the minimum that `textcat.margin._folds` approximates.
+    """Return whether training with a rule ends near the minimum that `textcat.margin._folds` approximates.
 
-    Without λ, it ends far from it, and without a margin the minimum is zero.
+    Without λ, training ends far from the minimum; without a margin, the minimum is at weights of zero.
     """
     return lambda_ > 0 and rule.CONSTANT and rule.threshold(1) + rule.threshold(-1) > 0

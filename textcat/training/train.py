@@ -52,7 +52,7 @@ _N_FOLDS = 5
 # Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/learners.md.
 SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
-MOST_KEPT = 20_000  # training documents of which a model keeps those of support without being asked to
+MOST_KEPT = 20_000  # training documents; a model of more keeps support documents only if asked to
 
 
 def train(
@@ -105,7 +105,7 @@ def train(
     Raises
     ------
     TextcatError
-        If the corpus has no topic, a column is missing, or the text or the topics of a row; or if the recipe cannot be
+        If the corpus has no topic, a column is missing, a row lacks its text or its topics, or the recipe cannot be
         followed.
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
@@ -132,14 +132,14 @@ def train_and_evaluate(
 ) -> Tagger:
     """Train a tagger, and measure it on the test documents, or on training documents if no test document has a topic.
 
-    Training documents are scored by cross-validation: by rankers that were not trained on them. The documents of all
-    folds are ranked together. A topic of one document counts only if descriptions are examples, as nothing else is left
-    to learn it from. F1 is measured at the tagger's thresholds; if these were chosen by cross-validation on the same
-    documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a held-out sample instead, by a first
-    tagger that is trained without this sample.
+    Training documents are scored by cross-validation, that is, by rankers that were not trained on them. The documents
+    of all folds are ranked together. A topic of one document counts only if descriptions are examples, as otherwise
+    nothing is left to learn the topic from. F1 is measured at the tagger's thresholds; if these were chosen by
+    cross-validation on the same documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a
+    held-out sample instead, by a first tagger that is trained without this sample.
 
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, to save memory. `counted`
-    holds the counts of this corpus, if its terms were counted before; it is cleared.
+    holds the counts of this corpus, if its terms were counted before; training clears these counts.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
@@ -158,7 +158,10 @@ def train_and_evaluate(
 def _evaluation(
     trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
 ) -> Evaluation:
-    """Return the evaluation that training made, or measure the tagger by its held-out scores or test documents."""
+    """Return the evaluation that training made; without one, measure the tagger.
+
+    The tagger is measured by the scores of cross-validation, if there are some, otherwise on the test documents.
+    """
     tagger = trained.tagger
     if trained.sample_evaluation is not None:
         return trained.sample_evaluation
@@ -174,12 +177,12 @@ def _evaluation(
 
 
 class Trained(NamedTuple):
-    """A tagger, and the material to measure it by: at most one of the other fields is set."""
+    """A tagger, and what it can be measured by: at most one of the other fields is not None."""
 
     tagger: Tagger
     scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
-    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger, trained without it
-    test_rows: sparse.csr_matrix | None  # if test documents were counted
+    sample_evaluation: Evaluation | None  # with a shortlist: of a first tagger, trained without the sample
+    test_rows: sparse.csr_matrix | None  # rows of the test documents, if these were counted
 
 
 def train_and_score(
@@ -196,9 +199,10 @@ def train_and_score(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Trained:
-    """Train a tagger; return it with test rows or, if folds are asked for, with what was measured by cross-validation.
+    """Train a tagger; return it with the rows of the test documents or, if `n_folds` is not 0, with held-out results.
 
-    Folds and sample are trained before the tagger, so that their rows are not in memory together with the tagger's.
+    The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
+    are made before the tagger is trained, so that their rows are not in memory together with the tagger's.
     """
     _check_topics(corpus)
     if rows_dir is not None:
@@ -251,7 +255,7 @@ class _Training:
     stages: Stages
 
     def counted(self, counted: CountedCorpus | None, *, keep_texts: bool, updatable: bool) -> CountedCorpus:
-        """Return the counts of the corpus' terms: the given ones if they fit the recipe, else new ones."""
+        """Return the given counts of the corpus' terms if they fit the recipe; otherwise count the terms."""
         corpus, recipe = self.corpus, self.recipe
         if counted is None or not counted.serves(recipe) or (updatable and counted.document_counts is None):
             with self.stages.stage("tokens to rows", len(corpus.train)) as advance:
@@ -267,7 +271,7 @@ class _Training:
         return counted
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
-        """Measure a tagger with a shortlist on a sample of the training documents, trained on the others."""
+        """Train a tagger with a shortlist without a sample of the training documents, and measure it on the sample."""
         sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
             tagger, rows = train_without(
@@ -285,7 +289,10 @@ class _Training:
     def tagger(
         self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
-        """Train the tagger itself; return it, and the rows of test documents. `counted` is cleared."""
+        """Train the tagger itself, and clear `counted`; return the tagger, and the rows of the test documents.
+
+        The rows are None unless `with_test_rows` is set and the test documents were counted.
+        """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
         if counted.tokens is not None:
@@ -344,7 +351,10 @@ class _Training:
     def _thresholds(
         self, examples: Examples, learner: MarginClassifier, labels: sparse.csc_matrix
     ) -> tuple[np.ndarray, Calibration | None]:
-        """Return the topics' thresholds, and the curves from scores to probabilities if the recipe has some."""
+        """Return the topics' thresholds, and the curves from scores to probabilities.
+
+        If the recipe has the strategy "zero", or there are too few documents, thresholds are 0 and the curves None.
+        """
         tags, n_topics = self.recipe.make_tags(), len(self.corpus.topics)
         if tags.strategy == "zero" or len(self.corpus.train) < tags.folds:
             return np.zeros(n_topics, np.float32), None
@@ -393,7 +403,7 @@ def train_without(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
-    """Train a tagger with a shortlist on a part of the documents; return it, and the rows of the held-out documents.
+    """Train a tagger with a shortlist on a part of the documents; return the tagger, and the held-out documents' rows.
 
     Training rows are kept in memory or, given `rows_dir`, in a temporary folder next to it.
     """
@@ -431,7 +441,7 @@ def _train_listed(
     n_jobs: int | None,
     advance: Advance,
 ) -> dict[str, Any]:
-    """Train topics on the documents that they are listed for; return what a tagger is made of."""
+    """Train topics on the documents that they are listed for; return arguments of `Tagger`."""
     from textcat.training.shortlist import train_shortlist
 
     options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
@@ -457,7 +467,7 @@ def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) 
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether to keep weights without their zeros: with many topics, if this is far smaller."""
+    """Return whether weights are kept without their zeros: if topics are many, and the weights become far smaller."""
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
     n_bytes = n_entries * (itemsize + 4) + 8 * n_features
@@ -465,7 +475,10 @@ def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
-    """Return sentences on the topics that only one part of a corpus has, a line each; empty if there are none."""
+    """Return a sentence on the topics of the training part only, and one on those of the test part only, in two lines.
+
+    A sentence is left out if there are no such topics.
+    """
     in_training, tested = topic_counts(corpus.train), topic_counts(corpus.test)
     untested, unlearnt = sorted(set(in_training) - set(tested)), sorted(set(tested) - {*in_training, *corpus.topics})
     sentences = []
@@ -482,7 +495,7 @@ def unevaluated_topics(corpus: Corpus) -> str:
 
 
 def _counted_topics(topics: Sequence[str], part: str) -> tuple[str, tuple[str, str]]:
-    """Return the subject of a sentence on topics of a part of a corpus, and its verbs."""
+    """Return the subject of a sentence, such as "3 topics of the training part", and two verbs, such as (have, are)."""
     if len(topics) == 1:
         return f"1 topic of the {part} part", ("has", "is")
     return f"{len(topics):,} topics of the {part} part", ("have", "are")

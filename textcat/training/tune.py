@@ -1,4 +1,4 @@
-"""Compare recipes of a space: all of a grid, or some that are drawn; an interrupted study resumes."""
+"""Compare the recipes of a space: all recipes of a grid, or a random sample; an interrupted study can be resumed."""
 
 import hashlib
 import itertools
@@ -41,7 +41,7 @@ _SECTIONS = ("tokens", "features", "topics", "learner")
 _N_FOLDS = 5  # by default
 _BATCH = 12  # recipes that TPE suggests before it gets their figures
 _MEASURES = ("ndcg@10", "precision@1", "recall@10", "psp@5")  # of recipes with a shortlist
-MOST_TRAINED = 100_000  # documents: a study trains once for each recipe with a shortlist
+MOST_TRAINED = 100_000  # documents to train each recipe with a shortlist on
 
 # What the study of margins compares: every fixed pair, and every adapted one.
 _FIXED = itertools.product((-1.0, -0.5, -0.1, 0.5, 1.0), (1.0, 5.0, 10.0, 20.0, 50.0, 100.0))
@@ -55,7 +55,10 @@ _MARGINS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """A range of numbers, whole ones if both ends are whole; drawn uniformly, or uniformly in the logarithm."""
+    """A range of numbers: of whole numbers, if both ends are whole.
+
+    Values are drawn uniformly or, if `log` is set, so that their logarithms are uniform.
+    """
 
     low: float
     high: float
@@ -89,7 +92,7 @@ class _Space:
         return replace(start, **sections)
 
     def grid(self, start: Recipe) -> list[Recipe]:
-        """Return all recipes of the space, grouped by their features."""
+        """Return all recipes of the space; raise TextcatError if a parameter has a range instead of a list."""
         for (section, key), values in self.varied.items():
             if isinstance(values, ParameterRange):
                 raise TextcatError(
@@ -99,7 +102,7 @@ class _Space:
         return [self.recipe(start, values) for values in itertools.product(*self.varied.values())]  # type: ignore[arg-type]
 
     def sample(self, start: Recipe, n: int, seed: int) -> list[Recipe]:
-        """Draw n recipes, grouped by their features."""
+        """Draw n recipes, sorted so that recipes with the same features follow each other."""
         random = np.random.default_rng(seed)
 
         def draw(values: Sequence[Any] | ParameterRange) -> Any:
@@ -110,7 +113,7 @@ class _Space:
         return sorted((self.recipe(start, list(map(draw, self.varied.values()))) for _ in range(n)), key=feature_key)
 
     def suggested(self, start: Recipe, trial: Any) -> Recipe:
-        """Return the recipe with the values that a trial of optuna suggests."""
+        """Return a copy of `start` with the values that a trial of optuna suggests."""
 
         def suggest(name: str, values: Sequence[Any] | ParameterRange) -> Any:
             if not isinstance(values, ParameterRange):  # by number: optuna takes no lists and tables as choices
@@ -150,18 +153,18 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """The setup of all trials: the corpus, how it is split, how recipes are measured, and where results are kept."""
+    """The setup that all trials share: the corpus, its split, the measuring function, and the kept results."""
 
     corpus: Corpus
     kept: KeptResults
     advance: Callable[[int], None]
-    split: dict[str, int]  # n_folds, n_repeats and seed; the seed alone where documents are held out once
+    split: dict[str, int]  # n_folds, n_repeats and seed; only the seed if documents are held out once
     measure: Callable[..., Iterator[Trial]]
-    steps: int  # by which a trial advances
+    steps: int  # of progress per trial
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
-        """Yield the trial of each recipe, a kept one or a new one; equal recipes are measured once."""
+        """Yield a trial per recipe: first the trials that were kept, then new ones; equal recipes are measured once."""
         new: dict[str, list[Recipe]] = {}
         for recipe in recipes:
             key = self._key(recipe)
@@ -179,7 +182,7 @@ class _Study:
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
-        """Yield n trials of recipes that optuna's TPE sampler suggests, batch by batch, from the trials so far."""
+        """Yield n trials of recipes that optuna's TPE sampler suggests; each batch is based on the trials before it."""
         try:
             import optuna
         except ImportError as error:
@@ -219,9 +222,9 @@ def run_trials(
     """Try recipes of a space, and return their trials, the best first.
 
     Without a space file, the recipes are those of `margin_settings`. Parameters that do not vary are as in `start`.
-    `n_trials` is for the samplers "random" and "tpe", and `seed` is their seed, too. Given a folder, trials are kept in
-    its file ``trials.jsonl``. Recipes are measured by `cross_validate` or, if they have a shortlist, by
-    `measure_held_out`, which has no folds.
+    `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting the corpus.
+    Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `cross_validate` or, if they
+    have a shortlist, by `measure_held_out`, which has no folds.
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")
@@ -266,7 +269,10 @@ def run_trials(
 
 
 def margin_settings(recipe: Recipe) -> list[Recipe]:
-    """Return a copy of a recipe for each pair of margins that the study of margins compares; its learner is PAUM."""
+    """Return a copy of a recipe for each setting of margins that the study of margins compares.
+
+    Raise TextcatError if the recipe's learner is not PAUM.
+    """
     name = recipe.learner.get("name", "paum")
     if name != "paum":
         raise TextcatError(f"Recipe {recipe.name} trains {name}; only paum has margins to compare.")
@@ -276,8 +282,9 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the sparsest of the trials that rank as well as a reference trial, up to the tolerance.
 
-    If the paper's PAUM(1, 50) was cross-validated, it is the reference, over ALL, TOP10 and RARE; otherwise, the trial
-    of the highest goal is. LAST30 is not compared: it changes far more between splits than between settings.
+    If the paper's PAUM(1, 50) was cross-validated, it is the reference, and a trial must rank as well in the bands ALL,
+    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared: it changes far
+    more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
@@ -297,7 +304,7 @@ def is_yardstick(trial: Trial) -> bool:
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
-    """Return whether the recipes of a space have a shortlist; raise TextcatError if only some of them have one."""
+    """Return whether the recipes of a space have a shortlist; raise TextcatError if only some recipes have one."""
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
         return start.shortlist > 0
@@ -322,12 +329,12 @@ def measure_held_out(
     n_jobs: int | None = None,
     advance: Advance = lambda count: None,
 ) -> Iterator[Trial]:
-    """Measure recipes with a shortlist on a sample of the training documents, trained on others.
+    """Train recipes with a shortlist on a part of the training documents, and measure them on a held-out sample.
 
-    The seed draws a tenth of the documents, 5,000 at most, to measure on, and 100,000 at most of the others to train
-    on, so that time and memory stop growing with the corpus. No other texts are used. Topics without a drawn training
-    document count, too, and can only be found by their descriptions. The first topics of each document are measured,
-    however few topics there are.
+    A tenth of the documents, at most 5,000, are drawn by the seed to measure on, and at most 100,000 of the others to
+    train on, so that time and memory stop growing with the corpus. No other texts are used. Topics without a drawn
+    training document count, too, and can only be found by their descriptions. The top-ranked topics of each document
+    are measured, even if there are few topics.
     """
     sample, part = sample_corpus(corpus, seed)
     if not sample.labels([sample.train[i] for i in part.held_out]).nnz:
@@ -346,7 +353,7 @@ def measure_held_out(
 
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
-    """Return a corpus of the documents to train and to measure on, and the positions of both in it."""
+    """Return a corpus of the documents to train on and to measure on, and the positions of both kinds in it."""
     part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
@@ -372,7 +379,7 @@ def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
 
 
 def to_toml(recipe: Recipe) -> str:
-    """Write a recipe as the file that `read_recipe` reads."""
+    """Return a recipe as the text of a TOML file that `read_recipe` reads."""
     lines = [f"title = {json.dumps(recipe.title, ensure_ascii=False)}"]
     for section in (*_SECTIONS, "ranker", "tags"):
         if settings := getattr(recipe, section):

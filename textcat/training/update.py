@@ -46,7 +46,7 @@ class UpdateResult(NamedTuple):
     tagger, folder : Tagger, Path
         The new model, and the folder it was written to.
     added, corrected, removed : tuple of str
-        The ids of these documents.
+        The ids of the documents that were added, corrected and removed.
     sizes_before : dict of str to int
         How many training documents each topic had before.
     before : Evaluation or None
@@ -62,7 +62,7 @@ class UpdateResult(NamedTuple):
     before: Evaluation | None
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row per topic of the old or new model: number of training documents, average precision and F1."""
+        """Return a row per topic of either model: training documents, average precision and F1 before and after."""
         after = self.tagger.evaluation
         sizes = dict(zip(self.tagger.topics, self.tagger.train_sizes.tolist(), strict=True))
         rows_of = [
@@ -105,9 +105,9 @@ def learn(
     remove : str or iterable of str
         The ids of documents to remove. Nothing of them is left in the folder, so the update cannot be undone.
     out : path, optional
-        Where to write the new model. By default, it replaces the old one, which `undo_learn` can restore.
+        Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
-        Use the earlier documents as negatives of new topics.
+        True: use the earlier documents as negative examples of new topics. False: leave them out for new topics.
     n_jobs, stages
         As for `train`.
 
@@ -192,7 +192,11 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 
 
 class _Change(NamedTuple):
-    """Changes of a model's documents; positions count the training documents, then the test documents."""
+    """Changes of a model's documents.
+
+    `old` has the model's `n_train` training documents, then its test documents. The documents that are `gone` or
+    `corrected` are given by their positions in `old`.
+    """
 
     gone: tuple[int, ...]
     corrected: dict[int, Document]
@@ -202,7 +206,7 @@ class _Change(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> _Change:
-        """Return the change by new documents and ids to remove; raise TextcatError if it is not possible."""
+        """Return the change that new documents and ids to remove make; raise TextcatError if it is not possible."""
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
@@ -241,12 +245,12 @@ class _Change(NamedTuple):
         return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
 
     def _staying(self) -> tuple[list[int], list[int]]:
-        """Return the positions of the documents that stay, of the training and of the test part."""
+        """Return the positions of the training documents that stay, and of the test documents that stay."""
         stay = np.setdiff1d(np.arange(len(self.old)), np.array(self.gone, int)).tolist()
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def counts(self, counts: StoredCounts, features: TfIdf) -> StoredCounts:
-        """Return the counts of all documents after the change, given those before it."""
+        """Return the counts of all documents after the change, given the counts before it."""
         if new := self.counted:
             counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         position_of = {document.id: len(self.old) + i for i, document in enumerate(new)}
@@ -291,14 +295,18 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return an earlier document labelled for the former topics only or, if they are negative for it, new ones, too."""
+    """Return an earlier document with the topics that it was judged for, now that there are new topics.
+
+    The document was judged for the former topics only. If `are_negative` is set, it counts as judged for the new
+    topics, too, and so is a negative example of them.
+    """
     if not new or (document.labelled_for is None) == are_negative:
         return document
     return replace(document, labelled_for=(*(document.labelled_for or ()), *sorted(new if are_negative else former)))
 
 
 def _without(document: Document, topics: set[str]) -> Document:
-    """Return a document without some of the topics that it was judged for."""
+    """Return a document whose `labelled_for` lacks the given topics."""
     if document.labelled_for is None or topics.isdisjoint(document.labelled_for):
         return document
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
