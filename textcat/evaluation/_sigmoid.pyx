@@ -1,4 +1,4 @@
-"""Compiled: the logistic function, as importing that of scipy.special takes longer than to tag, and fits of it."""
+"""Compiled: the logistic function, and fits of it. Importing scipy.special would take longer than tagging."""
 
 from libc.math cimport exp, fabs, fmax, log
 from libc.stddef cimport ptrdiff_t
@@ -31,7 +31,7 @@ cdef Sums look(
     const double[::1] z, const double[::1] target, const double[::1] offset, const double[::1] weight,
     double a, double b,
 ) noexcept nogil:
-    """Return the loss at a and b, and its first and second derivatives."""
+    """Return the weighted log loss at a and b, and its first and second derivatives by a and b."""
     cdef Sums sums = Sums(0, 0, 0, RIDGE, 0, RIDGE)
     cdef double f, small, p, error, bent
     cdef ptrdiff_t i
@@ -53,10 +53,11 @@ cdef Sums look(
 def fit_curve(
     const double[::1] z, const double[::1] target, const double[::1] offset, const double[::1] weight, start=(0.0, 0.0)
 ):
-    """Return the a >= 0 and b that minimise the weighted log loss of ``expit(a*z + b + offset)``, found from a start.
+    """Return the a >= 0 and b that minimise the weighted log loss of ``expit(a*z + b + offset)`` against `target`.
 
-    Newton's method with halved steps, as Lin, Lin and Weng ("A note on Platt's probabilistic outputs for support vector
-    machines", 2007) fit Platt's curve. The loss is convex: if its minimum has a negative slope, the best has none.
+    Newton's method with halved steps from `start`, as Lin, Lin and Weng ("A note on Platt's probabilistic outputs for
+    support vector machines", 2007) fit Platt's curve. The loss is convex: if it is least at a negative a, then a = 0 is
+    the best that is allowed.
     """
     cdef double a = start[0], b = start[1], to_a, to_b
     cdef Sums here, there

@@ -1,4 +1,4 @@
-"""The first topics of each document's ranking → measures at k, overall and per band: for models of thousands of topics.
+"""Measure the top-ranked topics of each document at k, overall and per band: for models of thousands of topics.
 
 No matrix of scores is made: rankings come as topic numbers, in blocks. Sums are taken document after document, so the
 figures are the same to the bit however the blocks are cut. These are the measures of extreme multi-label ranking and of
@@ -34,14 +34,14 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.evaluation.bands import Band, choose_bands
 from textcat.evaluation.evaluation import BandQuality, DocumentValues, Evaluation, MeasuredOn
 
-MANY_TOPICS = 1000  # from so many on, taggers are measured by the first topics of each document
+MANY_TOPICS = 1000  # with so many topics or more, taggers are measured by the top-ranked topics of each document
 PROPENSITY = (0.55, 1.5)  # A and B of Jain et al.
 KS = (1, 3, 5, 10)
 BANDS = ("ALL", "1-5", "6-20", "21-100", "101-")
-RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # what intervals and comparisons are made of
+RESAMPLED = ("precision@1", "precision@3", "precision@5", "ndcg@10")  # measures with intervals and comparisons
 
 _SUMMED = ("precision", "recall", "ndcg", "f1", "hits", "gain", "best gain")
-DOCUMENTS_AT_ONCE = 4096  # measured at the same time
+DOCUMENTS_AT_ONCE = 4096  # documents that are measured at the same time
 
 
 def evaluate_at_k(
@@ -57,7 +57,7 @@ def evaluate_at_k(
     propensity: tuple[float, float] = PROPENSITY,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure the first topics of each document's ranking, and average over bands.
+    """Measure the top-ranked topics of each document, and average over bands.
 
     The head of this module has the formulas and their sources.
 
@@ -76,8 +76,8 @@ def evaluate_at_k(
         The bands, as in `evaluate_scores`; by default ``ALL``, ``1-5``, ``6-20``, ``21-100`` and ``101-`` training
         documents, and ``0-0`` if a topic has none.
     n_unknown : array-like of shape (n_documents,), int, optional
-        Number of relevant topics of each document that have no column. No ranking can find them; overall and in ``ALL``
-        they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
+        Number of relevant topics of each document that have no column. No ranking can find these topics; overall and in
+        ``ALL`` they count in recall, F1 and nDCG (not in PSP, for which a topic must have a weight).
     propensity : (float, float), default=(0.55, 1.5)
         A and B of PSP. Jain et al. estimate .5 and .4 for Wikipedia, .6 and 2.6 for Amazon, and take the default
         elsewhere.
@@ -123,7 +123,10 @@ def evaluate_at_k(
 
 
 def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -> tuple[Any, NDArray[np.int64]]:
-    """Return the labels row by row (CSR, bool), and how many relevant topics of each document have no column."""
+    """Return the labels as a CSR matrix of bool, and how many relevant topics of each document have no column.
+
+    Raise ValueError if shapes do not fit, or a number is negative.
+    """
     from scipy import sparse  # here, so that tagging need not import it
 
     labels = sparse.csr_array((relevant if sparse.issparse(relevant) else np.asarray(relevant)) > 0)
@@ -140,12 +143,12 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """The sets of topics to measure, all topics first, and how many relevant topics of each set the documents have."""
+    """The sets of topics to measure: all topics, then bands; with each document's number of relevant topics per set."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
     set_of_band: list[int]  # ALL is the first set
-    relevant: NDArray[np.int64]  # relevant topics, shape (n_sets, n_documents): of the first set also unknown ones
+    relevant: NDArray[np.int64]  # numbers, shape (n_sets, n_documents); the first set includes unknown topics
     is_tested: NDArray[np.bool_]  # whether a topic has a test document
 
     @classmethod
@@ -164,7 +167,7 @@ class _TopicSets:
         return cls([band.name for band in sets], members, set_of_band, relevant, is_tested)
 
     def row(self, number: int, ks: Sequence[int], sums: NDArray[np.float64]) -> BandQuality:
-        """Return the measures of one set of topics, given its sums of shape (n_summed, n_ks)."""
+        """Return the measures of one set of topics, given the sums of `_SUMMED` over documents: (n_summed, n_ks)."""
         n_topics, n_tested = int(self.members[number].sum()), int((self.is_tested & self.members[number]).sum())
         documents, pairs = int((self.relevant[number] > 0).sum()), int(self.relevant[number].sum())
         summed = dict(zip(_SUMMED, sums.tolist(), strict=True))
@@ -201,7 +204,10 @@ def _sums(
     ks: Sequence[int],
     resampled: Sequence[str],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of `_SUMMED` for each set of topics, (n_sets, n_summed, n_ks), and the values to resample."""
+    """Return the sums of `_SUMMED` over documents for each set of topics, and the values per document to resample.
+
+    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents).
+    """
     n_documents, n_topics = labels.shape
     sums = np.zeros((len(sets.members), len(_SUMMED), len(ks)))
     values, start = np.full((len(sets.members), len(resampled), n_documents), np.nan), 0
@@ -223,7 +229,7 @@ def _sums(
 
 
 def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
-    """Check rankings, and yield them for some thousand documents at a time, padded or cut to `n_ranks` ranks."""
+    """Check rankings, and yield them in blocks of some thousand documents, padded by -1 or cut to `n_ranks` ranks."""
     for block in [top] if isinstance(top, np.ndarray) else top:
         ranking = np.asarray(block)
         if ranking.ndim != 2 or ranking.dtype.kind not in "iu" or ranking.shape[1] < min(n_ranks, n_topics):
@@ -267,7 +273,7 @@ def _summands(
 
 
 def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
-    """Return which ranks hold a relevant topic."""
+    """Return an array in the shape of `top` that is True at ranks with a relevant topic."""
     n_documents, n_topics = labels.shape
     start = np.arange(n_documents) * n_topics
     relevant = np.repeat(start, np.diff(labels.indptr)) + labels.indices  # sorted, as the columns of each row are

@@ -17,7 +17,7 @@ _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 
 @dataclass(frozen=True)
 class Band:
-    """Topics that are averaged together."""
+    """A set of topics, over which measures are averaged."""
 
     name: str
     topics: tuple[int, ...]  # columns of topics, from the largest in training to the smallest, or as they are listed
@@ -26,8 +26,9 @@ class Band:
 def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
     """Choose the topics of each band by their number of training positives.
 
-    Topics are ordered from the largest to the smallest, equal sizes by name; ``TOPn`` is the head of that order and
-    ``LASTn`` its tail. With fewer than n topics, the band has all of them.
+    `spec` names the bands, as in `textcat.evaluate_scores`. Topics are ordered from the largest to the smallest, topics
+    of equal size by name; ``TOPn`` is the head of that order, and ``LASTn`` its tail. With fewer than n topics, the
+    band has all topics.
     """
     sizes = np.asarray(train_sizes).tolist()
     if len(sizes) != len(topics):

@@ -22,7 +22,7 @@ _Confusion = tuple[tuple[str, str, int], ...]
 
 
 class MeasuredOn(str, Enum):
-    """The documents that an evaluation was measured on; the values are printed and stored."""
+    """The kind of documents that an evaluation was measured on; the values are printed and stored."""
 
     TEST = "test documents"
     CROSS_VALIDATION = "training documents, by cross-validation"  # scored by rankers that were trained on others
@@ -34,10 +34,10 @@ class MeasuredOn(str, Enum):
 class Title(NamedTuple):
     """How tables name and show a measure."""
 
-    line: str
-    column: str
+    line: str  # the name as the title of a line
+    column: str  # the name as the title of a column
     decimals: int = 3
-    is_main: bool = False  # whether it is shown unless all measures are asked for
+    is_main: bool = False  # True: always shown; False: only shown if all measures are asked for
 
 
 TITLES = {
@@ -68,7 +68,7 @@ TITLES = {
     "psp@5": Title("PSP@5", "PSP@5", is_main=True),
 }
 """The measures that tables show, in their order."""
-_IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  # that a repr names
+_IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  # measures that a repr shows
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class TopicQuality:
     precision_at_10: float | None
     ndcg: float | None
     threshold: float | None
-    """The fields below are measured at this threshold; None if it is infinite, or if documents have their own."""
+    """The fields below are measured at this threshold; None if it is infinite, or differs between documents."""
     precision: float | None
     recall: float | None
     f1: float | None
@@ -94,7 +94,7 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band by name, as in ``row["macro_f1"]``; None if no topic of the band has a positive.
+    """The measures of one band by name, as in ``row["macro_f1"]``; a measure is None if no topic has a positive.
 
     For models of few topics, *macro* averages are means over the topics that have a test positive, *micro* averages are
     computed from the decisions of all topics of the band together, and *sample* averages are means over all documents.
@@ -107,13 +107,13 @@ class BandQuality:
     """
 
     band: str
-    topics: int  # with a test positive
-    left_out: int  # without one
+    topics: int  # number of topics with a test positive
+    left_out: int  # number of topics without a test positive
     measures: Mapping[str, float | None]
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
     """Bootstrap bounds by measure, if they were asked for: see `textcat.evaluation.significance`."""
-    documents: int | None = None  # with a topic of the band: measures at k are means over these
-    pairs: int | None = None  # of a document and a relevant topic of the band
+    documents: int | None = None  # number of documents with a topic of the band: measures at k are means over these
+    pairs: int | None = None  # number of pairs of a document and a relevant topic of the band
 
     def __getitem__(self, measure: str) -> float | None:
         return self.measures[measure]
@@ -159,7 +159,7 @@ class ScoredDocuments:
     """Sparse (CSC), of the shape of the scores, 1 where the document has the topic."""
     threshold: NDArray[Any]
     bands: tuple[Band, ...]
-    measures: ClassVar = ("macro_average_precision", "macro_f1", "micro_f1")  # that are resampled
+    measures: ClassVar = ("macro_average_precision", "macro_f1", "micro_f1")  # measures that are resampled
 
     @property
     def given(self) -> NDArray[np.bool_]:
@@ -169,8 +169,8 @@ class ScoredDocuments:
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
         """Measure the bands on resamples: shape (n_bands, n_measures, n_resamples), nan where no topic has a positive.
 
-        Blocks of draws have shape (n_documents, n_in_block), and say how often each document was drawn. Topics without
-        a positive in a resample are left out of its macro-averages.
+        `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
+        Topics without a positive in a resample are left out of the macro-averages of this resample.
         """
         from scipy import sparse
 
@@ -194,16 +194,16 @@ class ScoredDocuments:
 
 @dataclass(frozen=True, eq=False)
 class DocumentValues:
-    """The values per document of measures that are means over documents, from which resamples are averaged."""
+    """For each measure that is a mean over documents, its value on every document; resamples average these values."""
 
     measures: tuple[str, ...]
     values: NDArray[np.float64]
     """Shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
 
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Average over resamples: shape (1 + n_bands, n_measures, n_resamples), nan if no document has a value.
+        """Return means over resamples: shape (1 + n_bands, n_measures, n_resamples), nan if no document has a value.
 
-        Blocks of draws have shape (n_documents, n_in_block), and say how often each document was drawn.
+        `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         """
         is_known = ~np.isnan(self.values)
         values, blocks = np.where(is_known, self.values, 0.0), []
@@ -216,9 +216,9 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on the test documents: a row per band and, of few topics, a row per topic.
+    """Ranking quality on documents: a row of measures per band of topics and, if there are few topics, one per topic.
 
-    An evaluation that was read from a model's folder has the figures alone: `scored` and `values` are None.
+    An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """
 
     train_documents: int
@@ -226,16 +226,16 @@ class Evaluation:
     n_topics: int
     bands: tuple[BandQuality, ...]
     topics: tuple[TopicQuality, ...] = ()
-    """In the order of the columns; none if the evaluation is at k: see `textcat.evaluate_at_k`."""
+    """In the order of the columns; empty if the evaluation is by `textcat.evaluate_at_k`."""
     measured_on: MeasuredOn = MeasuredOn.TEST
     accuracy: float | None = None
-    """Fraction of the documents with a topic that got a right one; None unless each document gets exactly one."""
+    """Of the documents that have a topic, the fraction that got a right topic; None unless each gets exactly one."""
     confusion: _Confusion | None = None
-    """Tuples of a topic, a topic that documents of it got, and their number, largest first; None like `accuracy`.
+    """Tuples (topic, topic that its documents got, number of these documents), largest first; None like `accuracy`.
 
-    A document that got a right topic counts for this topic alone, any other one for all its topics."""
+    A document that got a right topic counts for this topic alone, any other document for all its topics."""
     overall: BandQuality | None = None
-    """The row of all topics, with or without a column. This and the next four fields are None for few topics."""
+    """The row of all topics, with or without a column. Like the next four fields, it is None for few topics."""
     ks: tuple[int, ...] | None = None
     propensity: tuple[float, float] | None = None
     without_topic: int | None = None  # test documents without a relevant topic, which do not count
@@ -268,7 +268,10 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, figures: Mapping[str, Any]) -> "Evaluation":
-        """Rebuild an evaluation from the figures of `as_dict`; raise KeyError, TypeError or ValueError for others."""
+        """Rebuild an evaluation from the figures that `as_dict` returned.
+
+        Raise KeyError, TypeError or ValueError for any other figures.
+        """
         topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
         parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
         parts |= {name: tuple(figures[name]) for name in ("ks", "propensity") if name in figures}
@@ -282,8 +285,9 @@ class Evaluation:
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
         """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
 
-        The default is a row per topic, if there are rows of topics, else a row per band. For "confusion", return a
-        matrix that counts the documents of the row's topic that got the column's topic.
+        The default is a row per topic, if the evaluation has rows of topics, otherwise a row per band. For "confusion",
+        return a matrix that counts the documents of the row's topic that got the column's topic. Raise TextcatError if
+        the evaluation has no such rows.
         """
         try:
             import pandas
@@ -321,7 +325,7 @@ class Evaluation:
         return html_table(head, rows, caption=repr(self))
 
     def titles(self) -> dict[str, Title]:
-        """Return the titles in tables of the measures that the bands have; sparsity only if some band has a value."""
+        """Return the titles of the measures that the bands have, for tables; sparsity only if some band has a value."""
         measures = set(self.bands[0].measures if self.bands else ())
         if all(row.measures.get("average_sparsity") is None for row in self.bands):
             measures.discard("average_sparsity")

@@ -31,7 +31,7 @@ _NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
 def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
-    """Write the figures of an evaluation or comparison, after other entries, as one JSON object.
+    """Return the figures of an evaluation or comparison as the text of one JSON object, after the given entries.
 
     A measure that is not defined is ``null``.
     """
@@ -39,10 +39,11 @@ def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
 
 
 def csv_lines(evaluation: Evaluation) -> str:
-    """Write a CSV line per topic, in the order of the model's topics; a measure that is not defined is empty.
+    """Return CSV text with a line per topic, in the order of the model's topics; an undefined measure is empty.
 
-    Where each document gets exactly one topic, the last columns count the documents that got each. An evaluation
-    without rows of topics has a line per band. A text that a spreadsheet would run as a formula gets an apostrophe.
+    If each document gets exactly one topic, the last columns count the line's documents by the topic that they got. An
+    evaluation without rows of topics has a line per band. A text that a spreadsheet would run as a formula gets an
+    apostrophe in front.
     """
     rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
     text = io.StringIO()
@@ -72,9 +73,9 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def formatted_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
-    """Write tables, whose rows have the same keys, as Markdown or LaTeX (package booktabs); special signs are escaped.
+    """Return tables as text in Markdown or LaTeX (package booktabs).
 
-    Columns of numbers are aligned to the right.
+    The rows of a table have the same keys. Special signs are escaped; columns of numbers are aligned to the right.
     """
     return "\n".join((_as_latex if form == "latex" else _as_markdown)(rows) for rows in tables if rows)
 

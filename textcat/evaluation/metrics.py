@@ -25,8 +25,8 @@ COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time whi
 class PositivePlaces(NamedTuple):
     """Counts for each positive of one topic, from the lowest score up.
 
-    `above` counts documents with a higher score, `retrieved` those with at least the positive's score, and `hits` the
-    positives among the latter.
+    `above` counts documents with a higher score than the positive, `retrieved` counts documents with at least the
+    positive's score, and `hits` counts the positives among the retrieved ones.
     """
 
     hits: NDArray[np.intp]
@@ -35,7 +35,7 @@ class PositivePlaces(NamedTuple):
 
     @classmethod
     def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "PositivePlaces":
-        """Find the places, given the scores of the positives and those of all documents, in any order."""
+        """Count for each positive, given the scores of the positives and the scores of all documents, in any order."""
         at_positives, ranked = np.sort(at_positives), np.sort(scores)
         return cls(
             hits=len(at_positives) - np.searchsorted(at_positives, at_positives),
@@ -87,7 +87,7 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
 def _topic_ranking(
     at_positives: NDArray[Any], scores: NDArray[Any], k: int, discounts: NDArray[np.float64]
 ) -> tuple[float, ...]:
-    """Measure one topic; ``discounts[r]`` is the sum over the first r ranks."""
+    """Return the measures of one topic's ranking; ``discounts[r]`` is the sum of the discounts of the first r ranks."""
     n_positives = len(at_positives)
     if not n_positives:
         return (math.nan,) * len(_TopicRankings._fields)
@@ -126,9 +126,10 @@ class Decisions:
         return np.where(self.positives > 0, _ratio(2 * self.hits, self.retrieved + self.positives), np.nan)
 
     def pooled(self, topics: Sequence[int] | None = None) -> "Decisions":
-        """Sum the counts over all topics or those at the given places; measures of the sums are micro-averages.
+        """Sum the counts over the given topics (column numbers), by default over all.
 
-        Documents retrieved for a topic without a positive count, too, as wrongly retrieved.
+        Measures of the sums are micro-averages. Documents that are retrieved for a topic that has no positives are
+        included: they count as wrongly retrieved.
         """
         places: Any = slice(None) if topics is None else np.asarray(topics, dtype=np.intp)
         counts = (self.hits, self.retrieved, self.positives)
@@ -136,7 +137,7 @@ class Decisions:
 
 
 def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
-    """Count per topic the documents with ``score > threshold``, the relevant ones, and those that are both."""
+    """Count for each topic the retrieved documents (``score > threshold``), the relevant ones, and the hits: both."""
     positives, values = checked_labels(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
@@ -153,11 +154,11 @@ class _MacroAverage(NamedTuple):
 
     mean: float | None  # None if no topic could be counted
     counted: int  # topics with a positive
-    left_out: int  # topics without one
+    left_out: int  # topics without a positive
 
 
 def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
-    """Average a measure over all topics, or those at some places; topics whose value is nan are left out."""
+    """Average a measure over topics, given by column number, by default over all; topics with nan are left out."""
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
     defined = chosen[~np.isnan(chosen)]
@@ -207,8 +208,8 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
 class _DocumentDecisions(NamedTuple):
     """Measures of the topics assigned to each document: arrays of shape (n_documents,), never nan.
 
-    A document without a topic has 1 if it gets none, else 0; a document with topics that gets none has 0. The means
-    over documents are the sample averages of scikit-learn.
+    A document that has no topic measures 1 if it gets no topic, otherwise 0. A document that has topics, but gets none,
+    measures 0. The means over documents are the sample averages of scikit-learn.
     """
 
     precision: NDArray[np.float64]
@@ -217,7 +218,7 @@ class _DocumentDecisions(NamedTuple):
 
 
 def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> _DocumentDecisions:
-    """Measure per document the topics it gets with ``score > threshold``."""
+    """Measure for each document the topics that it gets, those with ``score > threshold``."""
     positives, values = checked_labels(Y, scores)
     decisions = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
     either = decisions.retrieved + decisions.positives
@@ -251,10 +252,10 @@ class RankingSteps(NamedTuple):
         )
 
     def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the average precision in each resample.
+        """Return the average precision in each resample, given how often it has each document.
 
-        The precision at a positive that was drawn twice counts it once. Otherwise, topics of few positives would rank
-        much better in resamples than in the sample.
+        In the precision at a positive that was drawn several times, this positive itself counts once. Otherwise, topics
+        of few positives would rank much better in resamples than in the sample.
         """
         weights = drawn[self.positives]
         total = weights.sum(axis=0)
@@ -275,7 +276,10 @@ def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return the positives column by column (CSC, bool) and the scores."""
+    """Return the positives as a CSC matrix of bool, and the scores as an array.
+
+    Raise ValueError if their shapes differ, or a score is nan.
+    """
     from scipy import sparse  # here, so that tagging, which asks for no metric, need not import it
 
     positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
@@ -288,13 +292,13 @@ def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
 
 
 def _each_topic(Y: Any, scores: ArrayLike) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Return per topic the scores of its positives and those of all documents."""
+    """Return for each topic the scores of its positives, and the scores of all documents."""
     positives, values = checked_labels(Y, scores)
     return [(column[rows], column) for rows, column in zip(positives_by_topic(positives), values.T, strict=True)]
 
 
 def positives_by_topic(positives: Any) -> list[NDArray[Any]]:
-    """Return the places of each topic's positives."""
+    """Return the row numbers of each topic's positives, given a CSC matrix."""
     return np.split(positives.indices, positives.indptr[1:-1]) if positives.shape[1] else []
 
 

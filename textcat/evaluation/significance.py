@@ -17,7 +17,7 @@ from textcat.evaluation.evaluation import Evaluation
 _OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
 _N_FLIPS = 10_000
-# Rounding must not decide whether a sum of flipped differences is as large as the sum itself: how much may be missing.
+# Rounding must not decide whether a sum of flipped differences is as large as the sum itself: it may be less by this.
 _ROUNDING = 1e-12
 # How often each document was drawn, for all resamples that are held at the same time: 64 MB of int32.
 NUMBERS_AT_ONCE = 1 << 24
@@ -26,7 +26,7 @@ NUMBERS_AT_ONCE = 1 << 24
 def resampled_measures(
     evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """Return measures of the rows of an evaluation, shape (n_rows, n_resamples), on resamples of the documents.
+    """Return the measures, by name, of each row of an evaluation on resamples of the documents: (n_rows, n_resamples).
 
     A resample has as many documents as the sample, drawn with replacement. The draws depend on the seed and the number
     of documents only, so values of two models can be subtracted. Values are nan if no topic of the band has a positive.
@@ -44,8 +44,8 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
     """Return the percentile interval of resampled values, moved so that their mean is the value that was measured.
 
     Topics of few positives rank better in resamples than in the sample, as documents ranked above a positive may be
-    absent; plain percentiles would often exclude the measured value. Values that are nan are left out; if all are nan,
-    so are the bounds.
+    absent; plain percentiles would often exclude the measured value. Values that are nan are left out; if all values
+    are nan, both bounds are nan.
     """
     defined = np.asarray(values)[~np.isnan(values)]
     if not defined.size:
@@ -55,7 +55,10 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return a copy of an evaluation with bootstrap intervals in its rows; it must have its scores or values."""
+    """Return a copy of an evaluation with bootstrap intervals in its rows.
+
+    Raise TextcatError if only the figures of the evaluation were kept, without scores or values.
+    """
     samples = resampled_measures(evaluation, n_resamples, seed)
     rows = [
         replace(row, intervals={name: interval_of_resamples(row[name], values[k]) for name, values in samples.items()})
@@ -74,7 +77,7 @@ def interval_of_resamples(measured: float | None, values: NDArray[np.float64]) -
 
 
 def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[NDArray[np.int32]]:
-    """Yield how often each document is in each resample, of shape (n_documents, n_in_block)."""
+    """Yield arrays of shape (n_documents, n_in_block) that say how often each document is in each resample."""
     random = np.random.default_rng(seed)
     per_block = max(NUMBERS_AT_ONCE // max(n_documents, 1), 1)
     for start in range(0, n_resamples, per_block):
@@ -87,24 +90,24 @@ def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[N
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of a model's measure to that of the first model, with two p-values."""
+    """A model's measure minus the measure of the first model, with two p-values."""
 
     difference: float
     interval: tuple[float, float]  # 95 %, by the bootstrap over documents
     p_documents: float
     """The p-value over documents: see `paired_bootstrap`."""
     p_topics: float | None
-    """The p-value over topics: see `sign_flip_test`; None for a micro-average, which is no mean over topics."""
+    """The p-value over topics: see `sign_flip_test`; None for a measure that is not a mean over topics."""
 
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """A measure of one band for all models; values and differences are None if no topic of the band has a positive."""
+    """A measure of one band by each model; values and differences are None if no topic of the band has a positive."""
 
     band: str
     measure: str
     values: tuple[float | None, ...]  # one per model
-    differences: tuple[Difference | None, ...]  # to the first model, one per other model
+    differences: tuple[Difference | None, ...]  # from the first model, one per other model
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ class TopicComparison:
     train_positives: int
     test_positives: int
     average_precision: tuple[float, ...]
-    differences: tuple[float, ...]  # to the first model, one per other model
+    differences: tuple[float, ...]  # from the first model, one per other model
     p_values: tuple[float, ...]
     """One per other model: McNemar's test of the decisions on the topic, corrected by Holm's method over all topics."""
 
@@ -138,9 +141,9 @@ class Comparison:
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons,
-    those of topics are. The models' scores may have different scales. Topics are compared only if the evaluations have
-    rows of topics.
+    Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons;
+    the p-values of topics are. The models' scores may have different scales. Topics are compared only if the
+    evaluations have rows of topics.
 
     Parameters
     ----------
@@ -157,7 +160,7 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     Raises
     ------
     TextcatError
-        If the evaluations differ in their documents, topics, bands or k.
+        If the evaluations differ in their documents, topics, bands or k, or one of them has no scores.
     """
     first = evaluations[0]
     if any(_subject(other) != _subject(first) for other in evaluations[1:]):
@@ -182,9 +185,10 @@ def _subject(evaluation: Evaluation) -> Any:
 
 
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
-    """Return how often resampled differences of two models are as far from their mean as the measured one is from 0.
+    """Return the p-value of a difference of two models, given the differences on resamples of the documents.
 
-    Two-sided, ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method): under the hypothesis that
+    It is how often a resampled difference δ is as far from the mean of all as the measured difference is from 0,
+    two-sided: ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method). Under the hypothesis that
     the models are equally good, differences vary around 0 as they vary around their mean. Differences that are nan are
     left out.
     """
@@ -194,11 +198,12 @@ def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
 
 
 def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
-    """Return how often the mean of topics' differences is at least as far from 0 after random flips of their signs.
+    """Return the p-value of the topics' differences between two models, by random flips of the signs.
 
-    The paired randomisation test of information retrieval (Smucker, Allan & Carterette, "A comparison of statistical
-    significance tests for information retrieval evaluation", 2007), two-sided, with 10,000 flips: of two equally good
-    models, either may rank a topic better by chance. Differences that are nan are left out.
+    The p-value is how often the mean of the differences is at least as far from 0 after the flips as before: of two
+    equally good models, either may rank a topic better by chance. This is the paired randomisation test of information
+    retrieval (Smucker, Allan & Carterette, "A comparison of statistical significance tests for information retrieval
+    evaluation", 2007), two-sided, with 10,000 flips. Differences that are nan are left out.
     """
     defined = np.asarray(differences, np.float64)[~np.isnan(differences)]
     heads = np.random.default_rng(seed).integers(0, 2, (_N_FLIPS, defined.size), dtype=np.int8)
@@ -222,7 +227,7 @@ def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Return p-values corrected for their number by Holm's method.
+    """Return p-values that are corrected by Holm's method for the number of tests.
 
     The k-th smallest of n becomes the maximum of ``(n - i + 1)·p_i`` over i = 1 to k, but at most 1 (Holm, "A simple
     sequentially rejective multiple test procedure", 1979).

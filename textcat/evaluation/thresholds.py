@@ -1,4 +1,4 @@
-"""Scores of documents that were not trained on, and their labels → thresholds, and probabilities, per topic.
+"""Choose thresholds and fit probabilities per topic, from out-of-fold scores of documents and their labels.
 
 A document gets a topic if ``score > threshold``; a threshold lies halfway between the lowest score that is to pass and
 the next lower one. Scores must be like those of new documents, so give out-of-fold scores. The strategies have the
@@ -20,14 +20,14 @@ from textcat.evaluation.metrics import PositivePlaces, checked_labels
 
 STRATEGIES = ("zero", "probability", "scut", "scut-fbr", "pcut", "expected-f1", "single")
 
-_MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # the loss of a cell's mean is off by less than 1e-5 of it
+_MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # merging a cell into its mean changes the loss by less than 1e-5
 
 
 def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
-    """Return the threshold of largest F1 per topic, the highest if several are equal; SCutFBR.1 with an fbr in (0, 1].
+    """Return for each topic the threshold of largest F1, and the highest such threshold if there are several.
 
-    A low F1 means that the threshold was chosen by accident and may let many documents pass. If the F1 is below fbr,
-    the threshold is the highest score of the sample instead.
+    A low F1 means that the threshold was chosen by accident and may let many documents pass. So if the F1 is below
+    `fbr`, in (0, 1], the threshold is the highest score of the sample instead (SCutFBR.1).
     """
     dtype, thresholds = np.asarray(scores).dtype, []
     for column, is_positive in _samples(scores, Y):
@@ -45,21 +45,22 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
 
 
 def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
-    """Return the threshold per topic at which as many documents of the sample pass as have the topic.
+    """Return for each topic the threshold at which as many documents of the sample pass as have the topic.
 
-    If the last of these has the same score as the next document, neither passes.
+    If the last document to pass has the same score as the next one, neither passes.
     """
     thresholds = [_under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in _samples(scores, Y)]
     return np.array(thresholds, np.asarray(scores).dtype)
 
 
 def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
-    """Return the threshold per topic of largest expected F1 on these documents, the highest if several are equal.
+    """Return for each topic the threshold of largest expected F1 on the given documents.
 
-    The expected F1 is ``2·Σ_{passed} p / (n_passed + Σ p)``. It is largest if exactly the documents pass whose
-    probability is more than half of it (Lewis, "Evaluating and optimizing autonomous text classification systems",
-    1995). Probabilities must not decrease with scores; if all are 0, the threshold is +inf. No labels are needed, so
-    these may be the documents to tag.
+    If there are several such thresholds, the highest is returned. The expected F1 is
+    ``2·Σ_{passed} p / (n_passed + Σ p)``. It is largest if exactly the documents pass whose probability is more than
+    half of it (Lewis, "Evaluating and optimizing autonomous text classification systems", 1995). Probabilities must not
+    decrease with scores; if all probabilities are 0, the threshold is +inf. No labels are needed, so the documents may
+    be those to tag.
     """
     values = np.asarray(scores)
     thresholds = []
@@ -84,7 +85,10 @@ def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return the threshold that the k highest of ascending scores pass, except scores that are tied with the next."""
+    """Return the threshold that the k highest of the ascending scores pass, except scores that are tied with the next.
+
+    If k is 0, the threshold is inf.
+    """
     if k <= 0:
         return np.inf
     lowest = ranked[-min(k, len(ranked))]
@@ -118,7 +122,10 @@ class Calibration:
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
-        """Return the score that has a given probability, per topic; inf or -inf if a flat curve is below or above."""
+        """Return for each topic the score that has a given probability.
+
+        If a topic's curve is flat, return -inf if the curve is above the probability, and inf otherwise.
+        """
         from scipy.special import logit  # here, so that tagging need not import it
 
         wanted = logit(probability) - self.b
@@ -129,12 +136,13 @@ class Calibration:
     def fit_scores(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
         """Fit Platt's sigmoids, and shrink the curves of rare topics towards a curve that all topics share.
 
-        A topic's own curve has the labels ``(n_pos + 1) / (n_pos + 2)`` and ``1 / (n_neg + 2)`` (Platt 1999). The
-        shared curve, ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z with mean 0
-        and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less for a rarer
-        topic. A topic takes ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve, and the rest from the shared
-        curve; this rest is also its weight in the fit of the shared curve. (Isotonic curves per topic had a sixth more
-        log loss on held-out halves of Reuters-21578's training documents.)
+        A topic's own curve is fitted to ``(n_pos + 1) / (n_pos + 2)`` for positives and ``1 / (n_neg + 2)`` for
+        negatives (Platt 1999). The shared curve, ``logit P = A·z + B + logit(prior)``, is fitted to all topics
+        together, over scores z with mean 0 and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since
+        the same z means less for a rarer topic. A topic takes the share ``n_pos / (n_pos + shrinkage)`` of a and b from
+        its own curve, and the rest from the shared curve; this rest is also the topic's weight in the fit of the shared
+        curve. (Isotonic curves per topic had a sixth more log loss on held-out halves of Reuters-21578's training
+        documents.)
 
         Parameters
         ----------
@@ -203,8 +211,8 @@ def choose_thresholds(
     """Return thresholds per topic by a strategy, and the curves that turn scores into probabilities.
 
     "zero" and "single": 0 for every topic. "probability": the score with the given calibrated probability. "scut": the
-    threshold of largest F1. "scut-fbr": the same, or the highest score if that F1 is below 0.1. "pcut": the threshold
-    that keeps the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
+    threshold of largest F1. "scut-fbr": as "scut", but the highest score if the largest F1 is below 0.1. "pcut": the
+    threshold that keeps the topic's prevalence in the sample. "expected-f1": the threshold of largest expected F1.
     """
     values, calibration = np.asarray(scores), Calibration.fit_scores(scores, Y)
     match strategy:
