@@ -18,7 +18,7 @@ _MANY = 120  # in a model of more topics, each topic has fewer examples
 
 
 def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
-    """Return how the decisions of a later model differ from those of an earlier model, per topic and in all."""
+    """Return how the decisions of a later model differ from those of an earlier model, per topic and in total."""
     labels = after.scored.relevant.toarray() > 0
     right = [measured.given == labels for measured in (before, after)]
     gained, lost = right[1] & ~right[0], right[0] & ~right[1]
@@ -46,13 +46,16 @@ def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
 
 
 def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
-    """Return the numbers of documents, and of positives, above each of up to 80 thresholds."""
+    """Return two lists: the numbers of documents, and of positives, above each of up to 80 thresholds of topic j."""
     cuts = figures.sample_thresholds(measured.scores[:, j], is_positive, most=80)
     return [cuts.retrieved.tolist(), cuts.hits.tolist()]
 
 
 def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[list[Any]]:
-    """Return the terms whose weights differ most, with both weights; a term that a model lacks has the weight 0."""
+    """Return the terms whose weights for a topic differ most between two models, with both weights.
+
+    A term that a model lacks has the weight 0. The earlier model's weights are multiplied by `scale`.
+    """
     weights = []
     for tagger, times in ((before.tagger, scale), (after.tagger, 1.0)):
         values = weights_of_topic(tagger, topic) * times
@@ -66,7 +69,7 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
 def _examples(
     before: Measured, after: Measured, j: int, changed: NDArray[np.bool_], scale: float
 ) -> list[dict[str, Any]]:
-    """Return the changed decisions of topic j that are furthest from both thresholds."""
+    """Return the changed decisions on topic j whose scores are furthest from the thresholds of both models."""
     documents = np.flatnonzero(changed)
     n = max(int(_EXAMPLES * _MANY / max(len(after.tagger.topics), _MANY)), 1)
     margins = np.abs(_margins(after, documents, j)) + scale * np.abs(_margins(before, documents, j))
@@ -81,7 +84,7 @@ def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray
 
 
 def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
-    """Return document i, on which the models differ, and the terms whose contributions differ most."""
+    """Return document i, for which the models decide differently on topic j, with the terms that differ most."""
     document, topic = after.documents[i], after.tagger.topics[j]
     explained = [list(measured.tagger.explain(document, topic, None)) for measured in (before, after)]
     was, now = (

@@ -1,4 +1,4 @@
-"""A tagger, documents and their evaluation → the data that the script of a report draws, as JSON values."""
+"""A tagger, documents and their evaluation → the data, as JSON values, from which the script of a report draws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MANY = 120
 
 
 class Measured(NamedTuple):
-    """Hold what a report shows: a tagger, documents, their evaluation, and the calibration of their scores."""
+    """What a report shows: a tagger, documents, their evaluation, and the calibration of their scores."""
 
     tagger: Tagger
     documents: Sequence[Document]
@@ -59,7 +59,10 @@ class Measured(NamedTuple):
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return the data of all topics, the curves of bands, and the pairs of confused topics."""
+    """Return the data of a report: of all topics, the curves of bands, and the pairs of confused topics.
+
+    `advance` is called with 1 after each topic.
+    """
     evaluation, scored, names = measured.evaluation, measured.scored, measured.tagger.topics
     mistaken = figures.confused_pairs(scored.relevant, measured.given)
     topics = []
@@ -85,7 +88,7 @@ def report_contents(measured: Measured, advance: Callable[[int], None] = lambda 
 
 
 def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, Any]:
-    """Return the data of topic j, whose positive documents are at the given places."""
+    """Return the data of topic j, given the positions of its positive documents (`places`)."""
     tagger, evaluation = measured.tagger, measured.evaluation
     row, scores, assigned = evaluation.topics[j], measured.scores[:, j], measured.given[:, j]
     is_positive = np.zeros(len(scores), bool)
@@ -149,7 +152,8 @@ def excerpt_of(
 ) -> list[str | tuple[int, str]]:
     """Return an excerpt of a text in parts; highlighted parts are (strength, text), with a strength from -3 to 3.
 
-    The excerpt has the beginning of the text, and then the text around the strongest evidence, until it is long enough.
+    `texts` has the text by zone, and `marks` has the spans to highlight, with their contributions. The excerpt has the
+    beginning of the text, and then the text around the strongest marks, until it is long enough.
     """
     # Line breaks become blanks, which take less room; offsets stay.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}

@@ -20,7 +20,7 @@ _Display = TypeVar("_Display", bound="_Drawn")
 
 
 class _Drawn:
-    """Build a display from an evaluation, or from scores and labels, and draw it; its subclasses are the displays."""
+    """The base class of displays: build a display from an evaluation, or from scores and labels, and draw it."""
 
     ax_: Any = None  # matplotlib's axes on which the display was drawn
     figure_: Any = None
@@ -29,7 +29,7 @@ class _Drawn:
 
     @classmethod
     def from_evaluation(cls: type[_Display], evaluation: Evaluation, *, ax: Any = None, **options: Any) -> _Display:
-        """Draw an evaluation.
+        """Build a display from an evaluation, and draw it.
 
         Parameters
         ----------
@@ -66,14 +66,14 @@ class _Drawn:
         ax: Any = None,
         **options: Any,
     ) -> _Display:
-        """Draw the evaluation of scores and labels of documents.
+        """Build a display from scores and labels of documents, and draw it.
 
         Parameters
         ----------
         Y, scores, topics, train_sizes, threshold
             As in `textcat.evaluate_scores`.
         bands : str or iterable of str, optional
-            As `spec` there.
+            As `spec` in `textcat.evaluate_scores`.
         ax, **options
             As for `from_evaluation`.
 
@@ -94,7 +94,7 @@ class _Drawn:
         ax : matplotlib axes, optional
             By default those of a new figure.
         **style
-            Options of matplotlib's `plot`; for histograms of `stairs`, and for points of `scatter`.
+            Options of matplotlib's `plot`; for histograms, options of `stairs`; for points, options of `scatter`.
 
         Returns
         -------
@@ -113,7 +113,9 @@ class _Drawn:
 
 @dataclass(eq=False, repr=False)
 class PrecisionRecallBands(_Drawn):
-    """Draw precision against recall by band: the mean over topics of the highest precision at that recall or above.
+    """Draw precision against recall, a curve per band.
+
+    The curve of a band is the mean over its topics of the highest precision at each recall or a higher one.
 
     Call `from_evaluation` or `from_predictions`.
 
@@ -155,8 +157,8 @@ class CalibrationBands(_Drawn):
     Parameters
     ----------
     predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
-        By band, for each bin of probabilities that is not empty: their mean, the fraction of correct topics, and the
-        number of probabilities.
+        By band, for each bin of probabilities that is not empty: the mean probability, the fraction of correct topics,
+        and the number of probabilities.
     """
 
     predicted: Mapping[str, NDArray[np.float64]]
@@ -190,7 +192,7 @@ class CalibrationBands(_Drawn):
 class ScoreHistogram(_Drawn):
     """Draw histograms of the scores for a topic: of documents that have the topic, and of documents that lack it.
 
-    Call `from_evaluation` or `from_predictions`, with the options `topic`, a name, and `n_bins`, 30 by default. Counts
+    Call `from_evaluation` or `from_predictions`, with the options `topic` (its id) and `n_bins`, 30 by default. Counts
     are on a logarithmic scale.
 
     Parameters
@@ -243,6 +245,7 @@ class PrecisionBySize(_Drawn):
     topics : sequence of str
         Topics that have a positive document.
     train_sizes, average_precision : ndarray of shape (n_topics,)
+        Number of training documents and average precision of each topic.
     """
 
     topics: Sequence[str]

@@ -18,16 +18,16 @@ class _Cuts(NamedTuple):
     thresholds: NDArray[np.float64]
     retrieved: NDArray[np.intp]
     hits: NDArray[np.intp]
-    chosen: int | None  # the position of the model's own threshold; None: it has none
+    chosen: int | None  # the position of the model's own threshold; None if there is no such threshold
 
 
 def sample_thresholds(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
 ) -> _Cuts:
-    """Return a threshold below each positive document's score, and others in between, fewer at lower scores.
+    """Return a threshold just below each positive document's score, and others in between, fewer at lower scores.
 
-    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. At most `most`
-    thresholds are returned, evenly chosen, and the model's own.
+    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. At most `most` of
+    these thresholds are returned, evenly chosen, and the model's own `threshold`, if it is given.
     """
     values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
     values = -values
@@ -55,7 +55,10 @@ def sample_thresholds(
 def reliability(
     probabilities: NDArray[np.float64], is_positive: NDArray[np.bool_], n_bins: int = 10
 ) -> list[tuple[float, float, int]]:
-    """Return the mean probability, fraction of positives and number of documents of each bin that is not empty."""
+    """Return (mean probability, fraction of positives, number of documents) for each bin that is not empty.
+
+    The bins divide the range from 0 to 1 into equal parts.
+    """
     bins = np.searchsorted(np.linspace(0, 1, n_bins + 1)[1:-1], probabilities)
     counts = np.bincount(bins, minlength=n_bins)
     total = np.bincount(bins, weights=probabilities, minlength=n_bins)
@@ -64,7 +67,7 @@ def reliability(
 
 
 class _Histogram(NamedTuple):
-    """The numbers of positives and negatives in bins of scores of equal width."""
+    """The numbers of positives and negatives in bins of equal width from the score `low` to the score `high`."""
 
     low: float
     high: float
@@ -81,7 +84,10 @@ def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins
 
 
 def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the interpolated precision of a topic at the `LEVELS`: the highest at this recall or above."""
+    """Return a topic's precision, interpolated: at each of the `LEVELS` of recall, the highest at this recall or above.
+
+    The scores of the positives and those of all documents are given.
+    """
     places = PositivePlaces.of(at_positives, scores)  # from the lowest score up: recall falls
     n = len(at_positives)
     precision = np.maximum.accumulate(places.hits / places.retrieved)
@@ -91,7 +97,7 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
 
 
 def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
-    """Return the mean precision of each band's topics at the `LEVELS` of recall.
+    """Return for each band the mean of its topics' interpolated precision at the `LEVELS` of recall.
 
     Topics without a positive, and bands of only such topics, are left out.
     """
@@ -108,7 +114,10 @@ def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
 
 
 def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return (missed topic, wrong topic, number of documents that got the wrong one instead), most frequent first."""
+    """Return tuples (missed topic, wrong topic, number of documents with this mistake), the most frequent first.
+
+    The topics are column numbers; a document with the mistake has the missed topic, but got the wrong one.
+    """
     from scipy import sparse
 
     true, got = sparse.csr_array(labels > 0, dtype=np.int64), sparse.csr_array(assigned, dtype=np.int64)
@@ -121,22 +130,23 @@ def confused_pairs(labels: Any, assigned: NDArray[np.bool_]) -> list[tuple[int, 
 class LabelIssue(NamedTuple):
     """A document and a topic for which the score confidently contradicts the label."""
 
-    document: int
-    topic: int
-    has_it: bool
+    document: int  # its row
+    topic: int  # its column
+    has_it: bool  # whether the document is labelled with the topic
     probability: float
-    limit: float  # the probability at which a score becomes confident
+    limit: float  # the probability from which on the contradiction counts as confident
 
 
 def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[LabelIssue]:
     """Return labels that are probably wrong, the surest first.
 
-    Confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset labels", 2021,
-    section 3.1), each topic by itself: a document without the topic is a label issue if its probability is at least the
-    mean probability of documents with the topic, and greater than 1/2; a document with the topic is one if its
-    probability is at most the mean of documents without it, and at most 1/2. (Means of rare topics are low, hence
-    1/2.) `probabilities` come from rankers that were not trained on the document. The surest label issue has the
-    largest distance between its probability and its label.
+    This is confident learning (Northcutt, Jiang & Chuang, "Confident learning: estimating uncertainty in dataset
+    labels", 2021, section 3.1), for each topic by itself. A document without the topic is a label issue if its
+    probability is at least the mean probability of documents with the topic, and greater than 1/2. A document with the
+    topic is a label issue if its probability is at most the mean probability of documents without the topic, and at
+    most 1/2. (The limit of 1/2 is there because means of rare topics are low.) `probabilities` come from rankers that
+    were not trained on the document. The surest label issue has the largest distance between its probability and its
+    label.
     """
     issues = []
     for topic, (column, places) in enumerate(zip(probabilities.T, positives_by_topic(labels), strict=True)):
@@ -152,14 +162,14 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
 
 
 def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
-    """Return numbers rounded to significant digits, which are shorter as JSON; None for infinity and nan."""
+    """Return numbers rounded to significant digits, so that they are shorter in JSON; None for infinity and nan."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
 
 
 def worst_errors(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], assigned: NDArray[np.bool_], n: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the n false positives with the highest scores, and the n false negatives with the lowest."""
+    """Return the positions of the n highest-scored false positives, and of the n lowest-scored false negatives."""
     wrongly, missed = np.flatnonzero(assigned & ~is_positive), np.flatnonzero(is_positive & ~assigned)
     return (
         wrongly[np.argsort(-scores[wrongly], kind="stable")[:n]].tolist(),

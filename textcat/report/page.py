@@ -1,4 +1,4 @@
-"""The sections and data of a report → one HTML file that needs nothing else, and in which no text runs as a script."""
+"""The sections and data of a report → one HTML file that needs no other file, and in which no text runs as a script."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,10 @@ _FOLDER = Path(__file__).parent
 
 
 def report_page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapping[str, Any]) -> str:
-    """Return the file: sections of an id, a heading and HTML, and the data that the script draws."""
+    """Return the HTML file of a report.
+
+    A section is given as (id, heading, HTML); the script of the page draws `data`.
+    """
     script, style = ((_FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
     links = "".join(f'<li><a href="#{name}">{html_text(heading)}</a></li>' for name, heading, _ in sections)
     body = "".join(
@@ -30,13 +33,13 @@ def report_page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapp
 
 
 def _json(data: Mapping[str, Any]) -> str:
-    """Return JSON that can neither end its HTML element nor begin a comment there."""
+    """Return data as JSON that can neither end the HTML element around it nor begin a comment there."""
     written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return printable_text(written).replace("<", "\\u003c")
 
 
 def scrolled_table(name: str, caption: str, head: Sequence[str], rows: Sequence[Sequence[Any]], **options: Any) -> str:
-    """Return a table in a box that scrolls; options are those of `html_table`."""
+    """Return an HTML table in a box that scrolls; the `options` are those of `html_table`."""
     return (
         f'<div class="scroll" role="region" aria-label="{html_text(caption)}" tabindex="0">'
         f"{html_table(head, rows, name=name, caption=caption, **options)}</div>"

@@ -49,13 +49,13 @@ _NOT_SHOWN = {
 
 @dataclass
 class _Scored:
-    """Hold documents with their labels, and scores and calibration of rankers that were not trained on them."""
+    """Documents with their labels, and with scores and calibration of rankers that were not trained on them."""
 
     documents: Sequence[Document]
     scores: np.ndarray
     calibration: Calibration
     labels: Any
-    by: str  # which rankers gave the scores
+    by: str  # words that say which rankers gave the scores
 
 
 def write_report(
@@ -85,7 +85,7 @@ def write_report(
         The file to write; an existing file is replaced.
     tagger, corpus : Tagger, Corpus
     before : Tagger, optional
-        A tagger of the same topics: the report shows what changed since, and why.
+        An earlier tagger of the same topics: the report shows what changed since, and why.
     bands : str or iterable of str, optional
         As `spec` in `textcat.evaluate_scores`.
     folds : int, default=5
@@ -156,7 +156,10 @@ def write_report(
 
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
-    """Score training documents by cross-validation; return None if the tagger was trained on other documents."""
+    """Score training documents by cross-validation; return None if that is not possible.
+
+    It is not if `folds` is 0, the tagger was trained on other documents, or its recipe is unknown or has a shortlist.
+    """
     from textcat.training.cross_validation import cross_validated
 
     if not folds or not was_trained_on(tagger, corpus):
@@ -199,7 +202,7 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 
 def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
-    """Return the probably wrong labels, the surest first: the scored part, the label, and its entry for JSON."""
+    """Return the probably wrong labels, the surest first, each with its part of the documents and its JSON entry."""
     entries = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
@@ -229,7 +232,7 @@ def _heading(document: Document) -> str:
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return the data that the page shows of a label issue: the document, its evidence, and the label."""
+    """Return the data of a label issue that the page shows: the document, the evidence in it, and the label."""
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)
