@@ -18,7 +18,7 @@ def known_experiments() -> "dict[str, Experiment]":
 
 
 def find(names: Sequence[str]) -> "list[Experiment]":
-    """Return experiments by name; raise TextcatError for an unknown name, with a similar one as a hint."""
+    """Return the experiments with the given names; raise TextcatError, with a hint, for an unknown name."""
     experiments = known_experiments()
     for name in names:
         if name not in experiments:

@@ -1,4 +1,4 @@
-"""The papers' data sets: files that the user has → rows and labels, as the papers use them."""
+"""Read the papers' data sets: files that the user has → rows and labels, as the papers use them."""
 
 import bz2
 import gzip
@@ -28,13 +28,13 @@ class MissingData(TextcatError):  # noqa: N818 - it is data that is missing
 
 
 class Dataset(NamedTuple):
-    """Rows with labels, and a test part if the data set has one."""
+    """A data set: rows with labels and, if there is one, a test part."""
 
     name: str
     X: Any  # csr_array of float64, rows in the order of the file; no zero is stored, and indices have 32 bits
     y: np.ndarray  # int8, +1 or -1; for USPS the digit
-    X_test: Any = None  # of the test part, where the data set has one
-    y_test: Any = None
+    X_test: Any = None  # rows of the test part; None if there is no test part
+    y_test: Any = None  # labels of the test part
 
 
 Rows = tuple[Any, np.ndarray]  # rows as dense or sparse array, labels
@@ -46,11 +46,12 @@ DATASET_SOURCES: dict[str, dict[str, Any]] = read_toml(Path(__file__).with_name(
 
 
 def load(name: str) -> Dataset:
-    """Read a data set: ``adult`` and ``web`` are the whole sets, ``adult-1605`` one of Platt's subsets.
+    """Read a data set by its name; ``adult`` and ``web`` are the whole sets, ``adult-1605`` is one of Platt's subsets.
 
-    Its files are looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's
+    The files are looked for in the folder that the environment variable ``TEXTCAT_DATASETS`` names, then in the user's
     cache, directly or in a subfolder ``uci``, ``libsvm``, ``usps``, ``covertype`` or ``rcv1``, plain or packed
-    (``.bz2``, ``.gz``). MissingData is raised if a file is not found.
+    (``.bz2``, ``.gz``). Raise MissingData if a file is not found, and TextcatError if a file is damaged or is not the
+    papers'.
     """
     paths, source = _paths(name), DATASET_SOURCES[name]
     try:
@@ -79,7 +80,7 @@ def corpus(name: str) -> "Corpus":
 
 
 def missing(name: str) -> str | None:
-    """Return a sentence on missing files of a data set or corpus and where to put them; None if all are there."""
+    """Return a sentence on what is missing of a data set or corpus, and where to put it; None if all is there."""
     if name not in catalogue.cards():
         try:
             _paths(name)
@@ -129,7 +130,7 @@ def _paths(name: str) -> list[Path]:
 
 
 def _at_home(folder: Path) -> str:
-    """Return a path with ``~`` for the user's home, so that pages for others do not show it."""
+    """Return a path with ``~`` in place of the user's home, so that pages for others do not show the home."""
     return f"~/{folder.relative_to(Path.home()).as_posix()}" if folder.is_relative_to(Path.home()) else str(folder)
 
 
@@ -147,7 +148,7 @@ def _sparse(X: Any) -> sp.csr_array:
 
 
 def _fields(data: bytes, between: str = ",") -> list[list[str]]:
-    """Return the fields of each line; separator "" stands for any white space."""
+    """Return the fields of each line that is not blank, separated by `between`; "" means any white space."""
     return [line.split(between or None) for line in data.decode("ascii").splitlines() if line.strip()]
 
 
@@ -158,14 +159,18 @@ def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
 def _read_table(
     data: bytes, label: int, signs: tuple[str, str], between: str = ",", coded: dict[str, int] | None = None
 ) -> Rows:
-    """Read rows of numbers or, given a number for each code, of codes; rows of numbers with a "?" are left out."""
+    """Read a table with a row per line, whose field at position `label` is the label, the positive or negative sign.
+
+    Other fields are numbers, and a line with a "?" is left out. If `coded` is given, the fields are codes, and `coded`
+    has a number for each code.
+    """
     rows = [row for row in _fields(data, between) if coded or "?" not in row]
     y = _signs([row.pop(label) for row in rows], *signs)
     return np.array([[coded[cell] if coded else float(cell) for cell in row] for row in rows]), y
 
 
 def _read_sonar(mines: bytes, rocks: bytes) -> Rows:
-    """Read the "aspect-angle dependent" training half, whose rows are marked with a star."""
+    """Read the "aspect-angle dependent" training half of the sonar data, whose rows are marked with a star."""
     marked = [re.findall(rb"^\*C[MR]\d+:\s*\{([^}]*)\}", text, re.MULTILINE) for text in (mines, rocks)]
     X = [list(map(float, row.split())) for rows in marked for row in rows]
     return np.array(X), np.repeat([1, -1], list(map(len, marked)))
@@ -197,7 +202,10 @@ def _read_covertype(data: bytes) -> Rows:
 
 
 def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
-    """Read vectors and topics in the format of Lewis et al. (2004): "did  fid:weight …" and "topic did 1"."""
+    """Read vectors and topics in the format of Lewis et al. (2004); rows that have the topic are labelled +1.
+
+    A line of `vectors` is "did  fid:weight …", and a line of `qrels` is "topic did 1".
+    """
     rows = (line.partition(" ") for line in vectors.decode("ascii").splitlines() if line.strip())
     ids, _, lines = zip(*rows, strict=True)
     X, _ = _read_libsvm("".join(f"0 {line}\n" for line in lines).encode("ascii"), 47236)
@@ -206,7 +214,10 @@ def _read_lyrl(vectors: bytes, qrels: bytes, topic: str) -> Rows:
 
 
 def _read_usps(*files: bytes) -> tuple[Any, ...]:
-    """Read the training and test part, pixels in [-1, 1], from libsvm's two files or from one ``.npz`` file."""
+    """Read the training and the test part of USPS from libsvm's two files or from one ``.npz`` file.
+
+    Pixels are in [-1, 1], and labels are the digits.
+    """
     if len(files) == 2:
         parts = [_read_libsvm(file, 256) for file in files]
         return tuple(array for X, y in parts for array in (X, y - 1))  # their labels are the digits + 1

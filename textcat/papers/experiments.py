@@ -1,4 +1,4 @@
-"""Experiments: run their tasks, keep the results so that an interrupted run resumes, and write pages of results."""
+"""Run the tasks of experiments, keep the results so that an interrupted run resumes, and write pages of results."""
 
 import hashlib
 import json
@@ -49,11 +49,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Figure:
-    """A published number and ours."""
+    """A number that we measured, next to the published one."""
 
-    ours: float | None  # None where the data is not at hand
-    published: float | None = None  # None where the paper has no such figure
-    digits: int = 0  # decimals to print; the published figure's
+    ours: float | None  # None if the data is missing
+    published: float | None = None  # None if the paper has no such figure
+    digits: int = 0  # decimals to print, as many as the published figure has
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Row:
 
     label: str  # the learner with its parameters, or the data set
     figures: Mapping[str, Figure] = field(default_factory=dict)  # by column, in the order of the paper's table
-    seconds: float | None = None  # of the training alone; None where nothing was timed
+    seconds: float | None = None  # of the training alone; None if nothing was timed
     note: str = ""  # for readers, such as on missing data or a setting that the paper leaves open
 
 
@@ -125,12 +125,12 @@ def results_folder() -> Path:
 def run_experiment(
     experiment: Experiment, settings: Settings, folder: Path, *, restart: bool = False, stages: "Stages"
 ) -> Result:
-    """Run the tasks of an experiment whose results are not kept in the folder, or have become invalid.
+    """Run the tasks of an experiment that have no valid result in the folder; return the results of all tasks.
 
     A result is valid as long as the code, the machine, its libraries and the number of jobs are the same; a result with
-    slow baselines also serves a run without. A task whose data is missing gives a row that says so, and is not kept.
-    Pictures are drawn into the folder, too, instead of `settings.pictures`, if there is matplotlib. With `restart`, all
-    tasks are run. `stages` times every task and draws its bar.
+    slow baselines is also valid for a run without them. A task whose data is missing gives a row that says so, and its
+    result is not kept. If matplotlib is installed, pictures are drawn into the folder, too, not into
+    `settings.pictures`. With `restart`, all tasks are run. `stages` times every task and draws its bar.
     """
     if not can_draw():
         warn_once(f"No picture is drawn, as matplotlib is not installed: {install_hint('pictures')}.")
@@ -161,7 +161,7 @@ def run_experiment(
 
 
 def last_result(experiment: Experiment, settings: Settings, folder: Path) -> str:
-    """Return in words when the experiment last ended or, if it is incomplete, how many of its tasks have."""
+    """Return in words when the experiment last ended or, if some tasks have no result, how many tasks have one."""
     path = folder / f"{experiment.name}.jsonl"
     if not path.exists():
         return "never"
@@ -228,7 +228,7 @@ def _pictures(experiment: Experiment, task: Task, folder: Path) -> Path:
 
 
 def now() -> datetime:
-    """Return the time, in UTC."""
+    """Return the present time, in UTC."""
     return datetime.now(timezone.utc)
 
 
@@ -274,7 +274,7 @@ def write_result(folder: Path, result: Result) -> Path:
 
 
 def _prose(path: Path, experiment: Experiment) -> str:
-    """Return the text between the title and the table of a page, or the experiment's own text for a new page."""
+    """Return the text between the title and the table of a page; if there is no page yet, the experiment's text."""
     if not path.exists():
         return experiment.text.strip()
     _, _, body = path.read_text(encoding="utf-8").partition("\n")
@@ -353,7 +353,10 @@ def _printed(value: float | None, form: str) -> str:
 
 
 def _difference(ours: str, published: str) -> str:
-    """Return the difference of two printed figures: ``+0.074 %``, or ``=``."""
+    """Return the difference of two printed figures in percent, such as ``+0.074 %``; ``=`` if they are equal.
+
+    If the published figure is 0, return the plain difference; if a figure is not known, return ``-``.
+    """
     if _NO_VALUE in (ours, published):
         return _NO_VALUE
     gap = float(ours) - float(published)
@@ -367,7 +370,7 @@ def _difference(ours: str, published: str) -> str:
 
 @contextmanager
 def draw_axes(path: Path, width: float = 6.0, height: float = 4.0) -> Iterator[Any]:
-    """Yield matplotlib axes of a size in inches, then write them as SVG, with the same bytes in each run."""
+    """Yield matplotlib axes of a size in inches; afterwards write the picture as SVG, always with the same bytes."""
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -14,13 +14,13 @@ from textcat.papers.experiments import FACTS, PUBLISHED, Experiment, Figure, Row
 from textcat.papers.micra import SLOW_NOTE, decimals, largest_squared_length, libsvm_margin, train_once
 
 FIRST_B = 5  # b/R² of Table 4's first stage
-SECOND_EPSILON = 0.1
-STAGES_MINI_EPOCHS = 50  # of both of Table 4's stages, on every data set
+SECOND_EPSILON = 0.1  # ε of Table 4's second stage
+STAGES_MINI_EPOCHS = 50  # of both stages of Table 4, on every data set
 SCALE = 1.099  # c in `second_stage_b`
 
 
 class MargitronSetting(NamedTuple):
-    """A data set of the paper, and the parameters of its runs; the pages say how these were found."""
+    """A data set of the paper, and the parameters of its runs; the pages of results say how these were found."""
 
     label: str
     data: str
@@ -38,7 +38,7 @@ class MargitronSetting(NamedTuple):
         return largest_squared_length(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:
-        """Return the rules of tables 1 and 3."""
+        """Return the rules of tables 1 and 3, the t-margitron and the ℓ-margitron, given R²."""
         l_b = self.l_b * R2 ** ((1 + self.l_epsilon) / 2)
         return TMargitron(self.t_epsilon, self.t_b * R2), LMargitron(self.l_epsilon, l_b)
 
@@ -49,7 +49,8 @@ SETTINGS = [MargitronSetting(*setting) for setting in FACTS["margitron"]["settin
 def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     """Return a lower bound on the fraction of the largest directional margin that a run of the t-margitron reached.
 
-    ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9: it depends on the number of updates, not on the margin.
+    It is ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9, where t is the number of updates; the margin that
+    was reached does not enter.
     """
     limit = 1 - rule.epsilon / 2
     return float(limit / (1 + limit * R2 / rule.b * n_updates ** -(1 - rule.epsilon)))
@@ -58,8 +59,8 @@ def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
 def l_estimate(rule: LMargitron, n_updates: int, R2: float, margin: float) -> float:
     """Return a lower bound like `t_estimate` for the ℓ-margitron with ε ≤ 1 that reached the directional margin γ'_d.
 
-    An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. With ``‖a‖ ≤ Rn`` after n of
-    them, and ``‖a‖ ≥ γ_d·k ≥ γ'_d·k`` after every k, its value after the last update is at most
+    An update takes ``‖a‖^(1+ε)`` to at most ``‖a‖^(1+ε) + (1+ε)(b + R²/2·‖a‖^-(1-ε))``. As ``‖a‖ ≤ Rn`` after n
+    updates, and ``‖a‖ ≥ γ_d·k ≥ γ'_d·k`` after every k updates, ``‖a‖^(1+ε)`` after the last update is at most
 
     ``(1+ε)·b·t·D`` with ``D = 1 - n/t + (Rn)^(1+ε)/((1+ε)·b·t) + R²/(2b·γ'_d^(1-ε))·S/t`` and
     ``S = (t^ε - n^ε)/ε + n^-(1-ε)``, which is at least the sum of ``k^-(1-ε)`` from n to t-1.
@@ -83,12 +84,12 @@ def upper_bound(tau: float, n_updates: int, R2: float) -> float:
 
 
 def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
-    """Return b of Table 4's second stage from the first one's bound on γ_d: ``c·R^(2ε)·γ_d^(1-ε)``."""
+    """Return b of Table 4's second stage, ``c·R^(2ε)·γ_d^(1-ε)``, given the first stage's upper bound on γ_d."""
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
 
 
 class _Run(NamedTuple):
-    """A rule, its solution, the seconds of training and measuring margins, and R²."""
+    """A run: a rule, its solution, the seconds that training and measuring margins took, and R²."""
 
     rule: Rule
     solution: Solution
@@ -108,13 +109,13 @@ load = cache(datasets.load)
 
 
 def train_run(data: Dataset, setting: MargitronSetting, rule: Rule, mini_epochs: int) -> _Run:
-    """Train a rule as the tables do, with an active set."""
+    """Train a rule on a data set as the paper's tables do, with an active set."""
     return _Run(rule, *train_once(data, rule, setting.rho, setting.delta**2, mini_epochs), setting.squared_radius(data))
 
 
 @cache
 def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
-    """Run the t- and the ℓ-margitron of tables 1 and 3, once for both tables."""
+    """Run the t-margitron and the ℓ-margitron of a data set; the runs are cached, so that tables 1 and 3 share them."""
     data = load(setting.data)
     of_t, of_l = (
         train_run(data, setting, rule, setting.mini_epochs) for rule in setting.rules(setting.squared_radius(data))
@@ -123,7 +124,7 @@ def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
 
 
 def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
-    """Return a row of Table 1, geometric margins and times, given the figures of Table 3."""
+    """Return a row of Table 1, with geometric margins and times; `printed` has the figures of Table 3."""
     of_t, of_l = margitrons(setting)
     data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]
     svm, svm_seconds = libsvm_margin(data.X, data.y, setting.delta) if slow_baselines else (None, None)
@@ -138,7 +139,7 @@ def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_
 
 
 def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
-    """Return the rows of Table 3: directional margins, and the proven fractions of the largest one."""
+    """Return a data set's rows of Table 3: directional margins, and the proven fractions of the largest margin."""
     of_t, of_l = margitrons(setting)
     t_label = f"t-margitron, ε = {setting.t_epsilon:g}, b = {setting.t_b:g}·R²"
     l_label = f"ℓ-margitron, ε = {setting.l_epsilon:g}, b = {setting.l_b:g}·R^(1+ε)"
@@ -159,7 +160,7 @@ def fraction_rows(setting: MargitronSetting, printed: Sequence[float]) -> list[R
 
 
 def stage_rows(data: Dataset, setting: MargitronSetting, printed: Sequence[float]) -> list[Row]:
-    """Return the rows of Table 4: the perceptron with margin, then the ℓ-margitron with a b from the first stage.
+    """Return a data set's rows of Table 4: the perceptron with margin, then the ℓ-margitron with b from this stage.
 
     The second stage is run with the printed b, and with the b from our own first stage.
     """

@@ -32,7 +32,7 @@ from textcat.papers.experiments import (
 HARD = 1e5  # C so large that the margin is hard
 UNTIL_DONE = 2**31 - 1  # epochs; the longest run takes 25 million
 SLOW_NOTE = "LIBSVM takes minutes on so many rows; --slow-baselines runs it."
-LARGE = 5000  # rows that LIBSVM trains on in a moment
+LARGE = 5000  # with more rows, LIBSVM trains in its own process, which Ctrl-C can end
 _PRINTED = PUBLISHED["micra"]
 
 SUPERSCRIPT = {2: "²", 3: "³"}
@@ -45,26 +45,26 @@ class Setting(NamedTuple):
     data: str
     rho: float
     lambda_: float
-    power: int  # the paper prints 10**power times γ'_d, and of that 5 - power decimals
+    power: int  # the paper prints 10**power times γ'_d, with 5 - power decimals
     eta: float = 0  # the next three are MICRA's
     epsilon: float = 0
     zeta: float = 0
-    note: str = ""  # of rows that have {more} updates in the paper
-    updates: str = "updates"
-    unit: float = 1  # of the updates
+    note: str = ""  # for rows whose number of updates differs in the paper, by {more}
+    updates: str = "updates"  # title of the column of updates
+    unit: float = 1  # the paper prints updates divided by this
 
 
 class PrintedRun(NamedTuple):
-    """A learner with its parameters, and its figures in the paper: γ'_d times a power of ten, and updates."""
+    """A rule with its parameters, and the paper's figures for it: γ'_d times a power of ten, and updates."""
 
     label: str
     rule: Rule
     margin: float
     updates: float
-    digits: int = 0  # of the updates
+    digits: int = 0  # decimals of the updates
 
     def count(self, solution: Solution) -> int:
-        """Return the number of updates as the paper counts them: MICRA starts from the first row, which is none."""
+        """Return the number of updates as the paper counts: MICRA's start from the first row is not an update."""
         return solution.n_updates - isinstance(self.rule, MICRA)
 
 
@@ -92,7 +92,7 @@ def printed_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> lis
 
 
 def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
-    """Return the runs of Table 2."""
+    """Return the runs of Table 2, given the printed parameters and updates; all runs are to reach the same margin."""
     runs, alpha = [], printed["alma2"]["alpha"]
     for (epsilon, zeta, eta, updates), beta in zip(printed["micra"], printed["beta"], strict=True):
         label = f"MICRA, ε = {epsilon:g}, ζ = {zeta:g}, η = {eta:g}, 10³β/R = {beta:g}"
@@ -103,7 +103,7 @@ def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> lis
 def solutions_of(
     data: Dataset, runs: Sequence[PrintedRun], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
-    """Train all runs, those of most updates first, so that the longest run does not start last."""
+    """Train all runs, and return their solutions in order; runs of most updates start first, to even out the work."""
     longest_first = sorted(runs, key=lambda run: -run.updates)
     settings = {"rho": rho, "lambda_": lambda_, "max_epochs": UNTIL_DONE}
     problems = [Problem.from_labels(data.y, run.rule, **settings) for run in longest_first]
@@ -138,7 +138,7 @@ def _updates_table(number: int) -> Experiment:
 EPSILON, ZETA = 0.05, 0.9
 MEMORY = 400  # MB of kernel rows that LIBSVM may keep, m in the paper
 ACCURACY = 1e-3
-SLOW = 10_000  # rows, above which LIBSVM takes minutes
+SLOW = 10_000  # with more rows, LIBSVM takes minutes
 
 
 class RedMicraSetting(NamedTuple):
@@ -156,7 +156,7 @@ class RedMicraSetting(NamedTuple):
 
 
 def decimals(margin: float) -> int:
-    """Return the number of decimals of a margin in the papers."""
+    """Return the number of decimals with which the papers print a margin."""
     return 3 if margin >= 10 else 4
 
 
@@ -170,7 +170,10 @@ def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epoch
 
 
 def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
-    """Train red-MICRA; return the solution and the seconds: the least of three runs if the first takes under 1 s."""
+    """Train red-MICRA; return the solution, and the seconds of training.
+
+    If training takes less than 1 s, the seconds are the least of three runs.
+    """
     lambda_ = setting.delta**2
     rule = MICRA(
         setting.eta, setting.beta * np.sqrt(largest_squared_length(data.X, setting.rho, lambda_)), EPSILON, ZETA
@@ -181,7 +184,10 @@ def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
 
 
 def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool) -> Row:
-    """Return a row of margins and times of red-MICRA and, unless it would take minutes, of LIBSVM."""
+    """Return a row with the margin and the time of red-MICRA and of LIBSVM.
+
+    If LIBSVM would take minutes, it is only run with `slow_baselines`.
+    """
     solution, seconds = _train(data, setting)
     ours, digits = 100 * solution.margin, decimals(setting.margin)
     svm, svm_seconds, note = None, None, SLOW_NOTE
@@ -211,7 +217,7 @@ def large_row(data: Dataset, setting: RedMicraSetting) -> Row:
 
 
 def red_micra_settings(table: int) -> list[RedMicraSetting]:
-    """Return the settings of the runs of a table."""
+    """Return the settings of the rows of one of tables 5 to 8."""
     printed = _PRINTED[f"table{table}"]
     return [
         row._replace(beta=printed["unit"] * row.beta) for row in itertools.starmap(RedMicraSetting, printed["rows"])
@@ -233,7 +239,7 @@ EXPERIMENTS = (*map(_updates_table, (1, 2, 3, 4)), *map(_margins_table, (5, 6, 7
 
 
 class Plane(NamedTuple):
-    """LIBSVM's plane, its margin ``min y f(x)/‖w‖``, and a proven upper bound on the margin of all planes."""
+    """The plane of LIBSVM, its margin ``min y f(x)/‖w‖``, and a proven upper bound on the margin of any plane."""
 
     weights: np.ndarray
     bias: float
@@ -242,11 +248,11 @@ class Plane(NamedTuple):
 
 
 def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1e10, cache_mb: float = 500) -> Plane:
-    """Train LIBSVM; C = 1e10 leaves no slack to rows that can be separated.
+    """Train LIBSVM, and return its plane; C = 1e10 leaves no slack to rows that can be separated.
 
-    Its coefficients give an upper bound on the margin: twice the largest margin is the distance between the classes'
-    convex hulls, so no margin is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` if ``Σ alpha_i = 0``. (A solution's certificate
-    is the same bound for planes through the origin.)
+    LIBSVM's coefficients give an upper bound on the margin: twice the largest margin is the distance between the
+    classes' convex hulls, so no margin is above ``‖Σ alpha_i x_i‖ / Σ|alpha_i|`` if ``Σ alpha_i = 0``. (A solution's
+    certificate is the same bound for planes through the origin.)
     """
     from sklearn.svm import SVC
 

@@ -24,13 +24,13 @@ GAMMA = float(np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm
 
 
 def printed_figure_rows(settings: Settings) -> list[Row]:
-    """Classify the four documents with the given (w, b)."""
+    """Classify the four documents with the given (w, b); return a row per document, and a row for the margin."""
     rows = _classified("given (w, b)", COUNTS @ GIVEN_W + GIVEN_B)
     return [*rows, Row("given (w, b), all", {"margin": Figure(GAMMA, digits=2)})]
 
 
 def learnt_rows(settings: Settings) -> list[Row]:
-    """Train the perceptron on the four documents, and classify them; α is the number of mistakes on each."""
+    """Train the perceptron on the four documents, and classify these; α is the number of mistakes on each document."""
     X = sp.csr_array(COUNTS, dtype=np.float64)
     R = np.sqrt(largest_squared_length(X))
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
@@ -71,7 +71,7 @@ class DrawnDocuments(NamedTuple):
     y: np.ndarray
     X_test: sp.csr_array
     y_test: np.ndarray
-    R: float  # the length of the longest training document; 1 but for rounding
+    R: float  # the length of the longest training document, 1 except for rounding
 
     @classmethod
     def of(cls, vectors: CorpusVectors, topic: str, seed: int, n_each: int = N_EACH) -> "DrawnDocuments":
@@ -106,7 +106,7 @@ def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: fl
 
 
 def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
-    """Return the numbers of mistakes, shape (n_draws, n_solutions)."""
+    """Return the number of mistakes of each solution, shape (n_draws, n_solutions)."""
     return np.array([[solution.n_updates for solution in solutions_of_draw] for solutions_of_draw in solutions])
 
 
@@ -124,7 +124,7 @@ def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Seque
 
 
 def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
-    """Return the error while learning, and on test documents, after some numbers of documents; means over draws."""
+    """Return a row per number of documents seen: the errors while learning and on test documents, means over draws."""
     solutions = [draw.solutions_after(AFTER, n_jobs) for draw in draws]
     mistakes = _counted(solutions)
     figures = {
@@ -137,7 +137,7 @@ def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
 
 
 def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
-    """Return the mistakes made, and the errors of the solution, after some numbers of epochs; means over draws."""
+    """Return a row per number of epochs: the mistakes made, and the errors of the solution, means over draws."""
     solutions = [draw.solutions_of_epochs(EPOCHS, n_jobs) for draw in draws]
     errors = error_percentages(draws, solutions)
     figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}
@@ -150,7 +150,7 @@ def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
 
 
 def _epoch_and_machine_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
-    """Return the rows of epochs, and the errors of LIBSVM's machine with a hard margin; means over draws."""
+    """Return the rows of `epoch_rows`, and a row with the errors of LIBSVM with a hard margin; means over draws."""
     errors = error_percentages(draws, [[libsvm_plane(draw.X, draw.y, tol=1e-3)] for draw in draws])
     machine = Row("SVM, hard margin", _means({"% training": errors[:, :, 0], "% test": errors[:, :, 1]}, 0))
     return [*epoch_rows(draws, n_jobs), machine]
@@ -161,7 +161,7 @@ def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
 
 
 def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
-    """Draw the error while learning: of all documents so far, and of the last 100; each draw, and their mean."""
+    """Draw the error while learning: on all documents so far (each draw, and their mean) and on the last 100 (mean)."""
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
     mistakes = _counted([draw.solutions_after(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
@@ -176,7 +176,7 @@ def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> N
 
 
 def draw_epochs(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
-    """Draw the training and the test error after each of ten epochs, means over draws."""
+    """Draw the training error and the test error after each of ten epochs, as means over draws."""
     epochs = range(1, 11)
     errors = error_percentages(draws, [draw.solutions_of_epochs(epochs, n_jobs) for draw in draws]).mean(axis=0)
     with draw_axes(path) as axes:
@@ -196,7 +196,10 @@ def _rows_and_picture(
 
 
 def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the augmented rows, and their negatives in the other class, so that the best plane contains the origin."""
+    """Return the rows with a coordinate ρ appended, followed by their negatives in the other class; and the labels.
+
+    The plane of largest margin between these rows contains the origin.
+    """
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])
 
@@ -206,7 +209,10 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
-    """Compare the perceptron's mistakes with their bounds: 4(R/γ)² for ρ = R; R²/δ² for the notes' ρ, or no bias."""
+    """Compare the perceptron's mistakes with their upper bounds, in a row for each of two ways to have a bias.
+
+    With ρ = R, the bound is 4(R/γ)². With the ρ of `SEPARABLE`, or without a bias, the bound is R²/δ².
+    """
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"
     rows = []

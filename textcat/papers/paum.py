@@ -50,7 +50,7 @@ Rules = Rule | Sequence[Rule]  # one for all topics, or each topic's own
 Printed = Mapping[str, Any]  # a paper's figures
 
 SIGMA = 3.5  # of the Gaussian kernel of Table 1
-N_ORDERS = 10  # random ones, of its images
+N_ORDERS = 10  # random orders of the images
 EPOCHS = {"1 epoch": 1, "3 epochs": 3, "convergence": 1000}
 
 # ALMA(α) as Gentile (2001) writes it, with the B of his experiments: PA's test would be α = 1.
@@ -62,7 +62,7 @@ _ON_USPS: dict[str, Rule] = {
 
 
 def kernels_of(images: Dataset) -> Dataset:
-    """Return images as dense rows of kernels ``exp(-|x - x'|²/(2σ)²)`` with the n training images: (n_images, n)."""
+    """Return a data set whose rows are the kernels ``exp(-|x - x'|²/(2σ)²)`` of an image with all training images."""
     from sklearn.metrics.pairwise import rbf_kernel
 
     train, test = (X.toarray().astype(np.float32) for X in (images.X, images.X_test))
@@ -72,7 +72,7 @@ def kernels_of(images: Dataset) -> Dataset:
 
 @cache
 def kernels() -> Dataset:
-    """Return the kernels of USPS, computed once."""
+    """Return `kernels_of` USPS; they are computed once."""
     return kernels_of(datasets.load("usps"))
 
 
@@ -98,7 +98,10 @@ def train_digits(kernels: Dataset, rule: Rule, max_epochs: int, seed: int, n_job
 
 
 def digits_row(kernels: Dataset, name: str, printed: Sequence[float], n_jobs: int, n_orders: int = N_ORDERS) -> Row:
-    """Train one of Table 1's perceptrons in random orders, once per number of epochs that the paper prints."""
+    """Train one of Table 1's perceptrons in random orders, and return its row, with means over the orders.
+
+    It is trained for each number of epochs for which the paper prints a figure.
+    """
     stages, seeds = list(EPOCHS.items())[: len(printed)], range(n_orders)
     rule = _ON_USPS[name]
     runs, seconds = time_call(
@@ -114,7 +117,7 @@ def digits_row(kernels: Dataset, name: str, printed: Sequence[float], n_jobs: in
 
 
 def digits_svm_row(kernels: Dataset, printed: Sequence[float]) -> Row:
-    """Train LIBSVM's machine of maximal margin for each digit."""
+    """Train LIBSVM with a hard margin for each digit, and return its row of Table 1."""
     is_digit = kernels.y[:, None] == np.unique(kernels.y)
     (alpha, bias), seconds = time_call(_machines, kernels.X.astype(np.float64), is_digit, HARD)
     figures = {"convergence %": Figure(_digits_error(kernels, kernels.X_test @ alpha + bias), printed[-1], 2)}
@@ -122,7 +125,7 @@ def digits_svm_row(kernels: Dataset, printed: Sequence[float]) -> Row:
 
 
 def _machines(kernel: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """Train LIBSVM on each column of labels; return the rows' coefficients, shaped as the labels, and the biases."""
+    """Train LIBSVM on each column of labels; return the rows' coefficients, of the labels' shape, and the biases."""
     from sklearn.svm import SVC
 
     alpha, bias = np.zeros(labels.shape), np.zeros(labels.shape[1])
@@ -150,7 +153,7 @@ _SVM_C = 1.0
 
 @dataclass(frozen=True, eq=False)
 class CorpusVectors:
-    """A corpus as the paper's vectors, tf·log(m/df) of unit length, with labels."""
+    """A corpus as the paper's vectors, with labels; a vector has entries tf·log(m/df), scaled to length 1."""
 
     topics: tuple[str, ...]
     train: sp.csr_matrix  # (n_documents, n_terms), float32
@@ -160,7 +163,7 @@ class CorpusVectors:
 
     @classmethod
     def of(cls, corpus: "Corpus", n_terms: int) -> "CorpusVectors":
-        """Return the vectors of a corpus, of the `n_terms` terms that most training documents have."""
+        """Return the vectors of a corpus, with the `n_terms` terms that occur in the most training documents."""
         recipe = read_recipe("paum-2002")
         features = replace(recipe, features={**recipe.features, "max_features": n_terms}).make_features()
         train, test = features.fit_transform(corpus.train), features.transform(corpus.test)
@@ -168,7 +171,7 @@ class CorpusVectors:
 
     @cached_property
     def positives(self) -> list[np.ndarray]:
-        """Positions of each topic's training documents, int32."""
+        """Positions of the training documents that have each topic, int32."""
         return rows_by_column(self.train_labels)
 
     @cached_property
@@ -177,7 +180,7 @@ class CorpusVectors:
         return np.diff(self.train_labels.indptr)
 
     def solve(self, rules: Rules, n_jobs: int, lambda_: float = 1.0, max_epochs: int = 1000) -> list[Solution]:
-        """Train a ranker per topic, all by one rule or each by its own; ρ = 1 is the paper's R of unit vectors."""
+        """Train a ranker per topic, by one rule for all or a rule for each; ρ = 1 is the paper's R for unit vectors."""
         rule_of = [rules] * len(self.topics) if isinstance(rules, Rule) else rules
         problems = [
             Problem(positives, rule, lambda_=lambda_, max_epochs=max_epochs)
@@ -191,11 +194,11 @@ class CorpusVectors:
         return rows @ weights + np.array([solution.bias for solution in solutions], weights.dtype)
 
     def quality(self, solutions: Sequence[Solution]) -> np.ndarray:
-        """Return the average precision of each topic on the test documents; nan for a topic that none of them has."""
+        """Return the average precision of each topic on the test documents; nan for a topic that no document has."""
         return average_precisions(self.test_labels, self.scores(self.test, solutions))
 
     def figures(self, quality: ArrayLike, sparsity: ArrayLike, published: Printed | None = None) -> dict[str, Figure]:
-        """Return the mean average precision and support size of each band, with the published figures."""
+        """Return each band's mean average precision and mean support size, next to the published figures."""
         return {
             f"{name} {band.name}": Figure(
                 macro_average(values, band.topics).mean, published[name.lower()][k] if published else None, digits
@@ -217,7 +220,10 @@ def support_sizes(solutions: Sequence[Solution]) -> np.ndarray:
 
 
 def gram(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the inner products of all pairs of rows, block by block, as one sparse product takes twice the memory."""
+    """Return the inner products of all pairs of rows.
+
+    They are computed block by block, as one sparse product would take twice the memory.
+    """
     products = np.empty((rows.shape[0], rows.shape[0]))
     for start in range(0, rows.shape[0], GRAM_ROWS):
         block = slice(start, start + GRAM_ROWS)
@@ -238,7 +244,10 @@ def _perceptron_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, name
 
 
 def _svm_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Train and test LIBSVM; the time includes the kernel matrix, which is computed once for all topics."""
+    """Train and test LIBSVM, and return its row of tables 2 and 3.
+
+    The time includes the kernel matrix, which is computed once for all topics.
+    """
     (weights, support), seconds = time_call(train_svm, vectors, _SVM_C)
     quality = average_precisions(vectors.test_labels, vectors.test @ weights)  # a bias does not change the order
     note = f"LIBSVM with C = {_SVM_C:g}, which the paper does not give."
@@ -246,7 +255,10 @@ def _svm_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row
 
 
 def train_svm(vectors: CorpusVectors, C: float) -> tuple[np.ndarray, np.ndarray]:
-    """Train a support vector machine per topic; return weights, (n_terms, n_topics), and numbers of support vectors."""
+    """Train a support vector machine per topic; return their weights and their numbers of support vectors.
+
+    The weights are of shape (n_terms, n_topics).
+    """
     rows = vectors.train.astype(np.float64)
     alpha, _ = _machines(gram(rows), vectors.train_labels.toarray(), C)
     return rows.T @ alpha, np.count_nonzero(alpha, axis=0)
@@ -258,7 +270,7 @@ _N_SEPARABLE = 77  # topics, in the paper
 
 
 def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Find the topics on which PA converges without λ, and compare λ = 0 with λ = 1 on them: Table 4."""
+    """Return the rows of Table 4: λ = 0 compared with λ = 1 on the topics on which PA converges without λ."""
     runs = [time_call(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
     converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()
@@ -276,7 +288,7 @@ def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> 
 
 
 def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
-    """Return a note on the topics that are proven inseparable, and on those for which this is open."""
+    """Return a note that names the topics that are proven inseparable, and those for which there is no proof."""
     contradicted, note = contradicted_topics(vectors), ""
     if proven := ", ".join(vectors.topics[topic] for topic in topics if topic in contradicted):
         note = f"Inseparable: {proven}. For each of them there are two training documents of the same vector, "
@@ -287,7 +299,7 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics that some, but not all, of several documents with bitwise equal vectors have."""
+    """Return the topics that documents contradict: of several with bitwise equal vectors, some have it, others not."""
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
@@ -313,16 +325,16 @@ def margin_grid(printed: Printed) -> list[_Pair]:
 
 
 def pair_name(pair: _Pair) -> str:
-    """Return a pair of margins as the name of a rule."""
+    """Return the name of the rule PAUM with a pair of margins."""
     return f"PAUM({pair[0]:g},{pair[1]:g})"
 
 
 def cross_validate(
     vectors: CorpusVectors, pairs: Sequence[_Pair], n_folds: int, topics: Sequence[int], n_jobs: int
 ) -> np.ndarray:
-    """Return the average precision on held-out documents, averaged over folds: shape (n_pairs, n_topics).
+    """Return each pair's average precision on held-out documents, averaged over folds: shape (n_pairs, n_topics).
 
-    Vectors are those of the whole training sample, so that all problems share their rows.
+    The idf of the vectors comes from all training documents, so that all problems share their rows.
     """
     labels = vectors.train_labels.tocsc()[:, topics]
     fold_of = assign_folds(vectors.train_labels, n_folds, seed=0)
@@ -336,7 +348,7 @@ def cross_validate(
 
 
 def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int = _MIN_POSITIVES) -> list[Row]:
-    """Rank the pairs of the grid by cross-validation on the topics with at least `least` positives."""
+    """Rank pairs of margins by cross-validation on topics of `least` or more positives; return the best pairs' rows."""
     pairs, topics = margin_grid(printed), np.flatnonzero(vectors.sizes >= least).tolist()
     quality, seconds = time_call(lambda: cross_validate(vectors, pairs, _N_FOLDS, topics, n_jobs))
     n_trained = {"trained": Figure(len(pairs) * _N_FOLDS * len(topics))}
@@ -356,7 +368,7 @@ def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int 
 
 
 def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Adapt τ₊ to the fraction of positives of each topic."""
+    """Return a row per κ: rankers whose τ₊ is adapted to each topic's fraction of positives."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
     taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
@@ -364,7 +376,7 @@ def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> li
 
 
 def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Choose margins by average precision on the training documents themselves."""
+    """Return rows for margins that are chosen by average precision on the training documents themselves."""
     # argmax takes the first of equal values, so the largest margins come first.
     pairs = sorted(margin_grid(printed), key=lambda pair: (pair[1], pair[0]), reverse=True)
     (quality, sparsity), seconds = time_call(lambda: trained_on(vectors, pairs, n_jobs))
@@ -386,7 +398,7 @@ def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list
 
 
 def trained_on(vectors: CorpusVectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return average precisions on the training documents, and sparsities, both of shape (n_pairs, n_topics)."""
+    """Train by each pair; return average precisions on the training documents and sparsities, (n_pairs, n_topics)."""
     quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
@@ -405,17 +417,18 @@ _SPANNING = "SVM", "0", "0.5"
 
 
 def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """Return the plane through three unit vectors as columns: the origin, then two axes; `second` is on the first axis.
+    """Return the plane through three unit vectors as three columns: its origin, and two axes at right angles.
 
-    A row (augmented, times its label) times these columns is (c, a, b) of the line ``c + a·u + b·v = 0`` in the plane;
-    weight vectors classify the row correctly where this is positive.
+    `second` lies on the first axis. The product of a row (augmented, times its label) with these columns is (c, a, b)
+    of a line ``c + a·u + b·v = 0`` in the plane; weight vectors (u, v) classify the row correctly if
+    ``c + a·u + b·v`` is positive.
     """
     axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
     return np.column_stack([origin, axes * np.sign(np.diag(signs))])
 
 
 def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarray]:
-    """Return weight vectors of length 1, bias last: LIBSVM's with C = 1e5, and each rule's with λ = 0."""
+    """Return weight vectors of length 1, bias last, by name: of LIBSVM with C = 1e5, and of each rule with λ = 0."""
     alpha, bias = _machines(gram(rows), y[:, None], HARD)
     vectors = {"SVM": np.append(rows.T @ alpha[:, 0], bias)}
     problems = [Problem.from_labels(y, rule) for rule in IN_PICTURE.values()]
@@ -427,7 +440,10 @@ def unit_weight_vectors(rows: sp.csr_array, y: np.ndarray) -> dict[str, np.ndarr
 
 
 def region_corners(lines: np.ndarray) -> np.ndarray:
-    """Return the corners of the region where all lines are positive, shape (n, 2); the origin must be inside."""
+    """Return the corners of the region where ``c + a·u + b·v`` is positive for all lines (c, a, b): shape (n, 2).
+
+    The origin must be inside.
+    """
     from scipy.spatial import HalfspaceIntersection
 
     # Unit vectors differ by no more than 2, so a region that is open ends there.
@@ -436,7 +452,7 @@ def region_corners(lines: np.ndarray) -> np.ndarray:
 
 
 def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np.ndarray) -> None:
-    """Draw the points and the lines that cross the frame, solid for negative documents, dotted for positive ones."""
+    """Draw the points, and the lines that cross the frame: solid for negative documents, dotted for positive ones."""
     inside = region_corners(lines)
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
@@ -459,13 +475,16 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
 
 
 def crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
-    """Return whether a line has corners of the frame on both sides."""
+    """Return whether the line ``c + a·u + b·v = 0`` crosses a frame: has corners of the frame on both sides."""
     sides = [c + a * u + b * v for u in (low[0], high[0]) for v in (low[1], high[1])]
     return min(sides) < 0 < max(sides)
 
 
 def figure_rows(vectors: CorpusVectors, topic: str, pictures: Path | None) -> list[Row]:
-    """Train on a topic; return each solution's coordinates, margin and angle; draw Figure 2.1 if there is a folder."""
+    """Train each rule on a topic; return a row per solution: its coordinates, its angle to LIBSVM's, and its margin.
+
+    Given a folder, draw Figure 2.1 there. Raise TextcatError if the topic is inseparable.
+    """
     rows, y = vectors.train.astype(np.float64), np.full(vectors.train.shape[0], -1)
     y[vectors.positives[vectors.topics.index(topic)]] = 1
     solutions, whole = unit_weight_vectors(rows, y), sp.csr_array(sp.hstack([rows, np.ones((len(y), 1))], format="csr"))
