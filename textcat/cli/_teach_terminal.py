@@ -19,7 +19,7 @@ _ANSWERS = {"y": "yes", "n": "no", "s": "skip"}
 _KEYS = "y yes, n no, s skip, u undo, / search, q quit"
 _SHOWN = 2000  # characters of a text
 _FOUND = 10
-_NUMBERED = 9  # exclusion reasons at most that have a key
+_NUMBERED = 9  # at most so many exclusion reasons have a key
 _EVERY = 10  # answers between two reports of progress
 _WAIT = 0.2  # seconds
 
@@ -27,8 +27,8 @@ _WAIT = 0.2  # seconds
 def ask(session: "Session", topics: list[str], person: str) -> None:
     """Ask until no question is left, the input ends, or q is pressed.
 
-    With several topics, questions are about the first topic that has any left, and one line can answer for several
-    topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
+    With several topics, questions are about the first topic that has a question left, and one line can answer for
+    several topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
     """
     for topic in topics:
         if criteria := session.about(topic).get("criteria"):
@@ -110,7 +110,7 @@ def _how_far(session: "Session", topic: str) -> str:
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
-    """Show what is found, and take answers such as "2y": yes for the second document."""
+    """Show the documents that a search finds, and take answers such as "2y": yes for the second document."""
     console = terminal.console()
     if not query or not query.strip():
         return
@@ -129,9 +129,9 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
 
 
 class _Keys:
-    """Reads single keys from a terminal if each answer is one key; otherwise, and from a pipe, reads lines.
+    """Read single keys from a terminal if `single` is set; read lines if it is not, or if the input is not a terminal.
 
-    Inside the `with` block keys are taken as they are pressed; after it the terminal is as before.
+    Inside the `with` block, keys are taken as they are pressed; after the block, the terminal is as before.
     """
 
     def __init__(self, *, single: bool):
@@ -158,7 +158,7 @@ class _Keys:
             self._before = None
 
     def read(self, prompt: str) -> str | None:
-        """Return what was pressed; None if the input has ended."""
+        """Show a prompt, and return the key that was pressed, or the line; None if the input has ended."""
         if not self._single:
             return self.line(prompt)
         self._show(prompt)
@@ -167,10 +167,10 @@ class _Keys:
         return None if key in ("", "\x04") else key
 
     def _pressed(self, prompt: str) -> str:
-        """Return a key, "" at the end of input.
+        """Wait for a key, and return it; return "" at the end of input.
 
-        Ctrl-C pressed just before a wait starts is only noticed after it, so waits are short. After Ctrl-Z, the shell
-        sets the terminal back to lines.
+        Ctrl-C that is pressed just before a wait starts is only noticed after this wait, so waits are short. After
+        Ctrl-Z, the shell sets the terminal back to lines, so single keys are set again, and the prompt is repeated.
         """
         import termios
 
@@ -189,7 +189,7 @@ class _Keys:
         return key
 
     def line(self, prompt: str) -> str | None:
-        """Return a line; None if the input has ended."""
+        """Show a prompt, and return a line without its end; None if the input has ended."""
         single = self._before is not None
         self.__exit__()
         self._show(prompt)

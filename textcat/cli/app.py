@@ -41,11 +41,11 @@ class _WithoutPydantic:
 
 
 class Command(_WithoutPydantic, TyperCommand):
-    """A command."""
+    """A command of textcat."""
 
 
 class _Group(_WithoutPydantic, TyperGroup):
-    """The commands."""
+    """The group of all commands."""
 
 
 class _Check:
@@ -92,7 +92,7 @@ def textcat(
 
 
 class Interrupted(BaseException):
-    """Ctrl-C, with a message about what to do next; typer does not catch it, as it does KeyboardInterrupt."""
+    """Raised at Ctrl-C, with a message about what to do next; typer catches KeyboardInterrupt, but not this."""
 
 
 def main() -> None:
@@ -121,7 +121,10 @@ def main() -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Print to nowhere if standard error is closed (then Python has None for it); fail if standard output is."""
+    """If standard error is closed (`sys.stderr` is None), replace it by a stream that discards everything.
+
+    If standard output is closed, print an error and exit.
+    """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     if sys.stdout is None:
@@ -134,7 +137,10 @@ def _fail(message: str, code: int) -> None:
 
 
 def _fail_as_wrong_usage(error: Any) -> None:
-    """Print the error and the usage in one line; without any command, typer has printed the help already."""
+    """Print the error and the usage in one line, and exit with code 2.
+
+    If no command was given, typer has printed the help already, and nothing more is printed.
+    """
     message, option = " ".join(error.format_message().split()), getattr(error, "option_name", "").removeprefix("--")
     if option in _FORMER.split():
         field = "lambda_" if option == "lambda" else option.replace("-", "_")
@@ -147,7 +153,10 @@ def _fail_as_wrong_usage(error: Any) -> None:
 
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Print the library's warnings as sentences, and characters that the output cannot encode as escapes."""
+    """In a ``with`` block, print the library's warnings as sentences.
+
+    Characters that the output cannot encode are printed as escapes.
+    """
     import logging
     import warnings
 
@@ -173,9 +182,9 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Raise `Interrupted` at Ctrl-C, unless the program was started with Ctrl-C ignored.
+    """In a ``with`` block, raise `Interrupted` at Ctrl-C, unless the program was started with Ctrl-C ignored.
 
-    Ctrl-C again is ignored while workers end and files are removed; if that takes long, it ends the process.
+    A second Ctrl-C is ignored while workers end and files are removed; if that takes long, it ends the process.
     """
     first: list[float] = []
 

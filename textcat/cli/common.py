@@ -41,7 +41,7 @@ complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipp
 
 
 def import_learner(name: str | None) -> str | None:
-    """Import the learner that an option names."""
+    """Import the learner that an option names, if there is one, and return the name."""
     if name is not None:
         from textcat.recipe import learner_class
 
@@ -103,8 +103,8 @@ _input = functools.partial(Option, rich_help_panel="Input")
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
     """Return a decorator that replaces parameters of a command by groups of options.
 
-    For each parameter, a group is a function whose parameters are the options, and whose result is the command's
-    argument. Groups may be decorated, too.
+    `groups` has a function for each parameter to replace. The parameters of the function become options of the command,
+    and the function's result becomes the argument. Groups may be decorated in this way, too.
     """
     options = {name: inspect.signature(group).parameters for name, group in groups.items()}
 
@@ -303,7 +303,7 @@ def scheduler_address(
 
 
 def table_form(**asked: bool) -> str:
-    """Return the form of output that was asked for, or ""; raise BadParameter if several were."""
+    """Return the form of output that was asked for, or "" if none was; raise BadParameter for several forms."""
     if sum(asked.values()) > 1:
         *first_forms, last = (f"--{form}" for form in asked)
         raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")

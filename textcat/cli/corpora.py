@@ -139,7 +139,7 @@ def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_js
 
 
 def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", *, as_json: bool) -> None:
-    """Print the papers' experiments: their minutes, last run, and data, with what is missing."""
+    """Print the papers' experiments: their minutes, their last run, their data, and which data is missing."""
     from textcat.cli import tables
     from textcat.papers.datasets import missing
 

@@ -162,7 +162,10 @@ def report(
 def _test_corpus(
     read: common.CorpusReader, corpus: str | None, tagger: "Tagger", stages: "Stages", *, labelled_only: bool
 ) -> "Corpus":
-    """Open the corpus to measure on, by default the corpus that the tagger was trained on."""
+    """Open the corpus to measure a tagger on, by default its training corpus, and return it with a test part.
+
+    With `labelled_only`, the test part has only documents that have a topic of the tagger, if there are such documents.
+    """
     from textcat.corpus.catalogue import cards
     from textcat.model.measure import is_corpus_of, measured_part, own_split, with_test_documents
 
@@ -355,7 +358,10 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
 
 
 def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
-    """Return a row per topic with each model's average precision and corrected p-values: the first n topics or all."""
+    """Return a row per topic with each model's average precision and the corrected p-values.
+
+    There are rows for the first n topics, or for all topics if n is None.
+    """
     from textcat.cli import tables
 
     rows = []

@@ -107,7 +107,10 @@ def _print_new_key(name: str) -> None:
 
 
 def read_keys(path: Path | None, host: str, action: str) -> "Keys":
-    """Return the keys of a file; without any, warn if everybody who can reach the host could do the action."""
+    """Return the keys of a file; if there are no keys, warn that anyone who can reach the host can do the action.
+
+    There is no warning if only this machine can reach the host.
+    """
     from textcat.serving.http.keys import Keys
     from textcat.serving.http.processes import is_loopback
 

@@ -115,7 +115,7 @@ def _report(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Print the results of the runs, and write them to a folder if asked."""
+    """Print the results of the runs; given a folder `out`, write them there, too."""
     from textcat.cli import tables
     from textcat.evaluation.export import markdown_table
     from textcat.folders import write_atomically
@@ -208,7 +208,7 @@ def _mean_text(
 
 
 def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, several: bool) -> list[dict[str, Any]]:
-    """Return how often each rule reached the target recall, and how many answers it took, in each setting."""
+    """Return a row per setting and stopping rule: how often the target recall was reached, and the answers it took."""
     import numpy as np
 
     from textcat.cli.tables import Figure
@@ -237,7 +237,7 @@ def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, se
 
 
 def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of Clopper and Pearson (1934) for a fraction."""
+    """Return the bounds of the interval of Clopper and Pearson (1934) for a fraction, given `hits` of n trials."""
     from scipy.special import betaincinv
 
     tail = (1 - confidence) / 2
@@ -246,7 +246,7 @@ def exact_interval(hits: int, n: int, confidence: float = 0.95) -> tuple[float, 
 
 
 def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict[str, Any]:
-    """Return all figures, for JSON."""
+    """Return all figures, for JSON: means of settings and topics, stopping rules, and runs."""
     from textcat.teaching.simulate import by_topic, means_by_setting
 
     runs = [
@@ -273,7 +273,7 @@ def _summary(results: "Sequence[Result]", compared: "Sequence[Setting]") -> dict
 
 
 def _draw(path: Path, results: "Sequence[Result]") -> None:
-    """Plot recall against the share of documents judged: a line per strategy, and thin ones per topic."""
+    """Plot recall against the share of documents judged: a line per strategy, and a thin line per topic."""
     import numpy as np
 
     from textcat.papers.experiments import draw_axes

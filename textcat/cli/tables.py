@@ -22,15 +22,16 @@ class Figure(str):
 
 
 def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
-    """Print rows as a table with their keys, the same in all rows, as headers; see `show_columns`."""
+    """Print rows as a table; the keys, which are the same in all rows, are the headers. See `show_columns`."""
     show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
 
 
 def show_columns(console: Console, columns: Sequence[tuple[str, Sequence[Any]]], *, needed: int | None = None) -> None:
     """Print columns, each a title and cells, as a table; cells are never cut off.
 
-    Columns of words are aligned left, columns of numbers right. If the console is too narrow, the last columns after
-    the first `needed` ones (by default all) are left out and named; a last column of words is wrapped on a terminal.
+    Columns of words are aligned left, columns of numbers right. If the console is too narrow, columns are left out from
+    the end, and named below the table; the first `needed` columns (by default all) are always printed. On a terminal, a
+    last column of words is wrapped.
     """
     table = [_Column(title, cells) for title, cells in columns]
     left_out: list[str] = []
@@ -83,12 +84,12 @@ def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figur
 
 
 def print_text(console: Console, text: str) -> None:
-    """Print a text without wrapping it, with signs for control characters."""
+    """Print a text without wrapping it; visible signs are printed for control characters."""
     console.print(terminal.harmless(text), soft_wrap=True, markup=False)
 
 
 def wrapped_text(console: Console, text: str, indent: str = "") -> str:
-    """Return a text in lines no longer than the console is wide, or than 100 characters."""
+    """Return a text wrapped into lines of the console's width, but of at most 100 characters."""
     width = max(40, min(console.width, 100)) - len(indent)
     lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
     return textwrap.indent("\n".join(lines), indent)
@@ -126,7 +127,7 @@ def named_rows(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dic
 
 
 def largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[dict[str, Any]]:
-    """Return rows of topics, the one with the largest size first, rows of equal size by the topic's name."""
+    """Return rows of topics sorted by their `size`, the largest first; rows of equal size are sorted by topic."""
     return sorted(rows, key=lambda row: (-row[size], row["topic"]))
 
 

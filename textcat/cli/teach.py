@@ -144,7 +144,10 @@ def teach(
 
 
 def _folder_of(inputs: list[str]) -> Path:
-    """Return the session's folder: the input if it is a session, or else a name made from that of the first input."""
+    """Return the session's folder: the input, if it is a session; otherwise a name made from the first input's name.
+
+    Raise TextcatError if the input is the folder of a session whose archive was not read to the end.
+    """
     from textcat.teaching.journal import is_session
 
     first = Path(inputs[0])
@@ -204,7 +207,11 @@ def _opened(
     jobs: int,
     embeddings: bool = False,
 ) -> "Iterator[Session]":
-    """Open the session, or start it: read the archive first, or resume reading it, also if the pool was removed."""
+    """Open a session, or start it.
+
+    To start it, the archive is read first; if reading was interrupted, it is resumed. If the pool of a session was
+    removed, the archive is read again.
+    """
     from textcat.teaching.journal import is_session
     from textcat.teaching.pool.index import INDEX, PoolError
     from textcat.teaching.session import Session
@@ -235,7 +242,7 @@ def _opened(
 
 
 def _archive(inputs: list[str]) -> "list[str] | Corpus":
-    """Return the inputs, or the corpus that they name, training and test."""
+    """Return the inputs; if they are the name of a known corpus, return this corpus, training and test part."""
     from textcat.corpus.catalogue import cards, open_corpus
 
     if len(inputs) == 1 and inputs[0] in cards() and not Path(inputs[0]).exists():
@@ -244,7 +251,10 @@ def _archive(inputs: list[str]) -> "list[str] | Corpus":
 
 
 def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
-    """Read lists, and start the topics that the session does not have, with the weights of a model."""
+    """Read the lists of a file, and add their topics to the session if it lacks them; return the lists.
+
+    If a model is given, new topics start with its weights.
+    """
     from textcat.model import storage
     from textcat.teaching.queues import read_queues
 
@@ -266,7 +276,10 @@ def _text_in(file: Path) -> str:
 
 
 def _begin_topic(session: "Session", name: str, new: dict[str, Any], changeable: dict[str, Any], person: str) -> None:
-    """Add a topic, or resume one that was started in the same way, maybe with another strategy or other criteria."""
+    """Add a topic to a session; if it has the topic, resume it, and apply `changeable`: strategy, criteria and so on.
+
+    Raise TextcatError if the topic was started in another way than `new` says.
+    """
     changeable = {key: value for key, value in changeable.items() if value not in ("", None, [])}
     if name not in session.topics():
         session.add_topic(name, **new, **changeable, person=person)

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich may take standard error for a terminal; if not, rich need not be imported."""
+    """Return whether rich may take standard error for a terminal; if it cannot, rich need not be imported."""
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
 def is_typed() -> bool:
-    """Return whether standard input is a terminal, at which someone may not know what is waited for."""
+    """Return whether standard input is a terminal, so that a person should be told that input is waited for."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 

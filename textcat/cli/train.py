@@ -1,4 +1,4 @@
-"""The commands `train`, `learn` and `tune`, and the command `recipes`, which shows how they train."""
+"""The commands `train`, `learn` and `tune`, and the command `recipes`, which shows the recipes to train by."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.training.examples import CountedCorpus
     from textcat.training.update import UpdateResult
 
-_MOST_TRIALS = 30  # shown of a study; a file has all
+_MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
 
 
 def _changed_recipe(
@@ -114,7 +114,10 @@ def train(
 
 
 def _check_replacing(folder: Path, *, force: bool) -> None:
-    """Ask at a terminal before a model is replaced; raise TextcatError if it must not be, or nobody can be asked."""
+    """If a folder has a model, ask at a terminal whether to replace it, unless `force` is set.
+
+    Raise TextcatError if the answer is no, or if nobody can be asked.
+    """
     from textcat.folders import MANIFEST
 
     if force or not (folder.expanduser() / MANIFEST).exists():
@@ -129,7 +132,10 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
 def _counted_while_read(
     reading: "ForkedCorpus | None", recipe: "Recipe", stages: "Stages", *, updatable: bool
 ) -> "CountedCorpus | None":
-    """Import what training needs and count terms while the corpus is being read; None if something goes wrong."""
+    """Count terms while the corpus is being read by another process, and return the counts.
+
+    Return None if `reading` is None, or if reading goes wrong in the other process.
+    """
     if reading is None:
         return None
     from textcat.reading import STREAM_ERRORS
@@ -192,7 +198,7 @@ def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "lis
 
 
 def _ids(ids_or_file: str) -> list[str]:
-    """Return the ids of a file, one a line, or those between commas."""
+    """Return the ids in a file of this name, one per line; if there is no such file, the ids between the commas."""
     path = Path(ids_or_file)
     ids = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ids_or_file.split(",")
     return [id_.strip() for id_ in ids if id_.strip()]
@@ -399,7 +405,7 @@ def show_trials(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print the compared recipes, the best first, and the chosen one; write both to a folder if asked."""
+    """Print the compared recipes, the best first, and the chosen recipe; given a folder `out`, write both there."""
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
     from textcat.evaluation.export import markdown_table
@@ -436,7 +442,10 @@ def show_trials(
 
 
 def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return a recipe's row in the table: the parameters that vary, and the figures, given by measure and band."""
+    """Return a recipe's row in the table: the parameters that vary, and the chosen figures.
+
+    A parameter is given as (section, name), a figure as (measure, band).
+    """
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
 
@@ -448,7 +457,7 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
 
 
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
-    """Return the parameters in which recipes differ, by section and name."""
+    """Return the parameters in which recipes differ, each as (section, name)."""
     sections = ("tokens", "features", "topics", "learner")
     named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
     return [
