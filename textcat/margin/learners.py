@@ -97,8 +97,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Largest number of passes over the documents. If some topics have not converged by then, a ConvergenceWarning
         says how many.
     mini_epochs : int >= 0
-        After each pass, present the active set again, at most this many times. The active set is the documents that
-        caused updates in the pass ("red-" in the papers).
+        After each pass, present the documents that caused updates in it again, at most this many times: the active set,
+        "red-" in the papers.
     tol : float in [0, 1)
         Stop training a topic after the first pass whose updates are at most this fraction of all its updates so far; 0:
         after the first pass without an update. In a large corpus most passes are for the last few documents, which

@@ -15,7 +15,7 @@ class Parameter(NamedTuple):
     def range_in_words(self) -> str: ...
 
 class Rule:
-    """A margin rule: the base class of all rules; use one of its subclasses, or write one."""
+    """A member of the family; use one of its subclasses, or write one."""
 
     PARAMETERS: ClassVar[tuple[Parameter, ...]]
     CONSTANT: ClassVar[bool]

@@ -467,7 +467,7 @@ cdef class ALMA(Rule):
     alpha : float in (0, 1]
         The directional margin reached is at least ``1 - α`` of the largest possible one.
     B : float > 0
-        Size of the margins asked for. The default is √8/α, as in the theorem; Gentile's experiments have 1/α.
+        Size of the margins asked for; √8/α where not given, as in the theorem. Gentile's experiments have 1/α.
     C : float > 0
         Size of the steps; √2 in the theorem.
 
