@@ -39,6 +39,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "ngram_weight": 1.0,
         "chars": 0,
         "char_weight": 1.0,
+        "char_max_df": 1.0,
         "min_df": 1,
         "max_features": None,
         "hash_bits": None,
@@ -49,7 +50,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "idf": "log",
         "dtype": "float32",
     },
-    "topics": {"descriptions": 0, "shortlist": 0},
+    "topics": {"descriptions": 0, "shortlist": 0, "choose_chars": False},
     "learner": {
         "name": "paum",
         "lambda_": 1.0,

@@ -58,10 +58,14 @@ class TopicSettings:
         For thousands of topics: rank only this many topics for a document, those with the nearest centroids. A topic is
         then trained only on documents that have it on their shortlist. 0: rank all topics, and train them on all
         documents.
+    choose_chars : bool
+        With a shortlist: before training, choose by held-out training documents whether rows get n-grams of characters.
+        Setting a field of [features] whose name begins with "char" turns this off.
     """
 
     descriptions: int = 0
     shortlist: int = 0
+    choose_chars: bool = False
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -251,6 +255,8 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
+        if recipe.choose_chars and any(path.startswith("features.char") for path, _ in pairs):
+            recipe = replace(recipe, topics={**recipe.topics, "choose_chars": False})
         if pairs:
             recipe.check()
         for alternative in ("many", "short"):
@@ -353,6 +359,11 @@ class Recipe:
     def shortlist(self) -> int:
         """The number of topics on a document's shortlist; 0: all topics are ranked."""
         return int(self._make("topics").shortlist)
+
+    @property
+    def choose_chars(self) -> bool:
+        """Whether training chooses if rows get n-grams of characters."""
+        return bool(self.topics.get("choose_chars", False)) and self.shortlist > 0
 
     def make_tags(self) -> TagSettings:
         """Return the settings in [tags]; raise TextcatError if the strategy cannot be used with the shortlist."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zoned_texts import TOKENS, TRAIN, documents, options
+from zoned_texts import TOKENS, TRAIN, assert_same_rows, documents, naive_rows, options
 
 from textcat.features.columns import ngram_names
 from textcat.features.tfidf import TfIdf
@@ -44,6 +44,26 @@ def test_learning_from_some_of_the_counted_documents_is_learning_from_those_alon
     assert np.array_equal(transformer.idf_, alone.idf_)
     assert transformer.average_lengths_ == alone.average_lengths_
     assert np.array_equal(rows.toarray(), alone.transform(texts).toarray())
+
+
+@given(st.lists(documents, min_size=1, max_size=6), st.lists(documents, min_size=1, max_size=3), options)
+@settings(max_examples=100, deadline=None)
+def test_all_words_of_named_documents_have_a_column(texts, named, how):
+    if "hash_bits" in how or "max_features" in how:
+        return
+    transformer = TfIdf(TOKENS, **how)
+    counted = transformer.count([*texts, *named])
+    chosen, positions = np.arange(len(texts)), np.arange(len(texts), len(counted.parts.ends))
+    rows = transformer.fit_counted(counted, chosen, positions).rows_of(counted, chosen)
+    names, expected = naive_rows(texts, texts, how | {"named": named})
+    assert_same_rows(rows, names, expected, transformer)
+
+
+def test_ngrams_of_characters_that_most_documents_have_are_left_out():
+    texts = ["oil", "oils", "corn", "zinc"]
+    every = TfIdf(TOKENS, chars=3).fit(texts).vocabulary_
+    rarer = TfIdf(TOKENS, chars=3, char_max_df=0.25).fit(texts).vocabulary_
+    assert set(every) - set(rarer) == {"~ oi~", "~oil~"}
 
 
 def test_what_was_counted_holds_no_ngram_that_is_too_rare():

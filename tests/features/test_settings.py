@@ -45,6 +45,7 @@ def test_parameters_are_those_that_scikit_learn_would_see():
         ({"ngrams": 4}, TRAIN, "ngrams is 4: give 1, 2 or 3."),
         ({"ngram_weight": 0}, TRAIN, "ngram_weight is 0: give a positive number."),
         ({"chars": -1}, TRAIN, "chars is -1: give a whole number of characters, or 0 for none."),
+        ({"char_max_df": 0}, TRAIN, "char_max_df is 0: give a number above 0, at most 1."),
         ({"char_weight": math.inf}, TRAIN, "char_weight is inf: give a positive number."),
         ({"hash_bits": 29}, TRAIN, "hash_bits is 29: give a whole number from 1 to 28, or None."),
         (

@@ -124,9 +124,9 @@ def name_of(gram):
 
 def tf_idf(
     train, documents, min_df=1, ngram_min_df=2, max_features=None, hash_bits=None, idf_="log", weighting="tfidf",
-    k1=1.2, **settings,
+    k1=1.2, char_max_df=1.0, named=(), **settings,
 ):  # fmt: skip
-    """Give the names of the columns and a dense float32 matrix."""
+    """Give the names of the columns and a dense float32 matrix; all words of `named` have a column."""
     m = len(train)
     if weighting == "bm25":
         lengths = {name: settings[name] for name in ("zones", "ngrams", "chars") if name in settings}
@@ -140,7 +140,12 @@ def tf_idf(
         df = {column: n for column, n in df.items() if n >= min_df}
     else:
         df = Counter(gram for tf in trained for gram in tf)
-        kept = [gram for gram in df if df[gram] >= (ngram_min_df if len(gram) > 1 else min_df)]
+        kept = {gram for gram in df if df[gram] >= (ngram_min_df if len(gram) > 1 else min_df)}
+        for gram in (gram for text in named for gram in term_frequencies(text, **settings) if len(gram) == 1):
+            df[gram] = max(df[gram], 1)
+            kept.add(gram)
+        most = max(1, math.floor(char_max_df * m))
+        kept -= {gram for gram in kept if gram[0].split(":")[-1].startswith("~") and df[gram] > most}
         columns = sorted(kept, key=name_of)
         if max_features is not None:
             columns = sorted(sorted(columns, key=lambda gram: (-df[gram], name_of(gram)))[:max_features], key=name_of)

@@ -302,6 +302,8 @@ def show_training(
     console.print()
     if unevaluated:
         tables.print_text(console, unevaluated)
+    if rows := tagger.choices.get("rows"):
+        tables.print_text(console, _rows_sentence(rows))
     if late:
         tables.print_text(console, f"Did not converge: {', '.join(late)}.")
     if not tagger.single and len(tagger.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train):
@@ -310,6 +312,13 @@ def show_training(
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",
         )
     tables.print_text(console, f"Model: {folder}")
+
+
+def _rows_sentence(choice: Mapping[str, Any]) -> str:
+    """Return a sentence that tells what rows consist of, and by which figures training chose this."""
+    figures = ", ".join(f"{value:.3f} by {name}" for name, value in choice["ndcg@10"].items())
+    measured = f" (nDCG@10 of {choice['held_out']:,} held-out documents by nearest centroids: {figures})"
+    return f"Rows consist of {choice['chosen']}{measured if figures else ''}; --set features.chars=N fixes it."
 
 
 def show_update(

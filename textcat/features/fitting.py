@@ -37,22 +37,38 @@ def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df:
     return FittedColumns(None, np.where(df >= min_df, df, 0), columns)
 
 
-def named_columns(
-    parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int, max_features: int | None
-) -> FittedColumns:
-    """Return a column for the name of each term and n-gram that occurs in enough documents.
+class Frequencies(NamedTuple):
+    """Hold in how many documents a term has to occur to get a column."""
 
-    Terms need `min_df` documents, n-grams `ngram_min_df`. At most `max_features` columns are kept, those that the most
-    documents have; None: all. Documents are first counted by the ids of terms, so that the many rare terms need no
-    name.
+    min_df: int  # at least, for terms and n-grams of characters
+    ngram_min_df: int  # at least, for n-grams of terms
+    max_char_df: int  # at most, for n-grams of characters
+
+
+def named_columns(
+    parts: TextParts,
+    counts: TermCounts,
+    allowed: Frequencies,
+    max_features: int | None,
+    described: TextParts | None = None,
+) -> FittedColumns:
+    """Return a column for the name of each term and n-gram that occurs in as many documents as allowed.
+
+    At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
+    parts of descriptions, get a column however rare they are, with a df of at least 1. Documents are first counted by
+    the ids of terms, so that the many rare terms need no name.
     """
-    common = _common(parts, counts, min_df, ngram_min_df)
+    common = _common(parts, counts, allowed)
+    if described is not None:
+        common[:, : len(counts.terms)] |= _common(described, counts, allowed._replace(min_df=1))[:, : len(counts.terms)]
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
     terms = sorted(set(names))  # terms that read alike are one column: "a b" may be a term and an n-gram
     column_of = dict(zip(terms, range(len(terms)), strict=True))
     columns = np.full(common.shape, -1, np.int32)
     columns[common] = [column_of[name] for name in names]
     df = _frequencies(parts, counts, columns, len(terms))
+    if described is not None:
+        df = np.maximum(df, 1)
     if max_features is not None:
         kept = np.sort(np.argsort(-df, kind="stable")[:max_features])
         moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry is where -1 stays -1
@@ -70,7 +86,8 @@ def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int)
     The arrays of the given counts are overwritten.
     """
     n_terms, (left, right) = len(counts.terms), counts.ngrams.T
-    kept = np.array(_common(parts, counts, 1, ngram_min_df)[:, n_terms:].any(axis=0))
+    any_chars = len(parts.ends)
+    kept = np.array(_common(parts, counts, Frequencies(1, ngram_min_df, any_chars))[:, n_terms:].any(axis=0))
     kept[~left[kept & (left < 0)]] = True  # what a longer one begins with, for its name
     new = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
     left, right = left[kept], right[kept]
@@ -128,16 +145,18 @@ def _inverse_frequency(df: int, m: int, kind: str) -> float:
     return 1 + math.log((1 + m) / (1 + df)) if kind == "smooth" else math.log(m / df)
 
 
-def _common(parts: TextParts, counts: TermCounts, min_df: int, ngram_min_df: int) -> np.ndarray:
+def _common(parts: TextParts, counts: TermCounts, allowed: Frequencies) -> np.ndarray:
     """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
 
-    It is True where enough documents have the term or n-gram in the space.
+    It is True where as many documents as allowed have the term or n-gram in the space.
     """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
     columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
     df = _frequencies(parts, counts, columns, columns.size).reshape(shape)
-    return np.hstack([df[:, :n_terms] >= min_df, df[:, n_terms:] >= ngram_min_df])
+    common = np.hstack([df[:, :n_terms] >= allowed.min_df, df[:, n_terms:] >= allowed.ngram_min_df])
+    common[:, counts.chars] &= df[:, counts.chars] <= allowed.max_char_df
+    return common
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:

@@ -98,6 +98,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "idf": (lambda x: x in ("log", "smooth", "none"), "'log' or 'smooth' or 'none'"),
     "ngram_weight": (_is_positive, "a positive number"),
     "char_weight": (_is_positive, "a positive number"),
+    "char_max_df": (lambda x: isinstance(x, Real) and 0 < float(x) <= 1, "a number above 0, at most 1"),
     "k1": (lambda x: isinstance(x, Real) and 0 <= float(x) < math.inf, "a number, at least 0"),
     "b": (lambda x: isinstance(x, Real) and 0 <= float(x) <= 1, "a number from 0 to 1"),
     "dtype": (_is_float, "numpy.float32 or numpy.float64"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ from textcat.features._rows import release_memory, rows, text_lengths
 from textcat.features.columns import TermColumns, known_terms
 from textcat.features.fitting import (
     CountedDocuments,
+    Frequencies,
     average_lengths,
     half_saturation,
     hashed_columns,
@@ -48,6 +50,7 @@ class FeatureSteps(Parameters):
     ngram_weight: float = 1.0
     chars: int = 0
     char_weight: float = 1.0
+    char_max_df: float = 1.0
     min_df: int = 1
     max_features: int | None = None
     hash_bits: int | None = None
@@ -109,8 +112,13 @@ class FeatureSteps(Parameters):
         self.take_tokens()
         return texts.parts()
 
-    def fit_counted(self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> _Self:
+    def fit_counted(
+        self: _Self, counted: CountedDocuments, chosen: ArrayLike | None = None, named: ArrayLike | None = None
+    ) -> _Self:
         """Fit to documents that `count` has counted: to all, or to those at the positions `chosen`, each listed once.
+
+        The documents at the positions `named` are not fitted to, but all of their terms get a column (not with
+        `hash_bits`).
 
         The documents must have been counted with the same `tokens`, `zones`, `zone_terms`, `ngrams`, `chars` and
         `hash_bits`, and with an `ngram_min_df` that was not higher than the present one.
@@ -125,7 +133,10 @@ class FeatureSteps(Parameters):
         if self.hash_bits:
             fitted = hashed_columns(parts, counts, self.hash_bits, self.min_df)
         else:
-            fitted = named_columns(parts, counts, self.min_df, self.ngram_min_df, self.max_features)
+            most = max(1, math.floor(self.char_max_df * n_documents))
+            allowed = Frequencies(self.min_df, self.ngram_min_df, most)
+            described = None if named is None else counted.parts.select(np.asarray(named, np.int64))
+            fitted = named_columns(parts, counts, allowed, self.max_features, described)
         averages = average_lengths(parts, lengths) if self.weighting == "bm25" else {}
         self.set_fitted(fitted.vocabulary, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
         return self

@@ -53,6 +53,9 @@ class TfIdf(FeatureSteps):
         Add the n-grams of this many characters within each term, with a space at either end, named "~abc~"; 0: none.
     char_weight : float, default=1.0
         Weight of an n-gram of characters, where a term has 1. Each term has several: 0.5 is a good start.
+    char_max_df : float, default=1.0
+        Leave out n-grams of characters that occur in more than this share of the training documents, above 0 and at
+        most 1. The most frequent ones make rows long and tell topics apart least. With `hash_bits`, it has no effect.
     min_df : int, default=1
         Leave out terms, and n-grams of characters, that occur in fewer training documents than this.
     max_features : int, optional

@@ -87,6 +87,7 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)
         or not _are_names(manifest.get("topic_names", []), len(manifest["topics"]))
         or not isinstance(manifest.get("names_language", ""), str)
+        or not isinstance(manifest.get("choices", {}), dict)
     ):
         raise MODEL.damaged_manifest(folder)
     manifest["recipe"] = todays_recipe(manifest["recipe"])

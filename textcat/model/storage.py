@@ -177,6 +177,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         "train_documents": tagger.train_documents,
         "topics": list(tagger.topics),
         **_names(tagger),
+        **({"choices": tagger.choices} if tagger.choices else {}),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -347,6 +348,7 @@ class _Contents(NamedTuple):
             evaluation=_evaluation(manifest),
             topic_names=names_in(manifest),
             names_language=manifest.get("names_language", ""),
+            choices=manifest.get("choices", {}),
             **optional,
         )
 

@@ -75,6 +75,8 @@ class Tagger:
         The preferred names of topics, by id, if training had a vocabulary; and their language, or "" if not known.
     converged : ndarray of shape (n_topics,), bool, optional
         Whether training converged; None if the tagger was read from a folder. `facts` has the same in words.
+    choices : dict of str to dict
+        What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
     """
 
     features: TfIdf
@@ -96,6 +98,7 @@ class Tagger:
     topic_names: Mapping[str, str] = field(default_factory=dict)
     names_language: str = ""
     converged: np.ndarray | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):

@@ -12,6 +12,7 @@ import scipy  # its parts load at their first use
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.features.char_ngrams import add_char_ngrams, with_char_ngrams
 from textcat.features.counts import StoredCounts
 from textcat.features.store import StoredRows, write_rows
 from textcat.margin.problems import NO_ROWS
@@ -130,11 +131,15 @@ class CountedCorpus:
         """Fit features of the recipe to documents, given by their positions, by default to all.
 
         Descriptions of topics that none of these documents has are included, as their words may occur nowhere else. In
-        cross-validation on Reuters-21578, this makes rankings no worse.
+        cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, all words of descriptions get
+        a column, however rare they are.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
-        return features.fit_counted(self._counts, np.append(self._positions(documents), self._described[unknown]))
+        chosen = np.append(self._positions(documents), self._described[unknown])
+        # Only with a shortlist, so that the rows of other recipes depend on documents as they always did.
+        named = self._described if self._copies and self._recipe.shortlist else None
+        return features.fit_counted(self._counts, chosen, named)
 
     def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
         """Return the rows of documents, given by their positions; `features` come from `fit`."""
@@ -143,6 +148,20 @@ class CountedCorpus:
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
         """Return the rows of the test documents, None if these were not counted; `features` come from `fit`."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
+
+    def counts_of(self, documents: np.ndarray) -> StoredCounts:
+        """Return the counts of documents, given by their positions, and then of the topics' descriptions, if any."""
+        described = self._described if self._copies else NO_ROWS
+        positions = np.concatenate([self._positions(documents), described])
+        return StoredCounts.of_documents(self._counts.parts, self._counts.counts, positions)
+
+    def add_char_ngrams(self, recipe: Recipe) -> None:
+        """Add the n-grams of characters that a recipe has; the recipe must otherwise have the terms of these counts."""
+        n = recipe.make_features().chars
+        self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n)
+        if (counts := self.document_counts) is not None:
+            counts = counts._replace(counts=with_char_ngrams(counts.counts, n))
+            self.document_counts = counts.select(np.arange(len(counts)))
 
     def clear(self) -> None:
         """Delete the counts to free memory; no more rows can be made."""

@@ -219,6 +219,9 @@ def train_and_score(
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())
     counted = training.counted(counted, keep_texts=keep_texts, updatable=updatable)
+    choices: dict[str, Any] = {}
+    if recipe.choose_chars:
+        training, choices = training.with_chosen_rows(counted)
     training_counts = None
     if without is not None and counted.document_counts is not None:
         training_counts = TrainingCounts(without, counted.document_counts, keep_support)
@@ -229,7 +232,7 @@ def train_and_score(
     elif n_folds:
         scores = training.scores_out_of_fold(counted, n_folds)
     tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
-    tagger.training_counts = training_counts
+    tagger.training_counts, tagger.choices = training_counts, choices
     return Trained(tagger, scores, evaluation, test_rows)
 
 
@@ -269,6 +272,14 @@ class _Training:
                 "topics, and some documents have topics that they were not judged for: take another recipe."
             )
         return counted
+
+    def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
+        """Choose whether rows get n-grams of characters, and add these to the counts; return what the model stores."""
+        from textcat.training.row_choice import choose_rows
+
+        with self.stages.stage("choose rows"):
+            choice = choose_rows(counted, self.recipe)
+        return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
         """Train a tagger with a shortlist without a sample of the training documents, and measure it on the sample."""

@@ -1,0 +1,74 @@
+"""Add n-grams of characters to term counts: those of a text follow from its terms, so that no text is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from textcat.features.fitting import CountedDocuments
+from textcat.features.tokens import TermCounts, char_ngrams
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+def add_char_ngrams(counted: CountedDocuments, n: int) -> CountedDocuments:
+    """Return counted documents with the n-grams of `n` characters of their terms, as if these had been counted, too.
+
+    The documents must have been counted without n-grams of characters.
+    """
+    counts = with_char_ngrams(counted.counts, n)
+    added = _sums_by_text(counts) - _sums_by_text(counted.counts)
+    return counted._replace(counts=counts, lengths=counted.lengths + added)
+
+
+def with_char_ngrams(counts: TermCounts, n: int) -> TermCounts:
+    """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms."""
+    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n)
+    sizes = np.diff(counts.ends, prepend=0)
+    added = _words(counts) @ ngrams_of_terms
+    added_sizes = np.diff(added.indptr)
+    ends = np.cumsum(sizes + added_sizes)
+    is_added = np.ones(int(ends[-1]) if len(ends) else 0, bool)
+    # The entries of a text that were there stay in front.
+    starts = ends - sizes - added_sizes
+    first = np.cumsum(sizes) - sizes
+    is_added[np.arange(len(counts.ids)) + np.repeat(starts - first, sizes)] = False
+    ids, occurrences = np.empty(len(is_added), np.int32), np.empty(len(is_added), np.int32)
+    ids[~is_added], occurrences[~is_added] = counts.ids, counts.counts
+    ids[is_added], occurrences[is_added] = added.indices + np.int32(len(counts.terms)), added.data
+    chars = np.arange(len(counts.terms), len(counts.terms) + len(names), dtype=np.int32)
+    return TermCounts(ends, ids, occurrences, [*counts.terms, *names], counts.ngrams, chars)
+
+
+def _ngrams_of_terms(terms: list[str], n: int) -> tuple[csr_array, list[str]]:
+    """Return how often each term has each n-gram of characters, shape (n_terms, n_ngrams), and the n-grams' names."""
+    from scipy.sparse import csr_array
+
+    position_of: dict[str, int] = {}
+    columns: list[int] = []
+    ends = [0]
+    for term in terms:
+        columns += [position_of.setdefault(ngram, len(position_of)) for ngram in char_ngrams(term, n)]
+        ends.append(len(columns))
+    shape = (len(terms), len(position_of))
+    matrix = csr_array((np.ones(len(columns), np.int32), np.array(columns, np.int32), np.array(ends)), shape=shape)
+    matrix.sum_duplicates()
+    return matrix, [f"~{ngram}~" for ngram in position_of]
+
+
+def _words(counts: TermCounts) -> csr_array:
+    """Return the counts of terms alone, without n-grams of terms: shape (n_texts, n_terms), int32."""
+    from scipy.sparse import csr_array
+
+    is_term = counts.ids >= 0
+    ends = np.append(0, np.cumsum(is_term))[np.append(0, counts.ends)]
+    arrays = counts.counts[is_term], counts.ids[is_term], ends
+    return csr_array(arrays, shape=(len(counts.ends), len(counts.terms)))
+
+
+def _sums_by_text(counts: TermCounts) -> np.ndarray:
+    """Return the sum of the counts of each text: shape (n_texts,), int64."""
+    sums = np.append(0, np.cumsum(counts.counts, dtype=np.int64))
+    return sums[counts.ends] - sums[np.append(0, counts.ends[:-1])]
