@@ -65,6 +65,94 @@ def test_names_of_a_vocabulary_stay_with_the_model_and_with_what_it_learns(run, 
     assert with_probability.topic_names == NAMES
 
 
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def entries_of(folder):
+    return json.loads((Path(folder) / "manifest.json").read_bytes())
+
+
+def test_names_that_are_learnt_later_give_the_model_that_training_with_them_gives(run, model):
+    train = ("train", "train.jsonl", "--recipe", "paum", "--set", "topics.descriptions=1", "--updatable")
+    assert run(*train, "--out", "late").code == 0, run.err
+    assert run(*train, "--vocabulary", "names.tsv", "--out", "early").code == 0, run.err
+    assert not textcat.load("late").topic_names
+    ran = run("learn", "late", "--vocabulary", "names.tsv")
+    assert "Names: 2 of 3 topics, 2 of them new or changed." in ran.out
+    early, late = bytes_of("early"), bytes_of("late")
+    assert {name for name in early if early[name] != late[name]} == {"manifest.json"}
+    differing = {name for name, value in entries_of("early").items() if value != entries_of("late")[name]}
+    assert differing == {"origin", "sha256"}  # the corpus was opened without names
+    Path("more.jsonl").write_text(json.dumps({"id": "new", "text": "wheat rises", "topics": ["http://x/p1"]}) + "\n")
+    for folder in ("early", "late"):
+        assert run("learn", folder, "more.jsonl").code == 0, run.err
+    assert textcat.load("late").topic_names == NAMES
+    early, late = bytes_of("early"), bytes_of("late")
+    assert {name for name in early if early[name] != late[name]} == {"manifest.json"}
+    assert run("learn", "late", "--undo").code == 0
+
+
+def test_names_replace_those_of_their_topics_and_no_others(run, model):
+    Path("other.tsv").write_text("http://x/p1\tVehnä\np3\tKahvi\n", encoding="utf-8")
+    result = textcat.learn(model, vocabulary="other.tsv", vocabulary_language="fi")
+    tagger = textcat.load(model)
+    assert tagger.topic_names == {"http://x/p1": "Vehnä", "http://x/p2": "Gold", "p3": "Kahvi"}
+    assert tagger.names_language == ""  # they are of two
+    assert result.named == ("http://x/p1", "p3")
+    assert result.added == result.corrected == result.removed == ()
+    assert textcat.learn(model, vocabulary="other.tsv").named == ()
+
+
+def test_a_topic_that_is_new_gets_its_name_with_its_documents(run, model):
+    records = [{"id": f"tea{i}", "text": f"tea leaves {i}", "topics": ["http://x/p9"]} for i in range(3)]
+    records += [{"id": f"none{i}", "text": f"wheat leaves {i}", "topics": []} for i in range(3)]
+    Path("tea.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    ran = run("learn", model, "tea.jsonl", "--vocabulary", "names.tsv", "--json")
+    assert json.loads(ran.out)["named"] == ["http://x/p9"]
+    assert textcat.load(model).topic_names == {**NAMES, "http://x/p9": "Tee"}
+
+
+def test_a_model_that_is_not_updatable_gets_names_and_stays_the_same_otherwise(run, model):
+    assert run("train", "train.jsonl", "--recipe", "paum", "--out", "plain").code == 0, run.err
+    before, entries = bytes_of("plain"), entries_of("plain")
+    ran = run("learn", "plain", "--vocabulary", "names.tsv", "--vocabulary-language", "de")
+    assert "Names: 2 of 3 topics (de), 2 of them new or changed." in ran.out
+    assert "updatable" not in ran.err
+    after = bytes_of("plain")
+    assert {name for name in before if before[name] != after[name]} == {"manifest.json"}
+    changed = {name for name, value in entries_of("plain").items() if value != entries.get(name)}
+    assert changed == {"topic_names", "names_language", "sha256"}
+    assert json.loads(run("tag", "plain", stdin=b"wheat corn").out)["topics"][0]["name"] == "Weizen"
+    assert [row.facts["name"] for row in textcat.load("plain").evaluation.topics] == ["Weizen", "Gold", ""]
+    assert run("learn", "plain", "--vocabulary", "names.tsv", "--out", "named").code == 0
+    assert run("learn", "plain", "--undo").code == 0, run.err
+    assert bytes_of("plain") == before
+    assert textcat.load("named").topic_names == NAMES
+    assert "not updatable" in run.refuses("learn", "plain", "train.jsonl", "--vocabulary", "names.tsv")
+
+
+def test_names_in_skos_are_read_in_the_language_of_the_models_names(run, model):
+    pytest.importorskip("rdflib", reason="rdflib is not installed")
+    skos = "@prefix s: <http://www.w3.org/2004/02/skos/core#> .\n"
+    labels = ", ".join(f'"{name}"@{lang}' for lang, name in (("de", "Weizenkorn"), ("en", "Wheat"), ("sv", "Vete")))
+    Path("names.ttl").write_text(f"{skos}<http://x/p1> a s:Concept ; s:prefLabel {labels} .\n")
+    for language, name in (("", "Weizenkorn"), ("sv", "Vete")):
+        options = ("--vocabulary-language", language) if language else ()
+        assert run("learn", model, "--vocabulary", "names.ttl", *options).code == 0, run.err
+        assert textcat.load(model).topic_names["http://x/p1"] == name
+
+
+def test_names_that_cannot_be_learnt_are_told(run, model):
+    before = bytes_of(model)
+    Path("strange.tsv").write_text("http://y/1\tNix\n")
+    assert "none of the corpus' topics" in run.refuses("learn", model, "--vocabulary", "strange.tsv")
+    assert "cannot be read" in run.refuses("learn", model, "--vocabulary", "absent.tsv")
+    assert "give both" in run.misuses("learn", model, "--vocabulary-language", "de")
+    assert "names of topics" in run.refuses("learn", model)
+    assert bytes_of(model) == before
+
+
 def test_explanations_and_terms_take_the_name_or_the_id(run, model):
     tagger = textcat.load(model)
     by_id, by_name = (tagger.explain("wheat exports", topic) for topic in ("http://x/p1", "weizen"))

@@ -374,7 +374,7 @@ def test_a_model_with_a_shortlist_can_be_updated(tmp_path):
 @pytest.mark.parametrize(
     ("new", "remove", "told"),
     [
-        ([], [], "There is nothing to learn: give documents, or ids to remove."),
+        ([], [], "There is nothing to learn: give documents, ids to remove, or names of topics."),
         ([], ["d11 "], "The model has no document 'd11 ', so it cannot be removed. Did you mean 'd11'?"),
         ([], [f"d{i}" for i in range(12)], "No training document would be left"),
         ([document("x", "ash"), document("x", "ash")], [], "Document 'x' is given twice"),

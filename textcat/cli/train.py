@@ -167,6 +167,12 @@ def learn(
     new_topics_negative: Annotated[
         bool, Option("--new-topics-negative", help="Use earlier documents as negatives of new topics.")
     ] = False,
+    vocabulary: Annotated[
+        Path | None, Option(help="File with names of topics, to be added or replaced: TSV, CSV or SKOS.")
+    ] = None,
+    vocabulary_language: Annotated[
+        str, Option(help="Language of these names.", show_default="that of the model's names, else of its texts")
+    ] = "",
     force: Annotated[bool, Option("--force", help="Replace another model in --out without asking.")] = False,
     learner: common.ModelsLearner = None,
     undo: Annotated[bool, Option("--undo", help="Restore the model as it was before the last step.")] = False,
@@ -174,20 +180,23 @@ def learn(
     topics: Annotated[bool, Option("--topics", help="Print a row for every topic, changed or not.")] = False,
     as_json: common.AsJson = False,
 ) -> None:
-    """Add documents, topics and corrections to a model, or remove documents, as if it were trained from scratch."""
+    """Add documents, topics, corrections or names to a model, or remove documents, as if trained from scratch."""
     from textcat.training.update import learn, undo_learn
 
     if undo:
-        if new or remove or out or new_topics_negative:
+        if new or remove or out or new_topics_negative or vocabulary:
             raise BadParameter("--undo goes alone: it brings back the model that was there before the last step")
         show_undone(terminal.console(), undo_learn(model), as_json=as_json)
         return
+    if vocabulary_language and not vocabulary:
+        raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
     if out is not None and out.expanduser().resolve() != model.expanduser().resolve():
         _check_replacing(out, force=force)
     stages = terminal.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]
     ids = [id_ for ids_or_file in remove or [] for id_ in _ids(ids_or_file)]
     options: dict[str, Any] = {"new_topics_negative": new_topics_negative, "n_jobs": jobs, "stages": stages}
+    options |= {"vocabulary": vocabulary, "vocabulary_language": vocabulary_language or None}
     result = learn(model, documents, ids, out=out, **options)
     show_update(terminal.console(), result, stages, per_topic=topics, as_json=as_json)
 
@@ -331,35 +340,50 @@ def show_update(
     if as_json:
         ids = {name: list(getattr(result, name)) for name in ("added", "corrected", "removed")}
         cost = tables.cost_of_stages(stages)
+        ids["named"] = list(result.named)
         tables.print_json(console, {"model": str(result.folder), **ids, "topics": rows, **cost})
         return
-    n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
-    said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n)
-    tables.print_text(console, f"Documents: {said}; {result.tagger.train_documents:,} are trained on.\n")
-    shown = [
-        {
-            "topic": row["topic"],
-            **{f"documents\n{when}": row[when] for when in ("before", "after")},
-            **{
-                f"{title}\n{when}": tables.format_figure(row[f"{measure}_{when}"])
-                for title, measure in (("AP", "ap"), ("F1", "f1"))
-                for when in ("before", "after")
-            },
-        }
-        for row in rows
-        if per_topic or row["before"] != row["after"]
-    ]
+    _print_changes(console, result)
+    has_changed = any((result.added, result.corrected, result.removed))
+    shown = [_update_row(row) for row in rows if per_topic or row["before"] != row["after"]]
+    if has_changed or shown:
+        console.print()
     tables.show(console, shown, needed=3)
-    if left := len(rows) - len(shown):
+    if (left := len(rows) - len(shown)) and has_changed:
         those = "a topic has" if left == 1 else f"{left:,} topics have"
         tables.print_text(
             console, f"{chr(10) if shown else ''}{those[0].upper()}{those[1:]} as many documents as before (--topics)."
         )
-    if evaluation is not None:
+    if evaluation is not None and (shown or has_changed):
         tables.print_text(console, f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}.")
     console.print()
     tables.show_stages(console, stages)
     tables.print_text(console, f"\nModel: {result.folder}")
+
+
+def _print_changes(console: "Console", result: "UpdateResult") -> None:
+    """Print how many topics have names, and how many documents were changed."""
+    from textcat.cli import tables
+
+    tagger = result.tagger
+    if names := tagger.topic_names:
+        language = f" ({tagger.names_language})" if tagger.names_language else ""
+        are_new = f", {len(result.named):,} of them new or changed" if result.named else ""
+        tables.print_text(console, f"Names: {len(names):,} of {len(tagger.topics):,} topics{language}{are_new}.")
+    n_changed = {"added": len(result.added), "corrected": len(result.corrected), "removed": len(result.removed)}
+    said = ", ".join(f"{n:,} {what}" for what, n in n_changed.items() if n) or "none changed"
+    tables.print_text(console, f"Documents: {said}; {tagger.train_documents:,} are trained on.")
+
+
+def _update_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    from textcat.cli import tables
+
+    whens, measures = ("before", "after"), (("AP", "ap"), ("F1", "f1"))
+    counts = {f"documents\n{when}": row[when] for when in whens}
+    figures = {
+        f"{title}\n{when}": tables.format_figure(row[f"{name}_{when}"]) for title, name in measures for when in whens
+    }
+    return {"topic": row["topic"], **counts, **figures}
 
 
 def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:

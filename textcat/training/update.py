@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat.corpus.vocabulary import Vocabulary
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
 from textcat.folders import MANIFEST, installed_version, lock_folder
-from textcat.model import MODEL, SUM, ModelError, read_manifest, storage
+from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.reading import as_documents
@@ -51,6 +53,8 @@ class UpdateResult(NamedTuple):
         How many training documents each topic had before.
     before : Evaluation or None
         The evaluation of the previous model; that of the new one is `tagger.evaluation`.
+    named : tuple of str
+        The topics that have a new or another preferred name.
     """
 
     tagger: Tagger
@@ -60,6 +64,7 @@ class UpdateResult(NamedTuple):
     removed: tuple[str, ...]
     sizes_before: dict[str, int]
     before: Evaluation | None
+    named: tuple[str, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per topic of either model: training documents, average precision and F1 before and after."""
@@ -85,6 +90,8 @@ def learn(
     *,
     out: str | os.PathLike[str] | None = None,
     new_topics_negative: bool = False,
+    vocabulary: str | os.PathLike[str] | None = None,
+    vocabulary_language: str | None = None,
     n_jobs: int | None = None,
     stages: Stages | None = None,
 ) -> UpdateResult:
@@ -95,6 +102,9 @@ def learn(
     "test" are added to the test documents. The new model has the topics of the old one that still have a training
     document, and the topics of the new documents. For a new topic, the earlier documents are neither positive nor
     negative examples, as nobody has judged them for it.
+
+    Names of topics are added or replaced, too, and kept by all later updates. A model that was not trained with
+    ``updatable=True`` can only be given names: these change nothing else in it.
 
     Parameters
     ----------
@@ -108,6 +118,10 @@ def learn(
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
         True: use the earlier documents as negative examples of new topics. False: leave them out for new topics.
+    vocabulary : path, optional
+        File with names of topics: see `Vocabulary.read`. Topics that it does not name keep their names.
+    vocabulary_language : str, optional
+        Language of these names; by default that of the model's names, or else of its texts.
     n_jobs, stages
         As for `train`.
 
@@ -118,30 +132,33 @@ def learn(
     Raises
     ------
     TextcatError
-        If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; or
-        if no training document is left.
+        If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; if
+        no training document is left; or if the vocabulary cannot be read, or names none of the topics.
     """
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
         _remove_leftovers(folder)
         _remove_leftovers(target)
+        new, gone = _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
+        manifest = read_manifest(folder)
+        names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
+        if names and not (new or gone or COUNTS in manifest["files"]):
+            with stages.stage("save"):
+                return _give_names(folder, target, manifest, names)
         with stages.stage("read"):
             stored, manifest, before = storage.load_training_counts(folder)
         storage.check_target(target)
-        change = _Change.of(
-            stored.corpus, _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
-        )
+        change = _Change.of(stored.corpus, new, gone, is_named=names is not None)
         recipe = Recipe(name=folder.name, **manifest["recipe"]).of_model()
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
             features = recipe.make_features()
             corpus = change.corpus(stored.corpus, new_topics_negative=new_topics_negative)
+            corpus = corpus if names is None else _with_names(corpus, names)
             counts = change.counts(stored.counts, features)
             counted = CountedCorpus.of_document_counts(corpus, recipe, counts, features)
-        new_topics = set(corpus.topics) - {*stored.corpus.topics}
-        _warn_of_topics_without_negatives(corpus, new_topics)
-        _warn_of_similar_topics(new_topics, set(corpus.topics) - new_topics)
+        _warn_of_new_topics(corpus, set(corpus.topics) - {*stored.corpus.topics})
         options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "counted": counted, "updatable": True}
         options["keep_support"] = stored.keep_support
         if stored.is_measured:
@@ -149,12 +166,9 @@ def learn(
         else:
             tagger = train_and_score(corpus, recipe, **options).tagger
         with stages.stage("save"):
-            if target == folder:
-                _put_in_place(tagger, folder, manifest[SUM], undoable=not change.gone)
-            else:
-                storage.save(tagger, target)
+            _write(partial(storage.write_model, tagger), folder, target, manifest[SUM], undoable=not change.gone)
     sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
-    return UpdateResult(tagger, target, *change.ids(), sizes, before)
+    return UpdateResult(tagger, target, *change.ids(), sizes, before, _renamed(manifest, tagger.topic_names))
 
 
 def undo_learn(model: str | os.PathLike[str]) -> Path:
@@ -184,11 +198,58 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
                 "restored, or has removed documents, which cannot be undone. Restore it from a copy, if there is one."
             )
         storage.load(before, prepare=False)  # checks the checksums of the tagger's files,
-        storage.load_training_counts(before)  # and of all others
+        if COUNTS in read_manifest(before)["files"]:
+            storage.load_training_counts(before)  # and of all others
         with MODEL.replacing(folder) as sibling:
             _link_files(before, sibling)
         shutil.rmtree(before)
     return folder
+
+
+def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Mapping[str, Any]) -> Vocabulary:
+    """Read names of topics, by default in the language of a model's names or texts."""
+    of_model = manifest.get("names_language") or manifest["recipe"].get("tokens", {}).get("lang")
+    has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
+    return Vocabulary.read(Path(path), language or (None if has_one_language else of_model))
+
+
+def _all_names(
+    names: Mapping[str, tuple[str, ...]], language: str, topics: Iterable[str], vocabulary: Vocabulary
+) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Return the names of topics with those of a vocabulary added or put in their place, and the language of all."""
+    read = vocabulary.of(topics)
+    is_one = language == vocabulary.language or names.keys() <= read.keys()
+    return {**names, **read}, vocabulary.language if is_one else ""
+
+
+def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
+    names, language = _all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
+    return replace(corpus, names=names, names_language=language)
+
+
+def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the topics that have other names than in a manifest, or names for the first time."""
+    before = names_in(manifest)
+    return tuple(topic for topic, name in names.items() if before.get(topic) != name)
+
+
+def _give_names(folder: Path, target: Path, manifest: Mapping[str, Any], vocabulary: Vocabulary) -> UpdateResult:
+    """Change the names of topics in a model that is not updatable; all else stays as it is, byte for byte."""
+    before = {topic: (name,) for topic, name in names_in(manifest).items()}
+    names, language = _all_names(before, manifest.get("names_language", ""), manifest["topics"], vocabulary)
+    preferred = {topic: called[0] for topic, called in names.items()}
+    storage.check_target(target)
+
+    def write(sibling: Path) -> None:
+        _link_files(folder, sibling, but=MANIFEST)
+        entries = json.loads((folder / MANIFEST).read_bytes())  # as they stand there, also in an earlier format
+        named = {"topic_names": [*map(preferred.get, entries["topics"])], "names_language": language}
+        MODEL.write_manifest(sibling, {**entries, **named})
+
+    _write(write, folder, target, manifest[SUM], undoable=True)
+    tagger = storage.load(target)
+    sizes = dict(zip(manifest["topics"], manifest["train_sizes"], strict=True))
+    return UpdateResult(tagger, target, (), (), (), sizes, tagger.evaluation, _renamed(manifest, preferred))
 
 
 class _Change(NamedTuple):
@@ -205,14 +266,17 @@ class _Change(NamedTuple):
     n_train: int
 
     @classmethod
-    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str]) -> _Change:
-        """Return the change that new documents and ids to remove make; raise TextcatError if it is not possible."""
+    def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], *, is_named: bool) -> _Change:
+        """Return the change that new documents and ids to remove make; raise TextcatError if it is not possible.
+
+        There must be some, unless topics are given names.
+        """
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
         new = [document for document in new if document.split != "unused"]
         ids = [document.id for document in new]
-        if not new and not remove:
-            raise TextcatError("There is nothing to learn: give documents, or ids to remove.")
+        if not (new or remove or is_named):
+            raise TextcatError("There is nothing to learn: give documents, ids to remove, or names of topics.")
         for id_ in remove:
             if id_ not in position_of:
                 hint = did_you_mean(id_, position_of)
@@ -341,6 +405,11 @@ def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:
         )
 
 
+def _warn_of_new_topics(corpus: Corpus, new: set[str]) -> None:
+    _warn_of_topics_without_negatives(corpus, new)
+    _warn_of_similar_topics(new, set(corpus.topics) - new)
+
+
 def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
     for topic in sorted(topics):
         without = (document for document in corpus.train if topic not in document.topics)
@@ -376,10 +445,22 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _put_in_place(tagger: Tagger, folder: Path, expected: str, *, undoable: bool) -> None:
-    """Replace the model in a folder by a tagger, atomically; keep the old model if this step can be undone."""
+def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: str, *, undoable: bool) -> None:
+    """Write a changed model to another folder, or in place of the model it was made from, atomically.
+
+    `write` writes its files to an empty folder. Keep the model that is replaced if this step can be undone.
+    """
+    if target == folder:
+        _put_in_place(write, folder, expected, undoable=undoable)
+        return
+    with MODEL.replacing(target) as sibling:
+        write(sibling)
+
+
+def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *, undoable: bool) -> None:
+    """Replace the model in a folder, atomically; keep the old model if this step can be undone."""
     with MODEL.replacing(folder) as sibling:
-        storage.write_model(tagger, sibling)
+        write(sibling)
         if read_manifest(folder)[SUM] != expected:
             raise ModelError(f"The model {folder} was replaced while it learnt: run `textcat learn` again.")
         for earlier in folder.parent.glob(f"{escape(folder.name)}{_BEFORE}*"):
@@ -406,8 +487,10 @@ def _place_before(folder: Path, manifest_sum: str) -> Path:
     return folder.with_name(f"{folder.name}{_BEFORE}{manifest_sum[:_DIGITS]}")
 
 
-def _link_files(source: Path, target: Path) -> None:
+def _link_files(source: Path, target: Path, but: str = "") -> None:
     for path in sorted(source.iterdir()):
+        if path.name == but:
+            continue
         try:
             os.link(path, target / path.name)
         except OSError:  # a file system without links
