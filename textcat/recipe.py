@@ -407,16 +407,17 @@ class Recipe:
             keywords[keyword] = value
         return cls(**keywords, **options)
 
-    def of_model(self) -> "Recipe":
+    def of_model(self, trained_by: str = "The model was trained by") -> "Recipe":
         """Return this recipe, which was read from a model, if it is safe to train by it; otherwise raise TextcatError.
 
-        A model may come from a stranger, and its recipe may name a class of any module on this machine as the learner.
-        Such a learner is used only if its module has been imported already.
+        A model, or a session of teaching, may come from a stranger, and its recipe may name a class of any module on
+        this machine as the learner. Such a learner is used only if its module has been imported already. The error
+        begins with `trained_by`.
         """
         name = self.learner.get("name", "")
         if ":" in name and name.partition(":")[0] not in sys.modules:
             raise TextcatError(
-                f"The model was trained by a learner of another package, {name!r}, whose code would run: give "
+                f"{trained_by} a learner of another package, {name!r}, whose code would run: give "
                 f"--learner {name} if you trust it (in Python, import its module first)."
             )
         return self

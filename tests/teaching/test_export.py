@@ -2,13 +2,16 @@
 
 import csv
 import json
+import sys
+from contextlib import suppress
 
 import pytest
 from teaching_work import SUBJECTS, documents, teach
 
 import textcat
-from textcat import Document, TextcatError
-from textcat.teaching.pool import Pool
+from textcat import Document, TextcatError, cli
+from textcat.teaching.export import reference_line
+from textcat.teaching.pool import Pool, build_pool
 from textcat.teaching.session import Session
 
 
@@ -169,3 +172,38 @@ def test_a_name_with_another_ending_is_refused(review, tmp_path):
         with pytest.raises(TextcatError, match="cannot be written as"):
             export(tmp_path / name)
     assert not [*tmp_path.iterdir()]
+
+
+def test_no_code_of_a_strangers_session_is_run_by_an_export(tmp_path, monkeypatch):
+    (tmp_path / "of_a_session.py").write_text(
+        "from dataclasses import dataclass\nfrom textcat import PAUM\n\n\n"
+        "@dataclass(eq=False, repr=False)\nclass Own(PAUM):\n    pass\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.toml").write_text('[learner]\nname = "of_a_session:Own"\n')
+    (tmp_path / "found.jsonl").write_text("".join(f"{json.dumps(zones)}\n" for zones in documents(20)))
+    pool = build_pool(["found.jsonl"], tmp_path / "session" / "pool", recipe="own.toml")
+    with Session.create(tmp_path / "session", pool) as session:
+        session.add_topic("strike")
+        teach(session, "strike", 12)
+    monkeypatch.delitem(sys.modules, "of_a_session", raising=False)
+    with Session.open(tmp_path / "session", read_only=True) as session:
+        sentence = "The session trains models by a learner of another package, 'of_a_session:Own', whose code would run"
+        with pytest.raises(TextcatError, match=sentence):
+            session.export_model(tmp_path / "model")
+        assert "of_a_session" not in sys.modules
+        session.export_corpus(tmp_path / "corpus.jsonl")  # which needs no code
+    options = ("--export", "model", "--out", str(tmp_path / "model"), "--learner", "of_a_session:Own")
+    monkeypatch.setattr(sys, "argv", ["textcat", "teach", str(tmp_path / "session"), *options])
+    with suppress(SystemExit):
+        cli.main()
+    assert textcat.load(tmp_path / "model").topics == ("strike",)
+    assert textcat.load(tmp_path / "model").recipe["learner"]["name"] == "of_a_session:Own"
+
+
+def test_the_line_of_a_reference_has_no_two_full_stops(tmp_path):
+    (tmp_path / "found.ris").write_text(
+        "TY  - JOUR\nTI  - Wheat\nAB  - Corn\nAU  - Doe, J.\nJO  - J. Virol.\nPY  - 2001\nDO  - 10.1/a.\nER  - \n"
+    )
+    pool = build_pool([str(tmp_path / "found.ris")], tmp_path / "pool")
+    assert reference_line(pool, 0) == "Doe, J. J. Virol. 2001. 10.1/a."

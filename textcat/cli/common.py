@@ -84,6 +84,14 @@ ModelsLearner = Annotated[
         help="The model's learner, if it is not textcat's: its module is imported only if it is named here.",
     ),
 ]
+SessionsLearner = Annotated[
+    str | None,
+    Option(
+        metavar="MODULE:CLASS",
+        callback=import_learner,
+        help="The learner that --export model trains by, if it is not textcat's: only then is its module imported.",
+    ),
+]
 Bands = Annotated[
     list[str] | None,
     Option("--band", help="Band to average over: ALL, TOPn, LASTn, 10-50 or name=topic,topic. May be repeated."),

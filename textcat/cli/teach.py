@@ -85,6 +85,7 @@ def teach(
         str, Option(help="Write labels, included, counts, corpus, model or audit to --out, then exit.")
     ] = "",
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
+    learner: common.SessionsLearner = None,
     host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0: a free one.")] = 8000,
     keys: Annotated[Path | None, Option(help="File of API keys, as for serve; the page then needs one.")] = None,

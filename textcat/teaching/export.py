@@ -150,10 +150,15 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it."""
+    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
+
+    TextcatError is raised, too, if the recipe names a learner of another package that has not been imported: the
+    session may be a stranger's.
+    """
     from textcat.model.storage import save
     from textcat.training.train import train
 
+    recipe = session.pool.recipe.of_model("The session trains models by")
     chosen = session.chosen_topics(topics)
     documents = _documents(session, chosen)
     for topic in chosen:
@@ -161,7 +166,7 @@ def write_model(
             raise TextcatError(f"The topic {topic!r} has no document judged by no: {_REMEDY}.")
     described = {topic: about for topic in chosen if (about := session.about(topic)["description"])}
     corpus = Corpus.from_documents("taught", documents, descriptions=described)
-    return Path(save(train(corpus, session.pool.recipe, n_jobs=n_jobs), out))
+    return Path(save(train(corpus, recipe, n_jobs=n_jobs), out))
 
 
 def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -207,7 +212,9 @@ def reference_line(pool: Pool, i: int) -> str:
     authors = fields.get("authors") or ""
     by = "; ".join(map(str, authors)) if isinstance(authors, list) else str(authors)
     facts = [by, fields.get("journal"), fields.get("year"), fields.get("doi")]
-    return ". ".join(shortened_text(str(fact), LONGEST_FACT) for fact in facts if fact)
+    shown = [shortened_text(str(fact), LONGEST_FACT) for fact in facts if fact]
+    ended = [fact.removesuffix(".") for fact in shown[:-1]]  # initials and abbreviations have their own full stop
+    return ". ".join([*ended, *shown[-1:]])
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
