@@ -568,6 +568,40 @@ def test_corrections_are_collected_and_teach_the_model(visit, tmp_path, newswire
     assert page.locator("#corrections").is_hidden()
 
 
+def test_corrections_are_looked_through_and_undone(visit):
+    page = visit("#model=named")
+    texts = ("Plain words on the harvest of zorn.", f"Gold fell. {'Silver was steady. ' * 9}")
+    for text in texts:
+        _tag(page, text, "")
+        page.fill("#missing", "Wheat and flour")
+        page.get_by_role("button", name="Add").click()
+        _says(page, "#notice", "The text belongs to Wheat and flour wheat: noted.")
+        page.locator("#others .row").first.click()
+        page.get_by_role("button", name="Wrong topic").click()
+    _says(page, "#corrections-n", "2 texts corrected.")
+    page.get_by_text("Look through them").click()
+    listed = page.locator("#corrections-list > li")
+    assert listed.count() == 2
+    assert listed.nth(0).locator("> button").inner_text() == texts[0]
+    assert listed.nth(1).locator("> button").inner_text() == f"{texts[1][:80]}…"
+    assert listed.nth(0).locator("li").nth(0).inner_text() == "Wheat and flour wheat right Undo"
+    listed.nth(0).locator("> button").click()  # which shows the text again
+    assert page.input_value("#body") == texts[0]
+    pressed = page.locator("#read .correct [aria-pressed=true]")
+    listed.nth(1).get_by_role("button", name="Undo: Wheat and flour is right").click()
+    assert listed.nth(1).locator("li").count() == 1
+    assert page.evaluate("document.activeElement.textContent") == "Undo"
+    while page.locator("#corrections-list [aria-label]").count() > 1:
+        page.locator("#corrections-list [aria-label]").last.click()
+    _says(page, "#corrections-n", "1 text corrected.")
+    page.locator("#corrections-list [aria-label]").click()
+    assert page.locator("#corrections").is_hidden()
+    assert pressed.count() == 0
+    assert page.evaluate("document.activeElement.id") == "body"
+    page.reload()
+    assert page.locator("#corrections").is_hidden()
+
+
 def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_path):
     page = visit("#view=many&model=named")
     page.fill("#many-lines", f"{' '.join(STORY.split())}\n\nNothing of note.\nNothing.\n")

@@ -547,21 +547,16 @@ function ownSlider(tag, about) {
 // A person says that the topic is right or wrong for the text; `textcat learn` takes the corrections.
 function correct({ topic }) {
   const told = collected.of(content(), topic);
-  const button = (belongs, words) => node("button", { type: "button", "aria-pressed": String(told === belongs), onclick: () => {
-    collected.tell(content(), topic, told === belongs ? null : belongs);
-    drawCorrections();
-    for (const row of document.querySelectorAll(".topics > li")) row.lastChild.shape = null;
-    drawTopics();
-  } }, words);
+  const button = (belongs, words) => node("button", { type: "button", "aria-pressed": String(told === belongs), onclick: () => collected.tell(content(), topic, told === belongs ? null : belongs) }, words);
   return node("p", { class: "correct", role: "group", "aria-label": `Correct ${nameOf(topic)}` }, button(true, "Right topic"), button(false, "Wrong topic"));
 }
-const collected = corrections();
-
-function drawCorrections() {
-  const n = collected.size();
-  $("corrections").hidden = !n;
-  $("corrections-n").textContent = `${count(n, "text")} corrected.`;
-}
+const collected = corrections({
+  show: (text) => { setText(text); tagNow(); },
+  changed: () => {
+    for (const row of document.querySelectorAll(".topics > li")) row.lastChild.shape = null;
+    drawTopics();
+  },
+});
 
 const drawOwn = (details) => details.querySelector(".slider")?.draw();
 
@@ -798,7 +793,6 @@ async function addMissing() {
     collected.tell(content(), found.topic, true);
     $("missing").value = "";
     $("error").replaceChildren();
-    drawCorrections();
     brief("The text belongs to ", called(found.topic), ": noted.");
   } catch (error) {
     wrong(error, addMissing);
@@ -823,7 +817,7 @@ async function start() {
     state.model = null;
     if (!state.models.length) throw new Problem("No model", "The server has no model.");
     drawSize();
-    drawCorrections();
+    collected.draw();
     await show();
   } catch (error) {
     wrong(error, start);
@@ -857,8 +851,6 @@ addEventListener("keydown", (event) => {
 });
 $("unfold").addEventListener("click", () => { state.unfolded = !state.unfolded; drawTopics(); });
 $("example").addEventListener("click", example);
-$("corrections-save").addEventListener("click", () => collected.save());
-$("corrections-drop").addEventListener("click", () => { collected.clear(); drawCorrections(); drawTopics(); $("body").focus(); });
 $("missing-form").addEventListener("submit", (event) => { event.preventDefault(); addMissing(); });
 addEventListener("popstate", show);
 document.addEventListener("visibilitychange", () => { // the model may have been replaced meanwhile
