@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from manifests import rewrite
 
 import textcat
-from textcat.features.spans import places
+from textcat.features.spans import Span, places
 from textcat.folders import sha256_of_file
 from textcat.model import ModelError
+from textcat.model.explain import Explanation, Reason, explanation_in_words
 
 HOSTILE = "Wheat\0 prices <b>rose</b> &amp; \U0001f33e wheats' café é don't-know wheat-exports U.S. wheat"
 
@@ -219,3 +220,44 @@ def test_a_damaged_list_of_documents_is_told_of(corpus, change, value, tmp_path)
     )
     with pytest.raises(ModelError, match="is damaged"):
         textcat.load(folder)
+
+
+def test_a_description_that_was_trained_on_several_times_is_listed_once(corpus):
+    recipe = textcat.read_recipe("default")
+    assert recipe.descriptions > 1
+    tagger = textcat.train(corpus, recipe)
+    explanation = tagger.explain("Wheat exports rose.", "wheat", n=None)
+    ids = [each.id for each in explanation.documents]
+    assert ids.count("description of wheat") == 1
+    assert len(ids) == len(set(ids))
+    whole = sum(each.contribution for each in explanation.documents) + explanation.bias
+    assert whole == pytest.approx(explanation.score, abs=2e-3)
+
+
+def explained(*entries, score=9.0):
+    """An explanation by (term, contribution, place) in the body, whose bias is 0."""
+    reasons = [Reason(term, 0.5, 2 * adds, adds, (Span("body", *place),)) for term, adds, place in entries]
+    return Explanation("t", score, 0.0, 0.0, None, reasons, score - sum(reason.contribution for reason in reasons))
+
+
+def test_an_n_gram_counts_for_its_words_without_stop_words_and_signs_at_its_ends():
+    # in livestock , state of health .
+    entries = [
+        ("in", 0.5, (0, 2)),
+        ("livestock", 2.0, (3, 12)),
+        ("in livestock", 1.0, (0, 12)),
+        ("livestock ,", 0.25, (3, 14)),
+        (", state", 0.75, (13, 20)),
+        ("state of health", 1.5, (15, 30)),
+        ("of", 0.125, (21, 23)),
+        (".", 4.0, (31, 32)),
+        ("of .", 8.0, (21, 32)),
+        ("~ in l~", 1.0, (0, 3)),
+    ]
+    by_words = explanation_in_words(explained(*entries), (), 10, {"in", "of"}.__contains__)
+    assert [(reason.term, reason.contribution, reason.spans) for reason in by_words] == [
+        ("livestock", 3.25, (Span("body", 3, 12),)),
+        ("state of health", 1.5, (Span("body", 15, 30),)),
+        ("state", 0.75, (Span("body", 13, 20),)),
+    ]
+    assert by_words.rest + sum(reason.contribution for reason in by_words) == pytest.approx(9.0)

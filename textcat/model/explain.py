@@ -234,17 +234,20 @@ def term_contributions(
 def _neighbours(tagger: "Tagger", row: Rows, column: int, n: int | None) -> list[Neighbour]:
     support = tagger.support
     assert support is not None
-    documents, contributions = support.contributions(column, row, len(tagger.features.idf_))
+    documents, parts = support.contributions(column, row, len(tagger.features.idf_))
+    numbers, place = np.unique(support.first_of[documents], return_inverse=True)
+    contributions = np.bincount(place, parts, minlength=len(numbers))
     order = np.argsort(-contributions, kind="stable")
     n_for = int((contributions > 0).sum())
     speaking, against = order[:n_for], order[n_for:][::-1]
     if n is not None:
         speaking, against = speaking[: (n + 1) // 2], against[: n // 2]
     order = np.concatenate([speaking, against])
-    entries = zip(documents[order].tolist(), contributions[order].tolist(), order.tolist(), strict=True)
     start = int(support.alphas.indptr[column])
-    alphas = support.alphas.data
-    return [Neighbour(support.ids[i], support.titles[i], adds, bool(alphas[start + k] > 0)) for i, adds, k in entries]
+    is_positive = np.zeros(len(numbers), bool)
+    is_positive[place] = np.asarray(support.alphas.data[start : start + len(documents)]) > 0
+    entries = zip(*(array[order].tolist() for array in (numbers, contributions, is_positive)), strict=True)
+    return [Neighbour(support.ids[i], support.titles[i], adds, positive) for i, adds, positive in entries]
 
 
 def explanation_in_words(
@@ -253,37 +256,49 @@ def explanation_in_words(
     """Return an explanation by the n strongest words and n-grams of words, given an explanation that lists all terms.
 
     The contribution of an n-gram of characters is shared equally among the words that contain it. A term that starts
-    with one of the prefixes of zones ("title:") is added to the same term without prefix. Punctuation and terms that
-    have only stop words go into the rest, so the sum is still the score. A reason's weight is its contribution divided
-    by its value.
+    with one of the prefixes of zones ("title:") is added to the same term without prefix. An n-gram of words counts for
+    what is left of it without the stop words and punctuation at its ends, and is marked where it occurs only if that is
+    not a term itself. Terms of which nothing is left go into the rest, so the sum is still the score. A reason's weight
+    is its contribution divided by its value.
     """
+    own = {reason.term for reason in explanation.reasons}
     sums: dict[str, float] = defaultdict(float)
     values: dict[str, float] = {}
     spans: dict[str, dict[Span, None]] = defaultdict(dict)
     parts: list[Reason] = []
+    stop_words: list[tuple[Span, str]] = []
     for reason in explanation.reasons:
         term = reason.term
         term = term.partition(":")[2] if term.startswith(prefixes) else term
         if len(term) > 2 and term[0] == term[-1] == "~":
             parts.append(reason)
-        elif _has_letter(term):
-            sums[term] += reason.contribution
-            values[term] = max(values.get(term, 0.0), reason.value)
-            spans[term].update(dict.fromkeys(reason.spans))
-    words = sorted((span, term) for term, places in spans.items() if " " not in term for span in places)
+        elif kept := _without_ends(term, is_stop):
+            sums[kept] += reason.contribution
+            if kept == term or not own.intersection((kept, *(f"{prefix}{kept}" for prefix in prefixes))):
+                values[kept] = max(values.get(kept, 0.0), reason.value)
+                spans[kept].update(dict.fromkeys(reason.spans))
+        elif " " not in term and _has_letter(term):  # n-grams of characters may be in it
+            stop_words += [(span, term) for span in reason.spans]
+    words = sorted([*stop_words, *((span, term) for term in spans if " " not in term for span in spans[term])])
     starts = [(span.zone, span.start) for span, _ in words]
     for reason in parts:
         for span in reason.spans:
             k = bisect_right(starts, (span.zone, span.start)) - 1
             if k >= 0 and words[k][0].zone == span.zone and span.start < words[k][0].end:
                 sums[words[k][1]] += reason.contribution / len(reason.spans)
-    telling = [term for term in sums if not all(is_stop(word) or not _has_letter(word) for word in term.split(" "))]
-    listed = sorted(telling, key=lambda term: (-abs(sums[term]), term))[:n]
+    listed = sorted(sums.keys() - {term for _, term in stop_words}, key=lambda term: (-abs(sums[term]), term))[:n]
     reasons = [
         Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term]))) for term in listed
     ]
     rest = explanation.score - explanation.bias - sum(reason.contribution for reason in reasons)
     return replace(explanation, reasons=reasons, rest=rest)
+
+
+def _without_ends(term: str, is_stop: Callable[[str], Any]) -> str:
+    """Return a term without the stop words and punctuation at its ends, "" if it has nothing else."""
+    words = term.split(" ")
+    telling = [i for i, word in enumerate(words) if _has_letter(word) and not is_stop(word)]
+    return " ".join(words[telling[0] : telling[-1] + 1]) if telling else ""
 
 
 def _has_letter(term: str) -> bool:

@@ -6,6 +6,7 @@ document i contributes ``alpha_i x_i·x``.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,13 @@ class SupportDocuments:
     rows: Rows  # of the documents: float32
     alphas: Rows
     texts: Sequence[dict[str, str]] | None = None  # by zone, if they were asked for
+
+    @cached_property
+    def first_of(self) -> np.ndarray:
+        """The number of the first document with each one's id and title: a topic's description may come repeatedly."""
+        first: dict[tuple[str, str], int] = {}
+        keys = zip(self.ids, self.titles, strict=True)
+        return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the numbers of a topic's support documents, and what each of them adds to the score of a row."""
