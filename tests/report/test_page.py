@@ -5,14 +5,17 @@ What is tested in a browser needs playwright and Chromium: `scripts/optional_too
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostile_reports import HOSTILE
+from hostile_reports import HOSTILE, letters
 from hypothesis import given
 from hypothesis import strategies as st
 
+import textcat
 from textcat.report import page
+from textcat.report.write import write_report
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,3 +78,14 @@ def test_the_policy_keeps_scripts_out_even_if_one_gets_into_the_page(opened):
 def test_the_narrow_page_does_not_scroll_sideways(opened):
     shown = opened(viewport={"width": 360, "height": 700})
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_documents_are_labelled_by_the_names_of_their_topics(new_page, tmp_path):
+    corpus = letters(topics=("p1", "p2", "p3"), n=60)
+    tagger = replace(textcat.train(corpus, textcat.read_recipe("paum")), topic_names={"p1": "Wheat", "p2": "Gold"})
+    shown = new_page(write_report(tmp_path / "report.html", tagger, corpus, resamples=0).as_uri())
+    labelled = {
+        words for text in shown.locator("article .of").all_inner_texts() for words in re.findall(r"labelled (.*)", text)
+    }
+    assert labelled
+    assert {topic for words in labelled for topic in words.split(", ")} <= {"Wheat (p1)", "Gold (p2)", "p3"}

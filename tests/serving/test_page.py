@@ -572,7 +572,9 @@ def test_corrections_are_looked_through_and_undone(visit):
     page = visit("#model=named")
     texts = ("Plain words on the harvest of zorn.", f"Gold fell. {'Silver was steady. ' * 9}")
     for text in texts:
-        _tag(page, text, "")
+        page.fill("#body", "")
+        page.wait_for_function("() => !document.querySelector('#given .row')")  # none of the text before
+        _tag(page, text)
         page.fill("#missing", "Wheat and flour")
         page.get_by_role("button", name="Add").click()
         _says(page, "#notice", "The text belongs to Wheat and flour wheat: noted.")
@@ -624,3 +626,37 @@ def test_many_texts_are_tagged_as_lines_or_as_a_table_and_downloaded(visit, tmp_
     assert "Wheat and flour" in first["names"].split("; ")
     assert len(first["probabilities"].split("; ")) == len(first["topics"].split("; "))
     assert second["abstract"] == "Gold"
+
+
+def test_many_texts_are_shown_on_a_phone_and_the_likeliest_topic_comes_first(visit):
+    page = visit("#view=many&model=newswire", viewport={"width": 360, "height": 700})
+    page.fill("#many-lines", " ".join(STORY.split()))
+    page.click("#many-tag")
+    _says(page, "#many-told", "1 of 1 text tagged")
+    assert page.locator(".many tbody tr").is_visible()
+    shares = re.findall(r"([\d.]+)\u202f%", page.locator(".many tbody tr").inner_text())
+    assert len(shares) > 1
+    assert list(map(float, shares)) == sorted(map(float, shares), reverse=True)
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_fields_have_the_colours_of_the_scheme(visit):
+    page = visit("#model=newswire", color_scheme="dark")
+    _tag(page)
+    colour = "getComputedStyle(document.querySelector({!r})).backgroundColor".format
+    paper = page.evaluate(colour("#body").replace("#body", ".paper"))
+    assert page.evaluate(colour("#missing")) == paper
+    page.click("#to-many")
+    assert page.evaluate(colour("#many-lines")) == paper
+
+
+def test_of_many_training_documents_the_first_are_shown(visit):
+    page = visit("#model=newswire")
+    _tag(page)
+    page.locator("#given .row").first.click()
+    page.wait_for_selector("#given .papers")
+    listed = page.locator("#given .details:not([hidden]) .papers > li")
+    assert listed.count() > 10
+    assert [item.is_visible() for item in listed.all()] == [i < 10 for i in range(listed.count())]
+    page.get_by_text(f"{listed.count() - 10} more").click()
+    assert all(item.is_visible() for item in listed.all())

@@ -313,6 +313,11 @@ def test_a_reference_is_screened_with_its_fields_the_criteria_and_exclusion_reas
     assert page.locator(".reference a").get_attribute("href") == "https://doi.org/10.1/a%3Cb"
     page.locator(".fields summary").click()
     assert page.locator(".fields dd").text_content() == HOSTILE
+    page.evaluate("document.querySelector('#document-text').style.height = '200vh'")  # a long text
+    for answer in ("#no", "#exclusions button:last-child"):
+        assert page.evaluate(
+            "([where]) => document.querySelector(where).getBoundingClientRect().bottom <= innerHeight", [answer]
+        )
     _answer(page, "y")
     _answer(page, "1")
     page.locator("#exclusions button").nth(1).click()

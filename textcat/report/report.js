@@ -127,11 +127,13 @@ function histogram(j) {
 const marked = (parts) => h("p", {class: "text", dir: "auto"}, parts.map((part) => typeof part === "string" ? part :
   h("mark", {class: (part[0] > 0 ? "for" : "against") + Math.abs(part[0])}, part[1])));
 
+const labelOf = new Map(D.names.map((topic, j) => [topic, D.labels[j]]));
+
 function article(one, ...more) {
   const p = one.p === null || one.p === undefined ? "" : `, probability ${f3(one.p)}`;
   const score = one.score === undefined ? "" : `score ${one.score}${p}`;
   return h("article", {}, h("p", {class: "of"}, h("b", {}, one.id), ` ${score} · `,
-    one.topics.length ? "labelled " + one.topics.join(", ") : "without a label"), marked(one.text),
+    one.topics.length ? "labelled " + one.topics.map((topic) => labelOf.get(topic) ?? topic).join(", ") : "without a label"), marked(one.text),
     more.length ? more : reasons(one.reasons.map(([term, value]) => `${term} ${signed(value)}`)));
 }
 const reasons = (texts) => h("p", {class: "reasons"}, texts.length ? "Evidence: " + texts.join(" · ") : "No known term.");

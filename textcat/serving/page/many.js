@@ -85,7 +85,7 @@ async function tagAll() {
       while (end < texts.length && end - done < state.server.documents && (end === done || size + texts[end].length <= PART)) size += texts[end++].length;
       const { results } = await state.server.ask(texts.slice(done, end).map((text) => ({ text: text.toWellFormed ? text.toWellFormed() : text })));
       if (state.running !== mine) break;
-      state.results.push(...results.map(({ tags }) => tags));
+      state.results.push(...results.map(({ tags }) => tags.sort((one, other) => (other.probability ?? other.score) - (one.probability ?? one.score)))); // as for one text
       draw();
     }
   } catch (error) {
@@ -103,7 +103,7 @@ function draw() {
   const shown = ({ topic, probability }, i) => [i ? "; " : "", called(topic), typeof probability === "number" ? ` ${percent(probability)}` : ""];
   const line = (tags, i) => node("tr", {}, node("td", { class: "number" }, counted.format(i + 1)), node("td", { dir: "auto" }, (rows[i][column] ?? "").slice(0, EXCERPT)), node("td", {}, tags.flatMap(shown)));
   $("many-table").replaceChildren(...(results.length ? [node("p", {}, node("button", { type: "button", id: "many-save", onclick: download }, "Download as CSV")),
-    node("div", { class: "wide", tabindex: 0, role: "group", "aria-label": "Texts and their topics" }, node("table", { class: "many" }, node("thead", {}, node("tr", {}, node("th", { scope: "col", class: "number" }, "Nr."), node("th", { scope: "col" }, "Text"), node("th", { scope: "col" }, "Topics"))), node("tbody", {}, results.slice(0, SHOWN).map(line))))] : []));
+    node("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Texts and their topics" }, node("table", { class: "many" }, node("thead", {}, node("tr", {}, node("th", { scope: "col", class: "number" }, "Nr."), node("th", { scope: "col" }, "Text"), node("th", { scope: "col" }, "Topics"))), node("tbody", {}, results.slice(0, SHOWN).map(line))))] : []));
 }
 
 // All columns of the file go along, safe for spreadsheets; topics are ids, with the names after them if there are names.

@@ -521,7 +521,7 @@ function neighbours(documents) {
   const items = documents.map(({ id, title, contribution, positive }) => node("li", {},
     node("span", { class: `sign ${positive ? "pro" : "con"}`, role: "img", "aria-label": positive ? "speaks for it" : "speaks against it" }, positive ? "+" : "−"),
     node("span", {}, bdi(title || id), title && id && title !== id ? node("span", { class: "aside" }, " ", bdi(id)) : null, node("span", { class: "aside" }, ` ${signed(contribution)}`))));
-  return node("div", {}, node("h3", {}, "Training documents that count most"), node("ul", { class: "papers" }, items));
+  return node("div", {}, node("h3", {}, "Training documents that count most"), node("ul", { class: "papers" }, items.slice(0, FOLDED)), items.length > FOLDED && node("details", {}, node("summary", {}, `${items.length - FOLDED} more`), node("ul", { class: "papers" }, items.slice(FOLDED))));
 }
 
 // The slider of one topic starts at the topic's own threshold, as a probability.
