@@ -218,3 +218,10 @@ def test_values_for_anything_else_than_a_table_stay_as_they_are():
 def test_rows_of_features_are_refused_with_the_learner_that_takes_them(rows):
     with pytest.raises(TextcatError, match=r"of shape \(3, .\) has rows of features.* textcat.PAUM\("):
         textcat.train(rows)
+
+
+def test_a_list_that_was_written_as_text_is_a_list_as_in_a_file():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"text": ["a", "b", "c"], "topics": ["['x', 'y']", "[]", "[sic]"]})
+    corpus = textcat.Corpus.from_frame(frame)
+    assert [document.topics for document in corpus.train] == [("x", "y"), (), ("[sic]",)]

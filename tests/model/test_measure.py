@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import textcat
+from textcat.corpus.catalogue import warn_once
 from textcat.errors import TextcatError
 from textcat.model.measure import relevant_topics, score_row_blocks
 
@@ -90,3 +91,20 @@ def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters_a
         assert quality["TOP10"]["macro_average_precision"] >= 0.922
         published = [462, 1872, 82]
         assert [quality[band]["average_sparsity"] for band in quality] == pytest.approx(published, rel=0.08)
+
+
+@pytest.mark.parametrize("separator", [";", " ", ","])
+def test_topics_that_are_joined_in_the_documents_to_measure_on_are_told(tmp_path, separator, caplog):
+    news = {"grain": "wheat corn tonnes", "gold": "gold ounces mine"}
+    records = [{"text": f"{text} {i}", "topics": [topic]} for topic, text in news.items() for i in range(4)]
+    tagger = textcat.train(textcat.Corpus.from_records(records), "paum")
+    rows = "".join(f'"{text}","{topic}"\n' for topic, text in news.items())
+    (tmp_path / "new.csv").write_text(f'text,topics\n{rows}"wheat and gold","gold{separator}grain"\n')
+    warn_once.cache_clear()
+    tagger.evaluate(tmp_path / "new.csv")
+    (told,) = caplog.messages
+    assert f"such as 'gold{separator}grain', are several of the model's" in told
+    assert f"--topics-separator {separator!r}" in told
+    caplog.clear()
+    assert tagger.evaluate(tmp_path / "new.csv", topics_separator=separator).test_documents == 3
+    assert not caplog.messages

@@ -326,9 +326,9 @@ def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
     if empty:
         shown = ", ".join(empty[:_NAMED]) + ", …" * (len(empty) > _NAMED)
         _log.warning(
-            "%s: %d of %d documents have no text: %s. They count like the others; leave them out, or name the field "
+            "%s: %d of %d documents %s no text: %s. They count like the others; leave them out, or name the field "
             "that has their texts.",
-            *(card.name, len(empty), len(documents), shown),
+            *(card.name, len(empty), len(documents), "has" if len(empty) == 1 else "have", shown),
         )
 
 

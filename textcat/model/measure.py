@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _log = logging.getLogger(__name__)
+_SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
@@ -279,6 +280,7 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
     """
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus
+    warn_of_joined_topics(tagger, corpus.test or corpus.train)
     source, own = corpus.origin, tagger.origin
     same_parts = all(source.get(name) == own.get(name) for name in ("test_size", "seed"))
     if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
@@ -295,6 +297,22 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
             "figures are too good; measure it on others."
         )
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
+
+
+def warn_of_joined_topics(tagger: "Tagger", documents: Sequence[Document]) -> None:
+    """Warn if topics of documents that a tagger does not know are several that it knows, joined by the same sign."""
+    unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
+    known = set(tagger.topics)
+    for sign in _SEPARATORS:
+        joined = sorted(
+            topic for topic in unknown if sign in topic and known.issuperset(map(str.strip, topic.split(sign)))
+        )
+        if joined:
+            warn_once(
+                f"{len(joined):,} topics of the documents to measure on, such as {joined[0]!r}, are several of the "
+                f"model's, joined by {sign!r}: give --topics-separator {sign!r} (in Python topics_separator={sign!r})."
+            )
+            return
 
 
 def was_trained_on(tagger: "Tagger", corpus: Corpus) -> bool:

@@ -606,7 +606,8 @@ def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:
             twins = (other, pair)
             places = [f"in {one.source}" if form in WHOLE else f"in {one.source}:{one.position}" for form, one in twins]
             raise TextcatError(
-                f"{location} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them."
+                f"{location} has two documents {pair[1].id!r}, {' and '.join(places)}: remove one of them, "
+                "or name another field of ids with --id-field (in some files only, with --for)."
             )
 
 

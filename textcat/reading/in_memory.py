@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from textcat.errors import TextcatError
 from textcat.frames import Frame, is_missing, is_table
 from textcat.reading.document import PARTS, Document
+from textcat.reading.records import listed_in
 
 
 def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
@@ -118,7 +119,8 @@ class _Fields(NamedTuple):
     def topics(self, field: str, separator: str) -> tuple[str, ...]:
         value = self.value(field)
         if isinstance(value, str):
-            names = [name.strip() for name in (value.split(separator) if separator else [value])]
+            parts = value.split(separator) if separator else listed_in(value)
+            names = [name.strip() for name in ([value] if parts is None else parts)]
             return tuple(dict.fromkeys(filter(None, names)))
         values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
         for name in values:

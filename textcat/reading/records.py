@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from enum import IntEnum, auto
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from itertools import chain
 from sys import intern
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -43,11 +44,23 @@ class LabelSettings(NamedTuple):
 # Names by which columns are found, in any case, where the default ones are missing: only if exactly one of them occurs.
 _USUAL_NAMES = {
     "body": (
-        *("story", "content", "contents", "article", "abstract", "description", "message", "review", "document"),
+        *(
+            "text",
+            "body",
+            "story",
+            "content",
+            "contents",
+            "article",
+            "abstract",
+            "description",
+            "message",
+            "review",
+            "document",
+        ),
         *("comment", "summary", "full_text", "fulltext"),
     ),
     "title": ("title", "headline", "heading"),
-    "topics": ("labels", "label", "categories", "category", "class", "tags", "tag", "topic", "section"),
+    "topics": ("topics", "labels", "label", "categories", "category", "class", "tags", "tag", "topic", "section"),
     "id": ("id", "nr", "no", "number", "doc_id", "docid", "document_id", "guid", "uuid", "identifier"),
 }
 
@@ -138,7 +151,7 @@ class InputSettings(NamedTuple):
         The topics are separated by `topics_separator`. If that is "", the string is a list as JSON or Python writes it,
         or else it is a single topic.
         """
-        listed = None if self.topics_separator or not text.lstrip().startswith("[") else _listed_in(text)
+        listed = None if self.topics_separator else listed_in(text)
         parts = text.split(self.topics_separator) if self.topics_separator else [text] if listed is None else listed
         # One string of each name, however many documents have it.
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
@@ -253,8 +266,16 @@ def usual_name(names: Collection[str], what: str) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _listed_in(text: str) -> list[str] | None:
+def has_usual_name(names: Iterable[str]) -> bool:
+    """Return whether some names of columns are default or usual ones."""
+    default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
+    return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
+
+
+def listed_in(text: str) -> list[str] | None:
     """Return the names in a text such as "['corn', 'wheat']", as pandas writes lists to CSV; None for other texts."""
+    if not text.lstrip().startswith("["):
+        return None
     import ast
 
     try:

@@ -58,12 +58,14 @@ def warn_of_joined_topics(topics: Collection[str]) -> None:
             return
 
 
-def warn_of_missing_values(topics: Collection[str]) -> None:
+def warn_of_missing_values(topics: Collection[str], documents: Sequence[Document]) -> None:
     """Warn of a topic whose name is a word that programs write for a missing value, such as nan."""
     if missing := sorted(topic for topic in topics if topic.strip().lower() in _MISSING):
+        n = sum(missing[0] in document.topics for document in documents)
+        those = "this document" if n == 1 else f"these {n:,} documents"
         warnings.warn(
             f"A topic is called {missing[0]!r}, as programs write a value that is missing: if none is meant, leave the "
-            "topics of these documents empty.",
+            f"topics of {those} empty.",
             UserWarning,
             stacklevel=2,
         )

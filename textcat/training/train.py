@@ -214,7 +214,7 @@ def train_and_score(
     without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     warn_of_joined_topics(corpus.topics)
-    warn_of_missing_values(corpus.topics)
+    warn_of_missing_values(corpus.topics, corpus.train)
     warn_of_topics_everywhere(corpus.train)
     release_memory()
     training = _Training(corpus, recipe, n_jobs, rows_dir, stages or Stages())

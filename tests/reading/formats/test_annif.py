@@ -42,7 +42,7 @@ def test_short_texts_are_told_by_the_uris_of_the_first_line(tmp_path):
 def test_where_the_first_line_has_no_uri_the_format_must_be_named(tmp_path):
     lines = SHORT.splitlines(keepends=True)
     source = write(tmp_path, news_tsv="".join([lines[1], lines[0], "only tagged\n"])) / "news.tsv"
-    with pytest.raises(TextcatError, match=r"first row 'No subject, ', which is no header: .* --columns"):
+    with pytest.raises(TextcatError, match=r"first row 'No subject, ', which seems to be no header: .* --columns"):
         open_corpus(source)
     assert isinstance(tagged(source)[0], Rejection)
     assert [item.zones["body"] for item in tagged(source, format="annif")] == ["No subject", "Tin rose", "only tagged"]

@@ -183,7 +183,7 @@ def test_columns_are_not_guessed_among_several_or_by_a_title_alone(tmp_path, for
 @pytest.mark.parametrize("row", ["Wheat rose,grain", "7,grain", "Gold fell in London.,metal,money"])
 def test_a_first_row_that_reads_like_a_document_names_the_option(tmp_path, row):
     (tmp_path / "a.csv").write_text(f"{row}\n{row}\n")
-    with pytest.raises(TextcatError, match="which is no header: name its columns with --columns"):
+    with pytest.raises(TextcatError, match="which seems to be no header: name its columns with --columns"):
         open_corpus(tmp_path / "a.csv")
 
 
@@ -240,3 +240,16 @@ def test_rows_without_quotes_are_the_same_read_together_or_each_by_itself(tmp_pa
         assert len(together) == (4 if broken else 3)
     with pytest.raises(TextcatError, match=r"a\.tsv: the row of line 7 has a NUL byte"):
         open_corpus(tmp_path / "a.tsv", settings=how)
+
+
+def test_default_names_may_have_capitals(tmp_path):
+    (tmp_path / "a.csv").write_text("Doc Nr.,Title,Text,Topics\n1,Up,Tin rose,tin\n")
+    (document,) = open_corpus(tmp_path / "a.csv").train
+    assert (document.zones, document.topics) == ({"title": "Up", "body": "Tin rose"}, ("tin",))
+
+
+@pytest.mark.parametrize("names", ["id,title,The Story,topics", "Doc Nr.,Title,My Story,My Topics"])
+def test_a_header_with_a_usual_name_is_one_however_long_the_others_are(tmp_path, names):
+    (tmp_path / "a.csv").write_text(f"{names}\n1,2,3{',4' * (names.count(',') - 2)}\n")
+    with pytest.raises(TextcatError, match=r"has no column 'text' \(only .*--text-field"):
+        open_corpus(tmp_path / "a.csv")

@@ -20,6 +20,7 @@ from textcat.reading.records import (
     RecordSpan,
     Rejection,
     UnreadableError,
+    has_usual_name,
     titled_zones,
 )
 
@@ -97,9 +98,12 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
 
 def _no_header(names: list[str]) -> UnreadableError | None:
     """Return the error for a first row that reads like a document; None if it may be a header."""
-    if len(names) > 1 and any(len(name.split()) > 1 or name.isdigit() for name in names):
+    if len(names) > 1 and not has_usual_name(names) and any(len(name.split()) > 1 or name.isdigit() for name in names):
         row = ", ".join(names)
-        return UnreadableError(f"has the first row {row!r:.80}, which is no header: name its columns with --columns")
+        return UnreadableError(
+            f"has the first row {row!r:.80}, which seems to be no header: name its columns with --columns, or, if it "
+            "is one, the texts' column with --text-field"
+        )
     return None
 
 
