@@ -224,6 +224,12 @@ def test_compare_gives_the_values_of_evaluate(run, model, rival):
         assert row["differences"][1]["p_documents"] == 1, "the same model"
 
 
+def test_a_file_among_the_models_to_compare_is_told_how_to_be_given(run, model, rival, tmp_path):
+    new = tmp_path / "new.jsonl"
+    new.write_text('{"text": "wheat", "topics": ["wheat"]}\n')
+    assert f"to compare models on it, give --corpus {new}" in run.misuses("compare", model, rival, new)
+
+
 def test_models_of_different_topics_are_not_compared(run, model, own):
     run("train", own, "--out", "m")
     assert run.refuses("compare", model, "m") == (

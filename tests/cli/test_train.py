@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer
 from new_files import new_file, recipe
 from printed_tables import printed
 
@@ -95,6 +96,16 @@ def test_an_existing_model_is_replaced_by_force_or_if_a_person_says_so(run, own,
         monkeypatch.setattr(train, "confirm", lambda text, err, answer=answer: questions.append(text) or answer)
         assert run("train", own, "--out", "m").code == code
     assert questions == ["The model m exists. Replace it?"] * 2
+
+    def end(*_, **__):  # Ctrl-D
+        raise typer.Abort
+
+    monkeypatch.setattr(train, "confirm", end)
+    assert run.refuses("train", own, "--out", "m").startswith("The model m is not replaced")
+
+
+def test_trials_are_not_counted_where_all_are_tried(run, own):
+    assert "--trials goes with --sampler random or tpe" in run.misuses("tune", own, "--trials", "3")
 
 
 def test_learn_replaces_another_model_by_force_only(run, own):

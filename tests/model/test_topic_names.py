@@ -45,6 +45,23 @@ def test_a_topic_is_found_by_its_id_or_its_name():
         find_topic(topics, names, "paer")
 
 
+def test_of_a_uri_its_end_and_of_a_name_a_word_is_enough_for_a_hint():
+    topics, names = (
+        ["http://x/c/wheat", "http://x/c/gold", "http://x/c#tea"],
+        {"http://x/c/gold": "Precious metal gold"},
+    )
+    for wanted, meant in {
+        "wheet": topics[0],
+        "gold": "Precious metal gold",
+        "tae": topics[2],
+        "Wheat": topics[0],
+    }.items():
+        with pytest.raises(TextcatError, match=f"Did you mean '{meant}'"):
+            find_topic(topics, names, wanted)
+    with pytest.raises(TextcatError, match=r"no topic 'zzzz'\. `textcat topics"):
+        find_topic(topics, names, "zzzz")
+
+
 def test_a_topic_is_shown_with_its_name_if_that_is_another_text():
     assert [topic_label(topic, {"p1": "Wheat", "tea": "tea"}) for topic in ("p1", "tea", "p2")] == [
         "Wheat (p1)",

@@ -93,6 +93,10 @@ def compare(
 
     if not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
+    if file := next(filter(Path.is_file, models), None):
+        raise BadParameter(
+            f"{file} is a file, not the folder of a model: to compare models on it, give --corpus {file}"
+        )
     form = common.table_form(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")

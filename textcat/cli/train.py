@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option, confirm, echo
+from typer import Abort, Argument, BadParameter, Option, confirm, echo
 
 from textcat.cli import common, terminal
 from textcat.errors import TextcatError
@@ -123,8 +123,9 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
     if force or not (folder.expanduser() / MANIFEST).exists():
         return
     if terminal.can_ask():
-        if confirm(f"The model {folder} exists. Replace it?", err=True):
-            return
+        with suppress(Abort):  # Ctrl-D is no
+            if confirm(f"The model {folder} exists. Replace it?", err=True):
+                return
         raise TextcatError(f"The model {folder} is not replaced: name another folder with --out.")
     raise TextcatError(f"The model {folder} exists: replace it with --force, or name another folder with --out.")
 
@@ -224,7 +225,9 @@ def tune(
     sampler: Annotated[
         str, Option(help="Recipes to try: all of the space (grid), random ones, or those that optuna suggests (tpe).")
     ] = "grid",
-    trials: Annotated[int, Option(min=1, help="How many recipes to try, for random and tpe.")] = 100,
+    trials: Annotated[
+        int | None, Option(min=1, help="How many recipes to try, for random and tpe.", show_default="100")
+    ] = None,
     folds: Annotated[
         int | None, Option(min=2, help="Parts the training documents are split into.", show_default="5")
     ] = None,
@@ -244,10 +247,22 @@ def tune(
     from textcat.recipe import read_recipe
     from textcat.training.tune import best_trial, run_trials
 
+    if trials and sampler == "grid":
+        raise BadParameter("--trials goes with --sampler random or tpe: the grid has all recipes of its space")
     start, stages = read_recipe(recipe), terminal.new_stages()
     documents = read.speaking(start)(corpus, stages)
     results = run_trials(
-        documents, start, space, sampler, trials, out, stages, n_folds=folds, n_repeats=repeats, seed=seed, n_jobs=jobs
+        documents,
+        start,
+        space,
+        sampler,
+        trials or 100,
+        out,
+        stages,
+        n_folds=folds,
+        n_repeats=repeats,
+        seed=seed,
+        n_jobs=jobs,
     )
     show_trials(terminal.console(), results, best_trial(results), stages, out, as_json=as_json)
 

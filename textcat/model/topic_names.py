@@ -1,5 +1,6 @@
 """The names of topics: find the topic that a user means by its id or name, and show the name next to the id."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from textcat.errors import TextcatError
 
 _SHOWN = 3  # ids of topics with the same name in an error
+_END = re.compile("[/#]")  # of what a URI has before its last part
 
 
 def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -> str:
@@ -24,8 +26,11 @@ def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -
         shown = ", ".join(sorted(ids)[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
         raise TextcatError(f"{len(ids)} topics have the name {wanted!r}: give the id of one of them, {shown}.")
     text_of = {text.casefold(): text for text in chain(topics, names.values())}
-    near = get_close_matches(folded, text_of, n=1)
-    hint = f" Did you mean {text_of[near[0]]!r}?" if near else ""
+    # Of a URI, people know the end; of a name of several words, maybe one.
+    ends = {_END.split(text)[-1]: text_of[text] for text in text_of}
+    near = get_close_matches(folded, text_of, n=1) or [text_of[text] for text in text_of if folded in text.split()]
+    near = near or [ends[end] for end in get_close_matches(folded, ends, n=1)]
+    hint = f" Did you mean {text_of.get(near[0], near[0])!r}?" if near else ""
     raise TextcatError(f"The model has no topic {wanted!r}.{hint} `textcat topics MODEL` lists its topics.")
 
 
