@@ -27,6 +27,7 @@ def test_it_asks_in_the_terminal_and_goes_on_where_it_ended(run):
     ended = run(*BEGIN, "--person", "anna", keys="y\nn\ns\nn\nu\nq\n")
     assert ended.code == 0
     assert answers() == ["yes", "no", "skip"]
+    assert ended.out.startswith("strike: workers on strike\n")  # what the topic is about
     assert "highest score, rank 1" in ended.out
     assert "Undone." in ended.out
     assert "every answer is saved; `textcat teach news-session` resumes" in ended.err

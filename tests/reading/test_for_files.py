@@ -112,3 +112,10 @@ def test_who_names_the_field_of_the_text_gets_no_other(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"story": "Tin rose.", "topics": ["tin"]}\n')
     with pytest.raises(TextcatError, match="has no field 'note'"):
         textcat.open_corpus(tmp_path / "a.jsonl", settings=InputSettings(text_fields=("note",)))
+
+
+def test_a_pattern_that_matches_no_file_is_told(mixed, caplog):
+    lost = ("*.xls", (("text_fields", ("x",)),))
+    textcat.open_corpus(mixed, settings=InputSettings(for_files=(FOR_CSV, lost, ("*.bak", (("skip", True),)))))
+    told = [message for message in caplog.messages if "is matched by --for" in message]
+    assert told == [f"No file of {mixed} is matched by --for '*.xls': its options change nothing."]

@@ -31,8 +31,9 @@ def ask(session: "Session", topics: list[str], person: str) -> None:
     several topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
     """
     for topic in topics:
-        if criteria := session.about(topic).get("criteria"):
-            print_text(terminal.console(), f"{topic}: {criteria}\n")
+        about = session.about(topic)
+        if said := "\n".join(filter(None, (about.get("description"), about.get("criteria")))):
+            print_text(terminal.console(), f"{topic}: {said}\n")
     with _Keys(single=len(topics) == 1) as keys:
         _ask(session, topics, person, keys)
     for topic in topics:

@@ -32,6 +32,7 @@ from textcat.reading import (
     UnreadableError,
     folders_of,
     format_of,
+    is_matched,
     is_url,
     matches,
     open_file,
@@ -304,6 +305,7 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     settings = settings or InputSettings()
     names: list[str] = []
     read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
+    _tell_patterns_without_files(data, names, settings)
     described = _descriptions_among(names)
     names = [name for name in names if name != described]
     reader = "folders" if settings.format == "text" else settings.format
@@ -319,6 +321,13 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     if not settings.format:
         _tell_files_left_out(data, guessed, names, settings)
     return guessed
+
+
+def _tell_patterns_without_files(data: str, names: list[str], settings: InputSettings) -> None:
+    for pattern, values in settings.for_files:
+        skips = dict(values).get("skip")  # what is to be left out may well be absent
+        if not skips and not any(is_matched(name, pattern) for name in names):
+            _log.warning("No file of %s is matched by --for %r: its options change nothing.", data, pattern)
 
 
 def _tell_empty_texts(card: Card, documents: list[Document]) -> None:

@@ -22,7 +22,7 @@ _NAMES_IN = {
     "in_memory": "as_documents document_stream",
     "records": (
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection "
-        "UnreadableError"
+        "UnreadableError is_matched"
     ),
     "sources": "ARCHIVES FOLDERS Source find_sources format_of is_url matches named_format plain_name",
     "streams": "STEP ByteStream unpacked_stream",

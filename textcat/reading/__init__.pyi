@@ -34,6 +34,7 @@ from textcat.reading.records import PipeState as PipeState
 from textcat.reading.records import Record as Record
 from textcat.reading.records import Rejection as Rejection
 from textcat.reading.records import UnreadableError as UnreadableError
+from textcat.reading.records import is_matched as is_matched
 from textcat.reading.sources import ARCHIVES as ARCHIVES
 from textcat.reading.sources import FOLDERS as FOLDERS
 from textcat.reading.sources import Source as Source

@@ -251,10 +251,14 @@ class InputSettings(NamedTuple):
 @lru_cache(maxsize=1024)
 def _settings_for(settings: InputSettings, name: str) -> InputSettings:
     for pattern, values in settings.for_files:
-        # fnmatch's star stands for slashes, too.
-        if fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}"):
+        if is_matched(name, pattern):
             settings = settings._replace(**dict(values))
     return settings
+
+
+def is_matched(name: str, pattern: str) -> bool:
+    """Return whether the path of a file is matched by a pattern of `InputSettings.for_files`."""
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}")  # the star stands for slashes, too
 
 
 def usual_name(names: Collection[str], what: str) -> str:
