@@ -159,9 +159,10 @@ class CountedCorpus:
         """Add the n-grams of characters that a recipe has; the recipe must otherwise have the terms of these counts."""
         n = recipe.make_features().chars
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n)
-        if (counts := self.document_counts) is not None:
-            counts = counts._replace(counts=with_char_ngrams(counts.counts, n))
-            self.document_counts = counts.select(np.arange(len(counts)))
+        if self.document_counts is not None:
+            zones, n_texts, zone_of, counts = self.document_counts
+            with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n))
+            self.document_counts = with_chars.select(np.arange(len(with_chars)))
 
     def clear(self) -> None:
         """Delete the counts to free memory; no more rows can be made."""
