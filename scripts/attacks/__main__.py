@@ -7,7 +7,9 @@ import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from importlib import import_module
+from itertools import islice
 
 from rich.console import Console
 from rich.table import Table
@@ -20,15 +22,21 @@ KINDS = {
     "surroundings": "homes without permission to write, other users, clocks that jump, Dask workers that die",
 }
 
+PARTS = {
+    "runs": ("full-disk", "strict", "interrupted", "terminated", "killed-worker", "killed", "changed-input"),
+    "stored": ("session", "pool", "model", "rows"),
+}
+
 
 def main() -> None:
     options = _options()
     kinds = options.kinds or [*KINDS]
+    most = options.trials if options.trials else sys.maxsize
     table = Table("attack", "trials", "held", "seconds", title=f"seed {options.seed}")
     failures: list[tuple[str, str]] = []
     for kind in kinds:
-        print(f"{kind}: {KINDS[kind]} ...", file=sys.stderr, flush=True)
-        failures += _attack(kind, options.seed, options.seconds / len(kinds), table)
+        print(f"{kind}: {KINDS[kind.partition(':')[0]]} ...", file=sys.stderr, flush=True)
+        failures += _attack(kind, options.seed, options.seconds / len(kinds), most, table)
     console = Console()
     console.print(table)
     for name, detail in failures:
@@ -36,12 +44,12 @@ def main() -> None:
     sys.exit(bool(failures))
 
 
-def _attack(kind: str, seed: int, seconds: float, table: Table) -> list[tuple[str, str]]:
+def _attack(kind: str, seed: int, seconds: float, most: int, table: Table) -> list[tuple[str, str]]:
     """Run the trials of a kind, add a row per trial's name to a table, and return the trials that failed."""
     tried, held, spent = Counter[str](), Counter[str](), Counter[str]()
     failures = []
     start = time.monotonic()
-    for name, ok, detail in import_module(f"attacks.{kind}").trials(random.Random(seed), seconds):
+    for name, ok, detail in islice(_trials(kind, random.Random(seed), seconds), most):
         tried[name] += 1
         held[name] += bool(ok)
         spent[name] += time.monotonic() - start
@@ -53,10 +61,25 @@ def _attack(kind: str, seed: int, seconds: float, table: Table) -> list[tuple[st
     return failures
 
 
+def _trials(kind: str, rng: random.Random, seconds: float) -> Iterator[tuple[str, bool, str]]:
+    """Return the trials of a kind, or those of one part of it."""
+    kind, _, part = kind.partition(":")
+    module = import_module(f"attacks.{kind}")
+    trials: Iterator[tuple[str, bool, str]] = module.trials(rng, seconds, *([part] if part else []))
+    return trials
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/attack", description=__doc__)
-    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=f"{', '.join(KINDS)}")
+    choices = [*KINDS, *(f"{kind}:{part}" for kind, parts in PARTS.items() for part in parts)]
+    parts = "; ".join(
+        f"of {kind} also one part: {', '.join(f'{kind}:{part}' for part in parts)}" for kind, parts in PARTS.items()
+    )
+    parser.add_argument("kinds", nargs="*", choices=[*choices, []], metavar="KIND", help=f"{', '.join(KINDS)}; {parts}")
     parser.add_argument("--seconds", type=float, default=120, help="for all kinds together (default: %(default)g)")
+    parser.add_argument(
+        "--trials", type=int, default=0, help="of each kind, at most (default: as many as there is time for)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random (default: %(default)s)")
     return parser.parse_args()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -39,7 +40,7 @@ class Ended(NamedTuple):
     @property
     def detail(self) -> str:
         """The exit code and the end of what was printed, for a report."""
-        return f"exit {self.code} after {self.seconds:.1f} s: {self.err.strip()[-300:]}"
+        return f"exit {self.code} after {self.seconds:.1f} s: {self.err.strip()[-300 if self.clean else -3000 :]}"
 
 
 def run(
@@ -56,12 +57,17 @@ def run(
     start = time.monotonic()
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     with subprocess.Popen(
-        [*command, *map(str, arguments)], text=True, env={**os.environ, **(environment or {})}, **pipes
+        [*command, *map(str, arguments)],
+        text=True,
+        env={**os.environ, "PYTHONFAULTHANDLER": "1", **(environment or {})},
+        **pipes,
     ) as process:
         on_start(process)
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGABRT)  # upon which Python prints where each thread hangs
+            time.sleep(1)
             process.kill()
             out, err = process.communicate()
             return Ended(None, out, err, time.monotonic() - start)

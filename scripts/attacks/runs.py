@@ -26,13 +26,14 @@ LIMIT = 10  # seconds after what ends a run early, until it must have ended
 JOBS = 4
 
 
-def trials(random: random.Random, seconds: float) -> Iterator[Trial]:
-    """Yield a trial of each kind in turn, until the time is over."""
+def trials(random: random.Random, seconds: float, part: str = "") -> Iterator[Trial]:
+    """Yield a trial of each kind in turn, or of the one kind `part`, until the time is over."""
     end = time.monotonic() + seconds
+    kinds = (full_disk, strict, interrupted, terminated, killed_worker, killed, changed_input)
     with tempfile.TemporaryDirectory() as name:
         archive = _Archive(Path(name))
         while True:
-            for kind in (full_disk, strict, interrupted, terminated, killed_worker, killed, changed_input):
+            for kind in [kind for kind in kinds if part in ("", kind.__name__.replace("_", "-"))]:
                 if time.monotonic() > end:
                     return
                 yield kind(random, archive)
@@ -182,11 +183,11 @@ def _disturbed(
 
 
 def changed_input(random: random.Random, archive: _Archive) -> Trial:
-    """Cut, replace or remove an input while it is read: the loss is told, with its name, and the exit code is 3."""
+    """Cut, replace, remove or append to an input while it is read: a loss is told, with its name and exit code 3."""
     first, second = archive.folder / "first.jsonl", archive.folder / "second.jsonl"
     for path in (first, second):
         shutil.copyfile(archive.path, path)
-    target, how = random.choice([first, second]), random.choice(["cut", "replaced", "removed", "emptied"])
+    target, how = random.choice([first, second]), random.choice(["cut", "replaced", "removed", "emptied", "grown"])
     out, moment = archive.out(), random.uniform(0, archive.seconds)
 
     def change() -> None:
@@ -198,6 +199,9 @@ def changed_input(random: random.Random, archive: _Archive) -> Trial:
             os.truncate(target, random.randrange(target.stat().st_size))
         elif how == "emptied":
             os.truncate(target, 0)
+        elif how == "grown":
+            with target.open("ab") as file:
+                file.write(archive.path.read_bytes()[: random.randrange(1 << 20)])
         elif how == "removed":
             target.unlink()
         else:

@@ -33,11 +33,11 @@ class Target(NamedTuple):
     read: Callable[[Path], Any]
 
 
-def trials(rng: random.Random, seconds: float) -> Iterator[tuple[str, bool, str]]:
-    """Yield the name of each trial, whether it held, and what happened."""
+def trials(rng: random.Random, seconds: float, part: str = "") -> Iterator[tuple[str, bool, str]]:
+    """Yield the name of each trial, of all targets or of the one `part`, whether it held, and what happened."""
     end = time.monotonic() + seconds
     with TemporaryDirectory(prefix="textcat-attack-") as folder:
-        targets = _targets(Path(folder))
+        targets = [target for target in _targets(Path(folder)) if part in ("", target.name)]
         expected = {target.name: target.read(_copy(target, Path(folder))) for target in targets}
         while time.monotonic() < end:
             for target in targets:
