@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from textcat.documents import Document
 from textcat.errors import TextcatError
 from textcat.reading import Block, InputSettings, Record, Rejection, UnreadableError, formats, read_documents
 from textcat.reading.formats import annif
+from textcat.reading.formats.references import common_fields, ris_entry
 from textcat.reading.streams import exact_encoding
 
 from .checks import Item, check_file
@@ -367,6 +368,81 @@ ANNIF = Target(check_annif, _annif_seeds, _ANNIF)
 DELIMITED = Target(check_delimited, _delimited_seeds, _DELIMITED)
 # pyarrow asks for as much as the header of a page claims, up to 2 GB.
 PARQUET = Target(check_parquet, _parquet_seeds, (b"PAR1", b"text", b"body", b"title", b"id"), None, 2560, 60)
+
+
+def _references(form: str, ending: str) -> Callable[[bytes], None]:
+    """Return a check of a list of references, each of which must come back from RIS with its title."""
+
+    def check(data: bytes) -> None:
+        settings, way, data = chosen(data)
+        settings = settings._replace(format=form, fields=("*",) if settings.quotes else ("authors", "year"))
+        for item in check_file(f"a{ending}", form, data, settings, way):
+            if isinstance(item, Record):
+                fields = {**item.zones, **common_fields(item.fields or {})}
+                _check_ris(ris_entry(fields), fields)
+        documents(form, f"a{ending}", data, encoding=settings.encoding or "utf-8")
+
+    return check
+
+
+def _check_ris(entry: str, fields: Mapping[str, object]) -> None:
+    title = " ".join(str(fields.get("title", "")).split())
+    if title:
+        block = Block("a", "ris", entry.encode("utf-8", "replace"))
+        (again,) = formats.block_records(block, InputSettings())
+        assert isinstance(again, Record)
+        assert again.zones["title"] == title
+
+
+_RIS = (
+    b"TY  - JOUR\nID  - 1\nAU  - Li, Y.\nTI  - Tin\n rose\nAB  - So.\nPY  - 2002///\nSP  - 1\nEP  - 9\n"
+    b"DO  - 10.1000/a\nER  - \n"
+)
+_MEDLINE = (
+    b"PMID- 1\nTI  - Tin\n      rose\nAB  - So.\nFAU - Li, Y\nAU  - Li\nDP  - 2002 Jan\nLID - 10.1000/a [doi]\n"
+    b"MH  - tin\n\n"
+)
+_BIBTEX = (
+    b'@article{a,\n title = {Tin {R}ose \\"{o}\\ss},\n author = "Li, Y and {A B}",\n year = 2002 # "a",\n'
+    b" keywords = {a; b}}\n"
+)
+_ENDNOTE = (
+    b'<?xml version="1.0"?><xml><records><record><ref-type name="Book">6</ref-type><titles><title><style>Tin</style>'
+    b"</title></titles><abstract>So &amp; so</abstract><dates><year>2002</year></dates></record></records></xml>"
+)
+_TAGS_OF_RIS = (
+    b"\nTY  - ",
+    b"\nER  - ",
+    b"  - ",
+    b"\nTI  - ",
+    b"\nAU  - ",
+    b"\nSP  - ",
+    b"\nKW  - a;b",
+    b"\xef\xbb\xbf",
+    b"\x0b",
+)
+_TAGS_OF_MEDLINE = (
+    b"\nPMID- 1",
+    b"\nTI  - ",
+    b"\n      ",
+    b"\nLID - ",
+    b" [doi]",
+    b"\nGN  - ",
+    b"\x1c",
+    b"\xe2\x80\xa8",
+)
+_WORDS_OF_BIBTEX = (
+    *(b"@article{", b"@comment{", b"@string(", b" = ", b" # ", b"{", b"}", b'"', b"\\", b"\\'e", b"\\c{c}", b"\n@a{b,"),
+    *(b" and ", b"keywords={", b"title=", b"\\u\\i", b"---", b"~", b"\\textendash"),
+)
+_TAGS_OF_ENDNOTE = (
+    *(b"<record>", b"</record>", b"<titles>", b"<title>", b"<style>", b"</style>", b"<authors>", b"<author>", b"&amp;"),
+    *(b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&b;", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<record ", b"<a:b>", b"&#0;"),
+)
+RIS = Target(_references("ris", ".ris"), lambda: with_settings(_RIS, _RIS * 2, b""), _TAGS_OF_RIS)
+NBIB = Target(_references("nbib", ".nbib"), lambda: with_settings(_MEDLINE, _MEDLINE * 2), _TAGS_OF_MEDLINE)
+BIBTEX = Target(_references("bibtex", ".bib"), lambda: with_settings(_BIBTEX, _BIBTEX * 2), _WORDS_OF_BIBTEX)
+ENDNOTE = Target(_references("endnote", ".xml"), lambda: with_settings(_ENDNOTE), _TAGS_OF_ENDNOTE)
 REUTERS = Target(check_reuters, _reuters_seeds, _SGML)
 RCV1 = Target(check_rcv1, _rcv1_seeds, _XML)
 MBOX = Target(check_mbox, _mbox_seeds, MAIL_HEADERS)

@@ -40,3 +40,11 @@ def test_entries_are_read(folder):
 
 def test_latex_becomes_text():
     assert latex_text(r"{\ss} \o{} \c{c} \v{s} \{a\} x~y 1--2") == "ß ø ç š {a} x y 1–2"
+
+
+def test_a_name_between_two_authors_may_be_surrounded_by_any_spaces(folder):
+    entry = "@misc{a, title = {T}, author = {A B  \n and \t C D and and E}}\n"
+    (folder / "a.bib").write_text(f"{entry}@misc{{, title = {{U}}}}\n")
+    first, second = read("a.bib", fields=("*",))
+    assert first.fields["authors"] == ["A B", "C D", "and E"]
+    assert second.zones == {"title": "U"}

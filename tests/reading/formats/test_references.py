@@ -3,7 +3,7 @@
 import pytest
 from read_sources import read
 
-from textcat.reading import InputSettings, Record, Rejection, find_sources, read_documents
+from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_documents
 from textcat.reading.formats.references import common_fields, ris_entry
 
 RIS = """Provider: Ovid
@@ -149,3 +149,23 @@ def test_columns_of_other_programs_get_the_common_names():
     }
     assert common_fields(FIELDS) == FIELDS
     assert common_fields({"doi": "10.1/a", "DOI": "other"}) == {"doi": "10.1/a", "DOI": "other"}
+
+
+# A long record costs work per byte: patterns that begin again at each blank, or texts that are copied for each line,
+# would take minutes or hours for these.
+LONG = 1 << 21
+
+
+@pytest.mark.parametrize(
+    ("form", "data"),
+    [
+        ("ris", b"TY  - JOUR\nTI  - Tin\nAB  - a\n" + b"x\n" * LONG),
+        ("nbib", b"PMID- 1\nTI  - Tin\nAB  - a\n" + b"      x\n" * (LONG // 4)),
+        ("bibtex", b"@misc{a, title = {Tin}, author = {A" + b" " * LONG + b"B}}"),
+        ("bibtex", b"@misc{" + b" " * LONG),
+    ],
+    ids=["ris", "nbib", "authors", "key"],
+)
+def test_long_records_are_read_in_one_pass(form, data):
+    (record,) = formats.block_records(Block("a", form, data), InputSettings())
+    assert isinstance(record, Rejection) == data.endswith(b" ")

@@ -8,7 +8,7 @@ from textcat.reading.formats.references import StartCutter, reference_content, r
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
 _START = re.compile(rb"^[ \t]*@[A-Za-z]+[ \t]*[{(]", re.MULTILINE)
-_HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*([^\s,{}()=\"]*)\s*(,|[})])")
+_HEAD = re.compile(r"\s*@([A-Za-z]+)\s*[{(]\s*(?:([^\s,{}()=\"]+)\s*)?(,|[})])")
 _NAME = re.compile(r"[\s,]*([A-Za-z][\w:.+/-]*)\s*=\s*")
 # One token of a value: what stands outside of braces and quotes, or a mark that opens or closes them.
 _TOKEN = re.compile(r"\\.|[{}\"]|[^\\{}\"]+", re.DOTALL)
@@ -60,6 +60,7 @@ _LETTERS = {
     "textquoteleft": "‘",
 }
 _ACCENT = re.compile(r"""\\(["'`^~=.]|[cvuHkrdb](?![A-Za-z]))\s*(?:\{\s*(\\?[A-Za-z])\s*\}|(\\?[A-Za-z]))""")
+_AND = re.compile(r"\sand\s")
 _COMMAND = re.compile(r"\\([A-Za-z]+)(?:\{\}|\s+|(?![A-Za-z]))")
 _ESCAPED = re.compile(r"\\([&%$#_{}])")
 
@@ -130,7 +131,7 @@ def _end_of_quoted(text: str, start: int, opening: str) -> int:
 
 
 def _fields(values: dict[str, list[str]]) -> dict[str, object]:
-    authors = [name for value in values.get("author", ()) for name in re.split(r"\s+and\s+", value)]
+    authors = [name for value in values.get("author", ()) for name in _AND.split(value)]
     keywords = [word for name in ("keywords", "keyword") for value in values.pop(name, ()) for word in _split(value)]
     texts = {name: [*filter(None, map(latex_text, found))] for name, found in values.items()}
     texts |= {"author": [*filter(None, map(latex_text, authors))], "keywords": keywords}

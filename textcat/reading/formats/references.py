@@ -216,17 +216,18 @@ def ris_entry(fields: Mapping[str, Any]) -> str:
 
 def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
     """Return the texts of each tag in a record; a line without a tag continues the line before it."""
-    values: dict[str, list[str]] = {}
-    texts: list[str] = []
+    values: dict[str, list[list[str]]] = {}  # the lines of each text
+    lines: list[str] = []
     for line in text.splitlines():
         if match := line_pattern.fullmatch(line):
             if match[1] == end:
                 break
-            texts = values.setdefault(match[1], [])
-            texts.append((match[2] or "").strip())
-        elif texts and line.strip():
-            texts[-1] = f"{texts[-1]} {line.strip()}".strip()
-    return {tag: kept for tag, texts in values.items() if (kept := [*filter(None, texts)])}
+            lines = [(match[2] or "").strip()]
+            values.setdefault(match[1], []).append(lines)
+        elif lines:
+            lines.append(line.strip())
+    joined = {tag: [" ".join(filter(None, lines)) for lines in texts] for tag, texts in values.items()}
+    return {tag: kept for tag, texts in joined.items() if (kept := [*filter(None, texts)])}
 
 
 def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
