@@ -1,11 +1,13 @@
 """Inputs of a run: apart from its output, and warned of when they change."""
 
+import os
 from functools import partial
 
 import pytest
 from archive_runs import make_archive, run
 
 from textcat.errors import TextcatError
+from textcat.reading import ChangeKind, InputSettings
 
 
 def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path):
@@ -16,7 +18,7 @@ def test_the_folder_must_not_lie_in_an_input_nor_an_input_in_it(model, tmp_path)
     assert run(model, [tmp_path / "in"], tmp_path / "in2").counts.records == 5
 
 
-def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, caplog):
+def test_a_folder_that_only_grows_while_it_is_read_is_told_of_and_loses_nothing(model, tmp_path, caplog):
     path = make_archive(tmp_path / "in" / "a.jsonl", 40)
     run(model, [path.parent], tmp_path / "quiet")
     assert not caplog.records
@@ -30,11 +32,11 @@ def test_an_input_that_changes_while_it_is_read_is_told_of(model, tmp_path, capl
     (record,) = caplog.records
     now = before + (path.parent / "b.jsonl").stat().st_size
     sizes = f"from {before:,} to {now:,} bytes"
-    assert record.message.startswith(
-        f"{path.parent} changed, {sizes}, while it was read: its documents may be missing;"
-    )
+    assert record.message.startswith(f"{path.parent} grew, {sizes}, while it was read: ")
+    assert "--restart" in record.message
     assert record.levelname == "WARNING"
-    assert summary.changed == (str(path.parent),)
+    assert (summary.changed, summary.grown) == ((), (str(path.parent),))
+    assert summary.counts.inputs == {str(path.parent): summary.counts.tagged}
 
 
 def _replace(path):
@@ -50,3 +52,66 @@ def test_an_input_that_is_replaced_removed_or_emptied_is_named_at_the_end(model,
     summary = run(model, paths, tmp_path / "out", progress=lambda reached: changes and changes.pop()())
     assert summary.changed == (str(tmp_path / target),)
     assert any(str(tmp_path / target) in record.message for record in caplog.records)
+
+
+LINES = b"".join(b'{"id": "%d", "text": "Tin rose by %d."}\n' % (i, i) for i in range(1, 601))
+BLOCKS = InputSettings(block_bytes=1 << 10)
+
+
+def _run_while(change, model, inputs, out):
+    changes = [change]
+    return run(model, inputs, out, BLOCKS, progress=lambda reached: changes and changes.pop()())
+
+
+def _append(path, data):
+    with path.open("ab") as file:
+        file.write(data)
+
+
+@pytest.mark.parametrize("added", [b'{"text": "more"}\n', b', "more": 1}\n'])
+def test_a_log_that_only_grows_is_read_as_it_was_at_the_start(model, tmp_path, caplog, added):
+    first, log = tmp_path / "first.jsonl", tmp_path / "log.jsonl"
+    half = b"" if added.startswith(b"{") else b'{"text": "half"'  # a line of which its writer has written a half
+    first.write_bytes(LINES)
+    log.write_bytes(LINES + half)
+    summary = _run_while(lambda: _append(log, added * 3), model, [first, log], tmp_path / "out")
+    assert (summary.counts.tagged, summary.counts.rejected) == (1200, 0)
+    assert summary.counts.inputs == {str(first): 600, str(log): 600}
+    assert (summary.changed, summary.grown) == ((), (str(log),))
+    (record,) = caplog.records
+    sizes = f"from {len(LINES + half):,} to {len(LINES + half + 3 * added):,} bytes"
+    for part in (str(log), sizes, "600 documents", "--restart"):
+        assert part in record.message
+
+
+@pytest.mark.parametrize("left", [0, 10_000])
+def test_what_a_cut_input_lacks_is_told_by_documents_and_bytes(model, tmp_path, caplog, left):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_bytes(LINES * 3)
+    second.write_bytes(LINES)
+    summary = _run_while(lambda: os.truncate(second, left), model, [first, second], tmp_path / "out")
+    (change,) = summary.changes
+    assert (change.name, change.change.kind) == (str(second), ChangeKind.SHRANK)
+    n = LINES[:left].count(b"\n")
+    assert change.documents == summary.counts.inputs[str(second)] == n
+    assert change.missing == len(LINES) - sum(map(len, LINES.splitlines(keepends=True)[:n]))
+    for part in (str(second), f"{n:,} documents", f"at least {change.missing:,} bytes", "--restart"):
+        assert part in str(change)
+
+
+def test_a_run_that_is_resumed_after_its_input_was_cut_tells_how_many_documents_were_read(model, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(LINES)
+    run(model, [path], tmp_path / "out")
+    os.truncate(path, 1000)
+    told = f"from {len(LINES):,} to 1,000 bytes, after 600 documents of it were read: "
+    with pytest.raises(TextcatError, match=told):
+        run(model, [path], tmp_path / "out")
+
+
+def test_an_input_that_is_removed_after_it_was_read_lacks_nothing(model, tmp_path):
+    path = make_archive(tmp_path / "a.jsonl", 40)
+    summary = _run_while(path.unlink, model, [path], tmp_path / "out")
+    (change,) = summary.changes
+    assert (change.change.kind, change.missing) == (ChangeKind.GONE, None)
+    assert "no document of the start of the run is missing" in str(change)

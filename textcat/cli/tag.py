@@ -88,7 +88,7 @@ def tag(
     """Tag documents: print a JSON line for each, or write an archive's tags to a folder of shards.
 
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
-    3, as it is if an input changes while it is read. An interrupted run resumes when the same command is given again.
+    3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
     _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
     from textcat.runs.progress import progress_shown
@@ -193,7 +193,8 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
     drifting = [drift.topic for drift in summary.drifts]
     if as_json:
         run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
-        run |= {"changed": summary.changed}
+        missing = {change.name: change.missing for change in summary.changes if change.missing is not None}
+        run |= {"changed": summary.changed, "grown": summary.grown, "bytes_missing": missing}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
         tables.print_json(
             console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}

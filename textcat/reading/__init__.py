@@ -11,6 +11,7 @@ from typing import Any
 # more. Type checkers read the names in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
+    "changes": "Change ChangeKind",
     "containers": "open_file",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
@@ -21,8 +22,8 @@ _NAMES_IN = {
     "formats.references": "common_fields ris_entry",
     "in_memory": "as_documents document_stream",
     "records": (
-        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint InputSettings LabelSettings PipeState Record Rejection "
-        "UnreadableError is_matched"
+        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings LabelSettings PipeState Record "
+        "Rejection UnreadableError is_matched"
     ),
     "sources": "ARCHIVES FOLDERS Source find_sources format_of is_url matches named_format plain_name",
     "streams": "STEP ByteStream unpacked_stream",

@@ -6,6 +6,8 @@ from textcat.reading.batches import read_batches as read_batches
 from textcat.reading.batches import read_documents as read_documents
 from textcat.reading.batches import shared_depth as shared_depth
 from textcat.reading.batches import text_of_file as text_of_file
+from textcat.reading.changes import Change as Change
+from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.containers import open_file as open_file
 from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document
@@ -28,6 +30,7 @@ from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch
 from textcat.reading.records import Block as Block
 from textcat.reading.records import Checkpoint as Checkpoint
+from textcat.reading.records import FaultKind as FaultKind
 from textcat.reading.records import InputSettings as InputSettings
 from textcat.reading.records import LabelSettings as LabelSettings
 from textcat.reading.records import PipeState as PipeState

@@ -179,20 +179,24 @@ class _Walk:
         return self._file(source.name, source, position, 0, source.format)
 
     def _folder(self, position: _Place) -> Iterator[_Step]:
-        source, size, read = self._source, 0, 0
+        source, size, read, files = self._source, 0, 0, 0
 
         def entries() -> Iterator[ContainerEntry]:
-            nonlocal size
+            nonlocal size, files
             for entry in source.entries():
-                size += entry.size
+                size, files = size + entry.size, files + (entry.fault is None)
                 yield entry
 
         for step in self._entries(entries(), source.name, position, 0, lambda: 0):
             yield step
             read = step.read
         if source.size is not None and size < source.size:
-            fault = shrunk_error(source.size, size, "files are")
-            yield _Step(reject_or_raise(self._settings, fault, source.name, subject="The folder"), None, read)
+            gone = source.files - files
+            what = f"{gone} of its {source.files} files are" if gone > 0 else "a part of its files is"
+            fault, missing = shrunk_error(source.size, size, what), source.size - size
+            yield _Step(
+                reject_or_raise(self._settings, fault, source.name, length=missing, subject="The folder"), None, read
+            )
 
     def inside(self, name: str) -> str:
         """Return the path of a file inside the source, without the ending of a compression."""
@@ -435,7 +439,9 @@ class _WholeRecords:
         return block
 
     def _end(self, data: bytes, whole: bool) -> int:
-        return len(data) if whole and not self._is_array else self._cutter.cut(data)
+        # A line that had been written in part when the file was found is left with what was added after it.
+        is_part = whole and isinstance(self._cutter, LineCutter) and self._ahead.ends_within_line()
+        return len(data) if whole and not self._is_array and not is_part else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
         """Return how many bytes to read: up to the last line end within `size` bytes if it is near, otherwise `size`.

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from textcat.reading import streams
+from textcat.reading.changes import FileMark, FolderMarks
 from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     READ_ERRORS,
@@ -100,6 +101,13 @@ def walk(folder: str) -> Iterator[_Walked]:
         waiting += [(above + entry.name, entry.path, is_folder) for entry, is_folder in entries]
 
 
+def files_in(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the path and the status of each file of a folder that can be read."""
+    for item in walk(folder):
+        if item.status:
+            yield item.name, item.status
+
+
 def _met(name: str, path: str) -> _Walked:
     try:
         status = os.stat(path)
@@ -114,18 +122,23 @@ def _met(name: str, path: str) -> _Walked:
     return _Walked(name, path, fault=UnreadableError(fault, FaultKind.LINK))
 
 
-def folder_entries(folder: str) -> Iterator[ContainerEntry]:
-    """Yield the files of a folder and its subfolders, sorted by path."""
+def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
+    """Yield the files of a folder and its subfolders, sorted by path, without those that were not there when marked."""
     for index, item in enumerate(walk(folder)):
-        size = item.status.st_size if item.status else 0
-        opened = partial(open_file, item.path, size)
+        size, opened = 0, partial(open_file, item.path)
+        if item.status:
+            mark = marks.find(item.name)
+            if mark is None and marks.is_whole:
+                continue
+            mark = mark or FileMark(item.status.st_size, item.status.st_mtime_ns, item.status.st_ino)
+            size, opened = mark.size, partial(open_file, item.path, mark)
         yield ContainerEntry(index, decode_surrogates(item.name), opened, item.fault, size)
 
 
-def open_file(path: str, size: int = 0) -> ByteStream:
-    """Open a file on disk; raise UnreadableError if this fails. `size` is its size when it was found, in bytes."""
+def open_file(path: str, mark: FileMark | None = None) -> ByteStream:
+    """Open a file on disk; raise UnreadableError if this fails. `mark` is the file's mark since it was found."""
     try:
-        return streams.of_file(open(path, "rb", buffering=0), size)
+        return streams.of_file(open(path, "rb", buffering=0), mark)
     except OSError as error:
         raise unreadable(error) from None
 

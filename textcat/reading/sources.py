@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.reading import streams
-from textcat.reading.containers import ContainerEntry, folder_entries, hidden, open_file, walk
+from textcat.reading.changes import Change, FolderMarks, mark_file
+from textcat.reading.containers import ContainerEntry, files_in, folder_entries, hidden, open_file
 from textcat.reading.formats import DOCUMENTS, FORMATS, REFERENCES, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
@@ -211,6 +212,7 @@ class Source(NamedTuple):
     files: int  # the number of files in a folder; otherwise 1
     open: Callable[[], ByteStream] = ByteStream  # opens a file or pipe
     entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # returns the files of a folder
+    changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was found; None: unknown
 
     @property
     def format(self) -> str:
@@ -281,8 +283,11 @@ def _local(path: str, settings: InputSettings) -> Source:
     if stat.S_ISDIR(mode):
         return _folder(name, path)
     if stat.S_ISREG(mode):
-        reading = partial(open_file, path, status.st_size)
-        return Source(name, "file", _guess(name, reading, settings), status.st_size, status.st_mtime_ns, 1, reading)
+        mark = mark_file(path, status)
+        reading = partial(open_file, path, mark)
+        guess = _guess(name, reading, settings)
+        changed = partial(mark.change, path)
+        return Source(name, "file", guess, mark.size, mark.modified, 1, reading, changed=changed)
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return _pipe(name, lambda: pipe_stream(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is not a file, folder or pipe: check the path.")
@@ -294,13 +299,18 @@ def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings)
 
 def _folder(name: str, path: str) -> Source:
     files, size, state = 0, 0, hashlib.sha256()
-    for item in walk(path):
-        if item.status:
-            files, size = files + 1, size + item.status.st_size
-            changes = (item.name, item.status.st_size, item.status.st_mtime_ns)
-            state.update(repr(changes).encode())
-    guess = _Guess("folder", "content")
-    return Source(name, "folder", guess, size, state.hexdigest(), files, entries=partial(folder_entries, path))
+
+    def met() -> Iterator[tuple[str, os.stat_result]]:
+        nonlocal files, size
+        for file, status in files_in(path):
+            files, size = files + 1, size + status.st_size
+            state.update(repr((file, status.st_size, status.st_mtime_ns)).encode())
+            yield file, status
+
+    marks = FolderMarks(met())
+    guess, entries = _Guess("folder", "content"), partial(folder_entries, path, marks)
+    changed = (lambda: marks.change(files_in(path))) if marks.is_whole else None
+    return Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
 
 
 def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> _Guess:

@@ -15,10 +15,11 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
+from textcat.reading.changes import FileMark
 from textcat.reading.records import FaultKind, UnreadableError, encoding_error, is_like_ascii, shrunk_error
 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
-_COMPARED = 1 << 12  # bytes at the start of a file by which one that was overwritten is recognised
+_COMPARED = 1 << 12  # bytes at the start of a file by which one that is overwritten while it is read is recognised
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
 _LINE_END = re.compile(rb"\n")
 _MARKS = (  # UTF-32's mark begins with UTF-16's
@@ -96,6 +97,10 @@ class ByteStream:
             self._kept += part
         return self._kept[:n]
 
+    def ends_within_line(self) -> bool:
+        """Return whether a file that has grown goes on, where this stream ends, on the same line."""
+        return False
+
     def skip(self, n: int) -> None:
         """Skip `n` bytes, or all that are left."""
         while n > 0 and (passed := len(self.read(n))):
@@ -114,18 +119,23 @@ class ByteStream:
 
 
 class _FileStream(ByteStream):
-    """Read a seekable file; a call of `read` may return more bytes than `STEP`."""
+    """Read a seekable file, as far as its mark if it grows; a call of `read` may return more bytes than `STEP`."""
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
+    def __init__(self, file: IO[bytes], mark: FileMark | None) -> None:
         super().__init__(file.read, file.tell, close=file.close)
         self.file = self._file = file
-        self._status = os.fstat(file.fileno()) if size else None
-        self._size = max(size, self._status.st_size) if self._status else 0
+        self._status = os.fstat(file.fileno()) if mark else None
+        self._size = max(mark.size, self._status.st_size) if mark and self._status else 0
+        self._limit = mark.size if mark and mark.is_of(file) else None
         self._head = os.pread(file.fileno(), _COMPARED, 0) if self._size > STEP else b""
+
+    def ends_within_line(self) -> bool:
+        around = b"" if self._limit is None else os.pread(self._file.fileno(), 2, max(self._limit - 1, 0))
+        return len(around) == 2 and not {*around} & {*b"\r\n"}
 
     def read(self, n: int) -> bytes:
         try:
-            data = self._file.read(n)
+            data = self._file.read(n if self._limit is None else min(n, max(self._limit - self._file.tell(), 0)))
             if not data and n and self._status:
                 self._check_same(self._status)
             return data
@@ -136,8 +146,9 @@ class _FileStream(ByteStream):
         """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; called at its end."""
         descriptor = self._file.fileno()
         now = os.fstat(descriptor)
-        if now.st_size < self._size:
-            raise shrunk_error(self._size, now.st_size)
+        expected = self._size if self._limit is None else self._limit
+        if now.st_size < expected:
+            raise shrunk_error(expected, now.st_size)
         # A file that is only appended to keeps its beginning.
         if now.st_mtime_ns != before.st_mtime_ns and os.pread(descriptor, len(self._head), 0) != self._head:
             fault = "was replaced while it was read, so its parts may not belong together: start again when it is ready"
@@ -157,13 +168,13 @@ class _FileStream(ByteStream):
         self._file.seek(n, io.SEEK_CUR)
 
 
-def of_file(file: Any, size: int = 0) -> ByteStream:
+def of_file(file: Any, mark: FileMark | None = None) -> ByteStream:
     """Return the stream of a file that is open for reading bytes; if the file is seekable, it is the stream's `file`.
 
-    `size` is the number of bytes that a file on disk had when it was found; 0: unknown. If it is known, the stream
-    raises UnreadableError at its end if the file has shrunk or was overwritten.
+    `mark` is the mark of a file on disk since it was found. With one, a file that has grown is read as it was, and the
+    stream raises UnreadableError at its end if the file has shrunk or was overwritten.
     """
-    return _FileStream(file, size) if file.seekable() else ByteStream(file.read, close=file.close)
+    return _FileStream(file, mark) if file.seekable() else ByteStream(file.read, close=file.close)
 
 
 def pipe_stream(pipe: Any, closes: bool = False) -> ByteStream:
@@ -235,6 +246,10 @@ class LookAhead:
             if self._stream.prompt:
                 break
         self.data = b"".join(parts)
+
+    def ends_within_line(self) -> bool:
+        """Return whether a file that has grown goes on, where the data end, on the same line."""
+        return self.ended and self._stream.ends_within_line()
 
     def ahead(self, start: int, size: int) -> bytes:
         """Return up to `size` bytes from the position `start` on, counted from the start of the data; do not move.

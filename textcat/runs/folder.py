@@ -8,7 +8,8 @@ ignore these files.
 import hashlib
 import json
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import islice, zip_longest
@@ -83,7 +84,10 @@ def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: b
         folders.sync_folder(path.parent)
         return RunState(Counts())
     header, *entries = journal.lines
-    _compare(path, header, facts, inputs, remedy)
+    documents = Counter[str]()
+    for entry in entries:
+        documents.update(entry.get("counts", {}).get("inputs", {}))
+    _compare(path, header, facts, inputs, documents, remedy)
     if journal.damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     state = _last_state(path, entries, remedy)
@@ -129,7 +133,9 @@ def _line_of_input(fields: Line) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
-def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line], remedy: str) -> None:
+def _compare(
+    path: Path, header: Line, facts: Line, inputs: Iterable[Line], documents: Mapping[str, int], remedy: str
+) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"The run in {path} was begun by another version of textcat: {remedy}.")
     former = {name: todays_fact(fact) if name == "recipe" else fact for name, fact in header["facts"].items()}
@@ -142,16 +148,22 @@ def _compare(path: Path, header: Line, facts: Line, inputs: Iterable[Line], reme
     with open(path / INPUTS, "rb") as file:
         for old, new in zip_longest(file, map(_line_of_input, inputs)):
             if old != new:
-                raise TextcatError(f"{_difference(old, new)} since the run in {path} began: {remedy}.")
+                raise TextcatError(_difference(old, new, path, documents, remedy))
 
 
 def _in_words(name: str, value: Any) -> str:
     return f"no {name}" if value in (None, "", False) else name if value is True else f"{name} {value}"
 
 
-def _difference(before: bytes | None, now: bytes | None) -> str:
-    old, new = (json.loads(line)["name"] if line else "nothing" for line in (before, now))
-    return f"{old} has changed" if old == new else f"The inputs have changed, from {old} to {new},"
+def _difference(before: bytes | None, now: bytes | None, path: Path, documents: Mapping[str, int], remedy: str) -> str:
+    old, new = (json.loads(line) if line else {"name": "nothing", "size": None} for line in (before, now))
+    name, since = str(old["name"]), f"since the run in {path} began"
+    if name != new["name"]:
+        return f"The inputs have changed, from {name} to {new['name']}, {since}: {remedy}."
+    sizes = old.get("size"), new.get("size")
+    how = "" if None in sizes or sizes[0] == sizes[1] else f", from {sizes[0]:,} to {sizes[1]:,} bytes"
+    read = f", after {documents[name]:,} documents of it were read" if documents.get(name) else ""
+    return f"{name} has changed {since}{how}{read}: {remedy}."
 
 
 def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:

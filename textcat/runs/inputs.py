@@ -1,18 +1,33 @@
 """Check that a run does not read its own output, and that its inputs do not change; list the settings of reading."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.reading import ARCHIVES, DOCUMENTS, InputSettings, Source, find_sources, is_url
+from textcat.reading import (
+    ARCHIVES,
+    DOCUMENTS,
+    START_OVER,
+    Batch,
+    Change,
+    ChangeKind,
+    FaultKind,
+    InputSettings,
+    Rejection,
+    Source,
+    find_sources,
+    is_url,
+)
 
 log = logging.getLogger(__name__)
 
-_CHANGED = "%s %s while it was read: its documents may be missing; start again when it no longer changes."
+_LOSSES = frozenset({FaultKind.ACCESS, FaultKind.CHANGED})
+_WRITTEN_WHOLE = frozenset({"parquet", "zip"})  # formats of files that nobody appends to
 
 
 def total_size(sources: Sequence[Source]) -> int | None:
@@ -62,19 +77,122 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
                 )
 
 
-def warn_of_changes(sources: Iterable[Source], settings: InputSettings) -> list[str]:
-    """Return the names of inputs that have changed since the run began, and log a warning for each."""
-    changed = []
+class InputChange(NamedTuple):
+    """Describe an input that changed while a run read it, and what of it is missing from the output."""
+
+    name: str
+    change: Change
+    documents: int  # of the input that were read
+    missing: int | None  # least number of bytes that could not be read; 0 if unknown, None if all were read
+    start_over: str = START_OVER
+
+    @property
+    def grew(self) -> bool:
+        """Return whether the input only grew, so that nothing of it is missing."""
+        return self.change.kind is ChangeKind.GREW and self.missing is None
+
+    def __str__(self) -> str:
+        before, now = self.change.before, self.change.now
+        sizes = "" if before is None or now is None else f", from {before:,} to {now:,} bytes,"
+        if self.grew:
+            return (
+                f"{self.name} grew{sizes} while it was read: its {self.documents:,} documents from the run's start "
+                f"are read, but not what was added; to read that, too, {self.start_over}."
+            )
+        became = f"{self.name} {_BECAME[self.change.kind]}{sizes} while it was read"
+        return (
+            f"{became}: {self.documents:,} documents of it are read, and {self._loss}; restore it if need be, then "
+            f"{self.start_over}."
+        )
+
+    @property
+    def _loss(self) -> str:
+        before, now, files = self.change.before or 0, self.change.now or 0, self.change.files
+        if self.missing is None:
+            is_other = self.change.kind is ChangeKind.REPLACED
+            return "others may be missing" if is_other else "no document of the start of the run is missing"
+        n_bytes, in_files = (
+            self.missing or max(before - now, 0),
+            f" in {files:,} file{'s' * (files > 1)}" if files else "",
+        )
+        if not n_bytes:
+            return "a part of it is missing"
+        return f"at least {n_bytes:,} bytes{in_files} are missing"
+
+
+_BECAME = {
+    ChangeKind.GREW: "changed",
+    ChangeKind.SHRANK: "shrank",
+    ChangeKind.REPLACED: "was replaced",
+    ChangeKind.GONE: "was removed",
+}
+
+
+def warn_of_changes(
+    sources: Iterable[Source],
+    settings: InputSettings,
+    documents: Mapping[str, int],
+    missing: Mapping[str, int],
+    start_over: str = START_OVER,
+) -> list[InputChange]:
+    """Return the inputs that have changed since the run began, and log a warning for each.
+
+    `documents` has how many documents of each input were read, and `missing` how many bytes of it could not be read.
+    """
+    changes = []
     for source in sources:
-        try:
-            (now,) = find_sources([source.name], settings)
-        except (TextcatError, ValueError):
-            fault = "is gone"
-        else:
-            if now.fingerprint() == source.fingerprint():
-                continue
-            sizes = f", from {source.size:,} to {now.size:,} bytes" if None not in (source.size, now.size) else ""
-            fault = f"changed{sizes},"
-        log.warning(_CHANGED, source.name, fault)
-        changed.append(source.name)
-    return changed
+        change = _change(source, settings)
+        if change is not None:
+            name = source.name
+            changes.append(InputChange(name, change, documents.get(name, 0), missing.get(name), start_over))
+            log.warning("%s", changes[-1])
+    return changes
+
+
+def _change(source: Source, settings: InputSettings) -> Change | None:
+    if source.kind == "pipe":
+        return None
+    if source.changed is not None:
+        change = source.changed()
+        if change and change.kind is ChangeKind.GREW and source.format in _WRITTEN_WHOLE:
+            return change._replace(kind=ChangeKind.REPLACED)
+        return change
+    try:
+        (now,) = find_sources([source.name], settings)
+    except (TextcatError, ValueError):
+        return Change(ChangeKind.GONE, source.size)
+    same = now.fingerprint() == source.fingerprint()
+    return None if same else Change(ChangeKind.REPLACED, source.size, now.size)
+
+
+def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
+    """Return how many documents of each input a batch has, from those of each file; a file in a folder is of that."""
+    input_of, counts = _inputs_by_file(documents, sources, batch), Counter[str]()
+    for file, n in documents.items():
+        counts[input_of[file]] += n
+    return counts
+
+
+def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
+    """Return how many bytes of each input could not be read in a batch, as the input shrank or went."""
+    faults = [item for item in batch.blocks if isinstance(item, Rejection) and item.kind in _LOSSES]
+    input_of, missing = _inputs_by_file([fault.source for fault in faults], sources, batch), Counter[str]()
+    size_of = {source.name: source.size or 0 for source in sources} if faults else {}
+    for fault in faults:
+        # Of a compressed file, the rest is told by what it lost.
+        whole = size_of.get(fault.source, 0) if fault.kind is FaultKind.ACCESS else 0
+        missing[input_of[fault.source]] += fault.length if fault.length >= 0 else whole
+    return missing
+
+
+def _inputs_by_file(files: Iterable[str], sources: Sequence[Source], batch: Batch) -> dict[str, str]:
+    """Return the name of the input of each file, which is one of those from where a batch begins to where it ends."""
+    names = {source.name for source in sources[batch.start[0] : batch.end[0] + 1]} if files else set()
+    return {file: next((above for above in _paths_above(file) if above in names), file) for file in files}
+
+
+def _paths_above(path: str) -> Iterator[str]:
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield "."

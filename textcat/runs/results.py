@@ -13,7 +13,7 @@ import orjson
 from textcat.reading import Rejection
 from textcat.surrogates import escape_undecodable
 
-_COUNTERS = ("topics", "reasons", "fields")
+_COUNTERS = ("topics", "reasons", "fields", "inputs")
 _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
 
 
@@ -28,6 +28,7 @@ class Counts:
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
+    inputs: Counter[str] = field(default_factory=Counter)  # documents read of each input, by its name
 
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
@@ -35,6 +36,7 @@ class Counts:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
         self.fields.update(other.fields)
+        self.inputs.update(other.inputs)
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n
@@ -46,7 +48,7 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as a dict of JSON values."""
-        return {**vars(self), "topics": dict(self.topics), "reasons": dict(self.reasons), "fields": dict(self.fields)}
+        return {**vars(self), **{name: dict(getattr(self, name)) for name in _COUNTERS}}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
@@ -56,7 +58,7 @@ class Counts:
 
 def kind_of_reason(reason: str) -> str:
     """Return the reason of a rejection with "…" in place of numbers and quotations: ``It is not utf-8 (byte …).``."""
-    return re.sub(r"(?<![\w-])\d+(?![\w-])|'[^']*'", "…", reason)
+    return re.sub(r"(?<![\w-])\d+(?:,\d{3})*(?![\w-])|'[^']*'", "…", reason)
 
 
 @dataclass

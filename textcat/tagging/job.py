@@ -50,6 +50,7 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
     items = batch_records(batch, job.input)
     while held := list(islice(items, n_held(tagger))):
         counts.records += len(held)
+        counts.inputs.update(item.source for item in held if isinstance(item, Record))  # files; the run sums up inputs
         tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.add_rejections(tagged.rejections)

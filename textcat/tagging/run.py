@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
@@ -15,9 +16,17 @@ from textcat.folders import installed_version
 from textcat.model import CALIBRATION, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
-from textcat.reading import Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
+from textcat.reading import START_OVER, Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
 from textcat.runs.folder import open_folder, write_shards
-from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
+from textcat.runs.inputs import (
+    InputChange,
+    bytes_missing,
+    check_output_apart,
+    documents_of_inputs,
+    facts_of_reading,
+    total_size,
+    warn_of_changes,
+)
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
@@ -40,6 +49,7 @@ class _Plan(NamedTuple):
     jobs: int = -1  # number of processes; -1: one per core
     scheduler: str = ""  # address of a Dask cluster; "": this machine
     strict: bool = False  # whether a rejection ends the run with an error
+    start_over: str = START_OVER  # how the run is begun again, as sentences say it
 
 
 def tag_archive(
@@ -116,7 +126,7 @@ def tag_to_stream(
     after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler` and `strict`, as for
     `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
     """
-    plan = make_plan(model, inputs, **settings)
+    plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
     _log_plan(plan, "standard output")
@@ -199,9 +209,10 @@ def _tagged(
                 raise TextcatError(
                     f"{tagged.rejections[0]} The run ends because of --strict: mend it, or leave --strict out."
                 )
+            tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, plan.sources, batch)
             yield batch, tagged
             tally.add(batch, tagged)
-    tally.changed = warn_of_changes(plan.sources, plan.job.input)
+    tally.warn_of_changes()
 
 
 def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
@@ -226,10 +237,17 @@ class _Tally:
         self._started = time.monotonic()
         self._memory: dict[str, int] = {}
         self._formats: set[str] = set()
-        self.changed: list[str] = []  # inputs that changed while they were read
+        self._missing: Counter[str] = Counter()  # bytes that could not be read of each input
+        self._changes: list[InputChange] = []
+
+    def warn_of_changes(self) -> None:
+        """Find the inputs that changed while they were read, and log what is missing of each."""
+        plan, documents = self._plan, self._counts.inputs
+        self._changes = warn_of_changes(plan.sources, plan.job.input, documents, self._missing, plan.start_over)
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)
+        self._missing.update(bytes_missing(batch, self._plan.sources))
         self._memory[tagged.process] = tagged.memory
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._progress is not None:
@@ -244,8 +262,8 @@ class _Tally:
         topics = self._plan.job.output.topics or tuple(manifest["topics"])
         if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
             log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
-        formats, changed = sorted(self._formats), tuple(self.changed)
-        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *self._cost(), changed)
+        formats, changes = sorted(self._formats), tuple(self._changes)
+        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *self._cost(), changes)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""

@@ -9,6 +9,7 @@ from textcat.runs.results import Counts
 
 if TYPE_CHECKING:
     from textcat.reading import Source
+    from textcat.runs.inputs import InputChange
 
 _RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
 _P = 0.001  # significance, for all topics together
@@ -52,11 +53,21 @@ class Summary(NamedTuple):
     formats: list[str]  # formats of the inputs that this run read
     seconds: float  # duration of this run
     memory: int  # peak memory of this run's processes in bytes
-    changed: tuple[str, ...] = ()  # inputs that changed while they were read: some of their documents may be missing
+    changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
         return f"<Summary: {', '.join(counts)}>"
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of inputs of which documents may be missing, as they changed while they were read."""
+        return tuple(change.name for change in self.changes if not change.grew)
+
+    @property
+    def grown(self) -> tuple[str, ...]:
+        """Names of inputs that only grew while they were read, so that nothing is missing."""
+        return tuple(change.name for change in self.changes if change.grew)
 
     @property
     def train_sizes(self) -> dict[str, int]:

@@ -44,7 +44,7 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
     Each block is yielded with the group and the row where the next block begins, and with the fraction of the file's
     rows that have been read.
     """
-    pa = _arrow()
+    pa, done, starts = _arrow(), row - 1, [1]
     try:
         # Without threads and read-ahead, so that memory does not depend on the size of groups.
         table = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20)
@@ -65,7 +65,9 @@ def row_blocks(file: IO[bytes], source: str, settings: InputSettings, group: int
                 rows = f"{start - starts[number]} rows where it should have {about[number].num_rows}"
                 raise ValueError(f"group {number + 1} has {rows}")  # which pyarrow passes over
     except (pa.ArrowException, *READ_ERRORS) as error:
-        raise unreadable(error) from None
+        fault, n = unreadable(error), starts[-1] - 1
+        missing = f", so {n - done:,} of its {n:,} documents are missing" if n else ""
+        raise UnreadableError(f"{fault}{missing}", fault.kind, f"{fault.detail}{missing}") from None
 
 
 def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:

@@ -5,6 +5,7 @@ import logging
 import os
 import pickle
 import shutil
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -33,7 +34,14 @@ from textcat.reading import (
 )
 from textcat.recipe import Recipe
 from textcat.runs.folder import JOURNAL, open_folder, write_shards
-from textcat.runs.inputs import check_output_apart, facts_of_reading, total_size, warn_of_changes
+from textcat.runs.inputs import (
+    bytes_missing,
+    check_output_apart,
+    documents_of_inputs,
+    facts_of_reading,
+    total_size,
+    warn_of_changes,
+)
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, process_name
@@ -141,16 +149,19 @@ def _read_with_pieces(
     pieces: Path, reading: _Reading, state: RunState, workers: WorkerPool, bar: Bar, start_over: str
 ) -> Generator[tuple[Batch, _ReadBatch]]:
     """Yield the batches that are not yet read, after writing the piece of each."""
-    position = state.counts.tagged
+    position, documents, missing = state.counts.tagged, Counter(state.counts.inputs), Counter[str]()
     bar.show(completed=state.counts.records)
     with closing(_read(reading, state, workers, start_over)) as results:
         for batch, read in results:
+            read.counts.inputs = documents_of_inputs(read.counts.inputs, reading.sources, batch)
             if read.piece:  # before the journal says that it is read
                 _keep_piece(pieces, position, read.piece)
             yield batch, read
             position += read.counts.tagged
             bar(read.counts.records)
-    warn_of_changes(reading.sources, reading.settings)
+            documents.update(read.counts.inputs)
+            missing.update(bytes_missing(batch, reading.sources))
+    warn_of_changes(reading.sources, reading.settings, documents, missing, start_over)
 
 
 def _archive_in(folder: Path) -> Archive:
@@ -242,6 +253,7 @@ def _lines_of(features: TfIdf | None, items: Sequence[Record | Rejection]) -> _R
     lines = [*map(_line, records)]
     counts = Counts(len(items), len(records))
     counts.add_rejections(rejections)
+    counts.inputs.update(record.source for record in records)  # files; the run sums up inputs
     piece = b""
     if features is not None and records:
         ids = [escape_undecodable(record.id).encode() for record in records]

@@ -1,0 +1,116 @@
+"""Remember files and folders as they are when they are found, and tell how they have changed since."""
+
+import hashlib
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable
+from enum import IntEnum, auto
+from typing import IO, NamedTuple
+
+_HEAD = 1 << 12  # bytes at the start of a file by which one that was overwritten is recognised
+_MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays bounded
+
+
+class ChangeKind(IntEnum):
+    """Name what has become of an input since it was found."""
+
+    GREW = auto()  # bytes or files were added, and all that was there is there
+    SHRANK = auto()
+    REPLACED = auto()  # by another file, or bytes were written over
+    GONE = auto()
+
+
+class Change(NamedTuple):
+    """Describe how an input has changed since it was found."""
+
+    kind: ChangeKind
+    before: int | None = None  # bytes; None if unknown
+    now: int | None = None
+    files: int = 0  # that are gone from a folder
+
+
+class FileMark(NamedTuple):
+    """Hold what tells a file from others, and from itself after a change."""
+
+    size: int
+    modified: int  # nanoseconds
+    inode: int
+    head: bytes = b""  # checksum of the first bytes; b"" if they are not known
+
+    def is_of(self, file: IO[bytes]) -> bool:
+        """Return whether an open file is the one that was found, perhaps longer."""
+        status = os.fstat(file.fileno())
+        if status.st_ino != self.inode or status.st_size < self.size:
+            return False
+        return not self.head or status.st_mtime_ns == self.modified or _head_of(file, self.size) == self.head
+
+    def change(self, path: str) -> Change | None:
+        """Return how the file has changed, or None if it has not."""
+        try:
+            with open(path, "rb", buffering=0) as file:
+                status = os.fstat(file.fileno())
+                if status.st_ino == self.inode and (status.st_size, status.st_mtime_ns) == self[:2]:
+                    return None
+                grew = status.st_size > self.size and self.is_of(file)
+        except OSError:
+            return Change(ChangeKind.GONE, self.size)
+        shrank = status.st_ino == self.inode and status.st_size < self.size
+        kind = ChangeKind.GREW if grew else ChangeKind.SHRANK if shrank else ChangeKind.REPLACED
+        return Change(kind, self.size, status.st_size)
+
+
+def mark_file(path: str, status: os.stat_result) -> FileMark:
+    """Return the mark of a file, whose status is known."""
+    head = b""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            head = _head_of(file, status.st_size)
+    except OSError:
+        pass  # it is told when the file is read
+    return FileMark(status.st_size, status.st_mtime_ns, status.st_ino, head)
+
+
+def _head_of(file: IO[bytes], size: int) -> bytes:
+    return hashlib.blake2b(os.pread(file.fileno(), min(size, _HEAD), 0), digest_size=8).digest()
+
+
+class FolderMarks:
+    """Hold a mark of each file of a folder; of a folder with very many files, hold none."""
+
+    def __init__(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
+        marks: list[tuple[int, int, int, int]] = []
+        for name, status in files:
+            if len(marks) < _MOST_FILES:
+                marks.append((hash(name), status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1)))
+        self.is_whole = len(marks) < _MOST_FILES
+        columns = zip(*sorted(marks), strict=True) if marks and self.is_whole else ((), (), (), ())
+        self._names, self._sizes, self._times, self._inodes = (array("q", column) for column in columns)
+
+    def find(self, name: str) -> FileMark | None:
+        """Return the mark of a file, or None if there was no file of this name."""
+        i = bisect_left(self._names, hash(name))
+        if i == len(self._names) or self._names[i] != hash(name):
+            return None
+        return FileMark(self._sizes[i], self._times[i], self._inodes[i])
+
+    def change(self, files: Iterable[tuple[str, os.stat_result]]) -> Change | None:
+        """Return how the folder, which has these files now, has changed, or None if it has not."""
+        before, now, n_kept, kinds = sum(self._sizes), 0, 0, set()
+        for name, status in files:
+            now += status.st_size
+            mark = self.find(name)
+            n_kept += mark is not None
+            if mark is None or (status.st_size > mark.size and status.st_ino & (2**63 - 1) == mark.inode):
+                kinds.add(ChangeKind.GREW)
+            elif status.st_ino & (2**63 - 1) != mark.inode:
+                kinds.add(ChangeKind.REPLACED)
+            elif status.st_size < mark.size:
+                kinds.add(ChangeKind.SHRANK)
+            elif status.st_mtime_ns != mark.modified:
+                kinds.add(ChangeKind.REPLACED)
+        gone = len(self._names) - n_kept
+        kind = ChangeKind.SHRANK if gone else max(kinds - {ChangeKind.REPLACED}, default=None)
+        if ChangeKind.REPLACED in kinds and kind != ChangeKind.SHRANK:
+            kind = ChangeKind.REPLACED
+        return None if kind is None else Change(kind, before, now, gone)
