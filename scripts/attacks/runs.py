@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .commands import Ended, run, train_model, write_archive, written_bytes
+from .commands import PATIENCE, Ended, run, train_model, write_archive, written_bytes
 
 Trial = tuple[str, bool, str]
 DOCUMENTS = 30_000  # enough bytes for workers
@@ -192,7 +192,7 @@ def changed_input(random: random.Random, archive: _Archive) -> Trial:
 
     def change() -> None:
         # Before the run has listed its inputs, a change is none for it.
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + PATIENCE
         while not (out / "_journal.jsonl").exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         if how == "cut":
