@@ -10,6 +10,8 @@ DISTRIBUTION = "textcat-margin"  # the name on the package index, where `textcat
 class TextcatError(Exception):
     """Report an error that the user can mend: the message says what happened, which value caused it, and the remedy."""
 
+    damage = ""  # of a folder that textcat wrote: a clause that says what is damaged, without a path
+
 
 def install_hint(extra: str) -> str:
     """Return the command that installs an extra of the package, such as "pip install 'textcat-margin[cluster]'"."""

@@ -265,11 +265,15 @@ class FolderFormat:
 
     def damaged(self, folder: str | os.PathLike[str], what: str) -> TextcatError:
         """Return the error for a damaged folder; `what` is a clause that says what is damaged."""
-        return self.error(f"The {self.name} {folder} is damaged, {what}: {self.remedy}.")
+        error = self.error(f"The {self.name} {folder} is damaged, {what}: {self.remedy}.")
+        error.damage = what
+        return error
 
     def damaged_manifest(self, folder: str | os.PathLike[str]) -> TextcatError:
         """Return the error for a manifest that has changed since it was written."""
-        return self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
+        error = self.error(f"{Path(folder) / MANIFEST} is damaged, it is not as it was written: {self.remedy}.")
+        error.damage = f"{MANIFEST} is not as it was written"
+        return error
 
 
 def installed_version(name: str) -> str:

@@ -67,8 +67,12 @@ def test_a_process_that_replaces_another_loads_models_anew_and_leaves_damaged_on
     (tmp_path / "other").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "other").replace(weights)
     store.load_again()
-    assert post(service, TAG, json={"text": STORY}).status_code == 503
-    asyncio.run(store.check())
+    for _ in range(2):
+        answer = post(service, TAG, json={"text": STORY})
+        assert answer.status_code == 503
+        assert f"as {weights.name} is not as it was written" in answer.json()["detail"]
+        assert str(tmp_path) not in answer.text
+        asyncio.run(store.check())
     assert events == [("news", "failed")]
     (tmp_path / "other").write_bytes(whole)
     (tmp_path / "other").replace(weights)

@@ -73,7 +73,8 @@ class _Folder:
     path: Path
     seen: Identity = None  # the last manifest that was loaded, or failed
     checks: int = 0  # since then
-    error: str = ""  # why it failed
+    error: str = ""  # why it failed, with the path
+    damage: str = ""  # the same for clients, without it
 
 
 @dataclass(eq=False)
@@ -94,7 +95,8 @@ class Store:
             return self.models[name]
         except KeyError:
             if name in self.folders:
-                sentence = f"The model {name!r} cannot be loaded, as its folder is damaged: try again later."
+                damage = self._folders[name].damage or "its folder is damaged"
+                sentence = f"The model {name!r} cannot be loaded, as {damage}: try again later."
                 raise Problem(503, sentence, {"Retry-After": "10"}) from None
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
 
@@ -112,11 +114,11 @@ class Store:
         """Load all models anew, as files of those that were loaded may be damaged; leave out what cannot be loaded."""
         self.models = {}
         for name, folder in self._folders.items():
-            folder.seen, folder.checks, folder.error = _identity(folder.path), 0, ""
+            folder.seen, folder.checks, folder.error, folder.damage = _identity(folder.path), 0, "", ""
             try:
                 self.models[name] = self._loaded(name, folder.path)
-            except Exception:  # the first check tries again, and logs the reason
-                folder.seen = ()
+            except Exception as error:  # the first check tries again, and logs the reason
+                folder.seen, folder.damage = (), _damage(error)
 
     async def check(self, *, now: bool = False) -> None:
         """Load the models of replaced folders; if one cannot be loaded, keep the old one.
@@ -134,9 +136,9 @@ class Store:
             except Exception as error:  # whatever is wrong with the new model, the old one works
                 if folder.error != str(error):
                     self.on_load(name, "failed", str(error))
-                folder.error = str(error) or repr(error)
+                folder.error, folder.damage = str(error) or repr(error), _damage(error)
                 continue
-            folder.error = ""
+            folder.error = folder.damage = ""
             if name not in self.models or served.version != self.models[name].version:
                 self.models[name] = served  # in one step: a request sees one or the other
                 self.on_load(name, "loaded", served.version)
@@ -159,6 +161,10 @@ def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
     served: Served = call.app.store[name]
     call.model, call.version, call.documents = served.name, served.version, n_documents
     return served
+
+
+def _damage(error: Exception) -> str:
+    return error.damage if isinstance(error, TextcatError) else ""
 
 
 def _identity(folder: Path) -> Identity:

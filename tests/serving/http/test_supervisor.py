@@ -1,6 +1,7 @@
 """The process above those that serve: what becomes of the others when it gets signals or is killed."""
 
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
+from textcat.folders import exchange_folders
 from textcat.serving.http.keys import new_key
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -66,4 +68,32 @@ def test_connections_that_wait_when_the_server_is_to_stop_are_answered(serve):
     for connection in connections:
         connection.close()
     assert answers == [200] * 40
+    assert server.stop()[0] == 0
+
+
+def test_a_model_truncated_in_place_is_told_until_its_folder_is_replaced(newswire_model, serve, tmp_path):
+    folder, good = tmp_path / "model", tmp_path / "good"
+    for copy in (folder, good):
+        shutil.copytree(newswire_model, copy)
+    server = serve(f"copy={folder}", "--workers", "2", "--log", "events")
+    head = HEAD.replace(b"/news/", b"/copy/")
+    assert server.ask(head + BODY)[0] == 200
+    os.truncate(folder / "bias.npy", 0)  # reading a page that is mapped there ends a process
+
+    def answer():
+        try:
+            return server.ask(head + BODY)
+        except ConnectionError:
+            return 0, {}
+
+    for _ in range(10):
+        status, problem = answer()
+    assert status == 503
+    assert "bias.npy" in problem["detail"]
+    assert server.ask(HEAD + BODY)[0] == 200  # another model's
+    log = server.log.read_text()
+    assert 1 <= log.count('"process_died"') <= 4
+    assert f"The model {folder} is damaged, bias.npy is not as it was written" in log
+    exchange_folders(folder, good)
+    wait_until(lambda: all(answer()[0] == 200 for _ in range(5)))
     assert server.stop()[0] == 0
