@@ -1,7 +1,11 @@
 """The server's processes: what is not HTTP, clients that are slow or go away, processes that die."""
 
 import os
+import re
 import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,3 +58,24 @@ def test_an_address_that_others_reach_needs_keys_or_a_warning(monkeypatch):
 
     assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "127.0.0.2")] == [True] * 4
     assert not any(is_loopback(host) for host in ("0.0.0.0", "::", "192.168.0.1", "example.org"))
+
+
+def test_sighup_does_not_end_a_server_of_one_process(tmp_path):
+    archive = tmp_path / "archive.jsonl"
+    archive.write_text("".join(f'{{"text": "Wheat rose to {i} in London."}}\n' for i in range(40)))
+    command = ["teach", str(archive), "--session", str(tmp_path / "session"), "--topic", "wheat", "--no-browser"]
+    options = ["--description", "wheat", "--port", "0"]
+    process = subprocess.Popen([sys.executable, "-m", "textcat", *command, *options], stderr=subprocess.PIPE, text=True)
+    try:
+        address = next(found for line in process.stderr if (found := re.search(r"http://([\d.]+):(\d+)", line)))
+        for _ in range(2):
+            with socket.create_connection((address[1], int(address[2])), timeout=30) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+            process.send_signal(signal.SIGHUP)
+        process.terminate()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()

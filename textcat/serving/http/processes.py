@@ -24,6 +24,7 @@ import numpy as np
 import uvicorn
 
 from textcat.errors import TextcatError
+from textcat.serving.http.memory import Trimmer
 from textcat.serving.http.protocol import Protocol
 from textcat.serving.http.supervisor import Supervisor
 
@@ -176,6 +177,7 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
         super().__init__(config)
         self._alone, self.ended_by = alone, int(signal.SIGTERM)
+        self._has_terminal = alone and sys.stderr is not None and sys.stderr.isatty()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
@@ -184,6 +186,7 @@ class _Uvicorn(uvicorn.Server):
         state: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state}
         make_protocol = partial(Protocol, config=self.config, **state, _loop=self._loop)
         self.servers: list[Any] = [_Acceptor(listener, make_protocol) for listener in sockets]
+        self._trimmer = Trimmer(self._loop)
         self.started = True
 
     @contextlib.contextmanager
@@ -195,6 +198,7 @@ class _Uvicorn(uvicorn.Server):
         before: dict[Any, Any] = {number: signal.signal(number, self._end) for number in _ENDING}
         if not self._alone:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if hasattr(signal, "SIGHUP"):
             before[signal.SIGHUP] = signal.signal(signal.SIGHUP, self._reload)
         try:
             yield
@@ -207,12 +211,15 @@ class _Uvicorn(uvicorn.Server):
         self.handle_exit(number, frame)
 
     def _reload(self, number: int, frame: FrameType | None) -> None:
-        if self.started:
+        if self._has_terminal and not sys.stderr.isatty():  # the terminal was closed
+            self._end(signal.SIGTERM, frame)
+        elif self.started:
             self._loop.call_soon_threadsafe(cast(Any, self.config.app).reload)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept the connections that wait, answer the requests of all, and close them."""
         Protocol.ending = True
+        self._trimmer.stop()
         await super().shutdown(sockets)
         Protocol.ending = False
 

@@ -1,0 +1,62 @@
+"""Return memory that requests have used to the system; the C library would keep much of it for the next ones."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import os
+from collections.abc import Callable
+from contextlib import suppress
+
+_SECONDS = 1.0  # between looks
+_LOOKS = 64  # looks at most between the growth and the last time that memory is given back
+_GROWN = 1 << 25  # bytes
+
+
+class Trimmer:
+    """Returns unused memory of this process after it has grown by 32 MB: 1, 2, 4 … 64 seconds later.
+
+    Requests may use what they took for long, so one time would not do.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, give_back: Callable[[], object] | None = None) -> None:
+        self._loop, self._give_back = loop, give_back or give_memory_back
+        self._size = own_bytes()
+        self._looks, self._due = 0, 2 * _LOOKS
+        self._timer = loop.call_later(_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self.look(own_bytes)
+        self._timer = self._loop.call_later(_SECONDS, self._look)
+
+    def look(self, size: Callable[[], int]) -> None:
+        """Free unused memory if it is time to; `size` measures the bytes of this process."""
+        self._looks += 1
+        if size() > self._size + _GROWN:
+            self._looks = self._due = 1
+        if self._looks >= self._due and self._due <= _LOOKS:
+            self._give_back()
+            self._due *= 2
+            self._size = size()
+        self._size = min(self._size, size())
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        self._timer.cancel()
+
+
+def own_bytes() -> int:
+    """Return the bytes of memory that this process shares with no file; 0 if the system does not tell."""
+    with suppress(OSError, ValueError, IndexError):
+        with open("/proc/self/statm", encoding="ascii") as file:
+            resident, shared = file.read().split()[1:3]
+        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def give_memory_back() -> None:
+    """Free unused memory, and give it back to the system if the C library can do so."""
+    gc.collect()
+    with suppress(OSError, AttributeError, TypeError):  # not glibc
+        ctypes.CDLL(None).malloc_trim(0)
