@@ -8,6 +8,8 @@ import pytest
 from serving_requests import STORY, TAG, assert_problem, post
 
 import textcat
+from textcat.serving.http.problems import ClientGoneError
+from textcat.serving.work import Choice
 
 HOSTILE = [
     "file:///etc/passwd",
@@ -58,6 +60,33 @@ def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(serv
     assert rows[0]["tags"] == post(service, TAG, json={"text": STORY}).json()["tags"]
 
 
+def test_a_stream_ends_when_far_more_lines_are_wrong_than_right(service):
+    def errors(lines):
+        rows = [
+            json.loads(line) for line in post(service, f"{TAG}-stream", content=b"\n".join(lines)).text.splitlines()
+        ]
+        return sum("error" in row for row in rows), len(rows), rows[-1]
+
+    right = b'{"text":""}'
+    service.front.limits = replace(service.front.limits, max_bytes=100_000)
+    assert errors([b"0", right] * 1500)[:2] == (1500, 3000)
+    assert errors([b"0"] * 900)[:2] == (900, 900)
+    n, total, last = errors([b"0"] * 9000)
+    assert n == total == 1024 + 1  # what was looked at together is answered
+    assert "Over 1,000 lines are wrong" in last["error"]
+
+
+def test_the_documents_of_a_client_that_has_gone_are_not_tagged(service, store):
+    async def gone():
+        raise ClientGoneError
+
+    tagged = []
+    store.on_batch = tagged.append
+    with pytest.raises(ClientGoneError):
+        asyncio.run(store["news"].work.tag_all([STORY] * 1000, Choice(), gone))
+    assert tagged == [128]
+
+
 def test_an_explanation_is_bounded_by_characters_times_topics_each_once(service, store):
     path, topics = TAG.replace("tag", "explain"), store["news"].tagger.topics[:3]
     thrice = post(service, path, json={"text": STORY, "topics": [topics[0]] * 50}).json()["explanations"]
@@ -65,7 +94,10 @@ def test_an_explanation_is_bounded_by_characters_times_topics_each_once(service,
     text = "wheat " * 3000
     service.front.limits = replace(service.front.limits, max_bytes=10_000_000)
     refused = post(service, path, json={"text": text * 200, "topics": list(topics)})
-    assert (refused.status_code, "times 3 topics is more than 10,000,000" in refused.json()["detail"]) == (413, True)
+    assert (refused.status_code, "times 3 topics is more than 4,000,000" in refused.json()["detail"]) == (413, True)
+    tags = post(service, TAG, json={"text": text * 240}).json()["tags"]
+    by_default = post(service, path, json={"text": text * 240})
+    assert (by_default.status_code, f"times {len(tags)} topics" in by_default.json()["detail"]) == (413, True)
 
 
 def test_a_text_that_takes_too_long_is_refused_and_the_next_one_answered(service, store, monkeypatch):

@@ -132,7 +132,7 @@ async def suggest_batch(
     """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, project, len(body.documents))
-    tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served))
+    tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served), call.pause)
     rows = [
         {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels)}
         for document, tags_of_document in zip(body.documents, tags, strict=True)

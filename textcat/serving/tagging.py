@@ -21,11 +21,12 @@ from textcat.serving.http.problems import ClientGoneError, Problem, json_bytes, 
 from textcat.serving.http.routes import check_documents, problems, router
 from textcat.serving.models import Model
 from textcat.serving.store import Served, Store, served_model
-from textcat.serving.work import number_of_characters
+from textcat.serving.work import Choice, number_of_characters
 
 _NDJSON = b"application/x-ndjson"
 _LINES = 256  # of a stream, tagged at once
-_MOST_EXPLAINED = 10_000_000  # characters times topics: some seconds
+_WRONG = 1000  # lines of a stream that may be wrong, besides as many as are right
+_MOST_EXPLAINED = 4_000_000  # characters times topics: two seconds, and 260 MB
 _ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
 are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
 _STREAM = {
@@ -111,7 +112,7 @@ async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
     """Tag several documents."""
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, model, len(body.documents))
-    tags = await served.work.tag_all([row.document for row in body.documents], body.choice)
+    tags = await served.work.tag_all([row.document for row in body.documents], body.choice, call.pause)
     return served.answer("results", [{"tags": tags_of_document} for tags_of_document in tags])
 
 
@@ -137,15 +138,19 @@ async def tag_stream(model: Model, call: Call) -> None:
 async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
     """Explain why a document has topics, or has not: terms, where they occur, and what they add to the score."""
     served = served_model(call, model, 1)
-    topics = None if body.topics is None else list(dict.fromkeys(body.topics))
-    for topic in topics or []:
+    if body.topics is None:
+        (tags,) = served.work.tags([body.document], Choice())
+        topics = [tag["topic"] for tag in tags]
+    else:
+        topics = list(dict.fromkeys(body.topics))
+    for topic in topics:
         served.column_of(topic)
     size = number_of_characters(body.document)
-    if size * len(topics or []) > _MOST_EXPLAINED:
+    if size * len(topics) > _MOST_EXPLAINED:
         raise Problem(
             413,
-            f"A text of {size:,} characters times {len(topics or [])} topics is more than {_MOST_EXPLAINED:,}: ask for "
-            "fewer topics at a time.",
+            f"A text of {size:,} characters times {len(topics)} topics is more than {_MOST_EXPLAINED:,}: ask for fewer "
+            "topics at a time, or send a shorter text.",
         )
     with bounded_time(call.front.limits.seconds):
         explanations = served.tagger.explain_all(body.document, topics, n=body.n)
@@ -167,6 +172,7 @@ class _Stream:
 
     def __init__(self, served: Served, call: Call) -> None:
         self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
+        self._wrong = 0  # the number of wrong lines, less that of right ones
 
     async def run(self) -> None:
         """Read the request and send the answers, until either ends."""
@@ -179,7 +185,10 @@ class _Stream:
         try:
             async for lines in self._lines():
                 await call.write(await self._tagged(lines), more_body=True)
+                if self._wrong > _WRONG:
+                    raise Problem(422, f"Over {_WRONG:,} lines are wrong: see the error of each, and send JSON lines.")
                 call.restart_timer()  # a stream may last as long as lines arrive
+                await call.pause()
         except ClientGoneError:
             return
         except Problem as problem:
@@ -217,12 +226,14 @@ class _Stream:
                 body = _LINE.validate_json(line)
             except ValidationError as error:
                 answers[i] = {"error": problem_of_validation(error).detail}
+                self._wrong += 1
             else:
+                self._wrong -= 1
                 groups.setdefault(body.choice, []).append((i, body.document))
         for choice, group in groups.items():
             places, documents = zip(*group, strict=True)
             try:
-                tags = await self._served.work.tag_all(documents, choice)
+                tags = await self._served.work.tag_all(documents, choice, self._call.pause)
             except Problem as problem:
                 tags = []
                 for i in places:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from textcat.model.topic_names import name_entry
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 Tags: TypeAlias = list[dict[str, Any]]
 _MOST_DOCUMENTS = 128  # tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
-_MOST_TAGS = 1 << 18  # of the documents that are tagged together
+_MOST_TAGS = 1 << 18  # of the documents that are tagged together,
+MOST_ANSWERED = 500_000  # and of all documents of a request: 200 MB until they are written
 
 
 def number_of_characters(document: Any) -> int:
@@ -38,6 +39,7 @@ class Work:
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:
         self._tagger, self._on_batch, self._seconds = tagger, on_batch, seconds
         self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
+        self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
         """Return a future for the tags of a document, which is tagged together with others of this moment."""
@@ -48,12 +50,24 @@ class Work:
         self._waiting.append((document, choice, future))
         return future
 
-    async def tag_all(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag the documents of one request in parts, between which other requests are answered."""
+    async def tag_all(
+        self, documents: Sequence[Any], choice: Choice, pause: Callable[[], Awaitable[None]]
+    ) -> list[Tags]:
+        """Tag the documents of one request in parts; `pause` is awaited after each, so that others are answered.
+
+        Requests with several documents wait for each other, or the tags of all would fill the memory.
+        """
         tags: list[Tags] = []
-        for part in self._parts(documents, choice):
-            tags += self.tags(part, choice)
-            await asyncio.sleep(0)
+        n_tags = 0
+        async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            for part in self._parts(documents, choice):
+                tags += self.tags(part, choice)
+                n_tags += sum(map(len, tags[-len(part) :]))
+                if n_tags > MOST_ANSWERED:
+                    raise Problem(
+                        413, f"The documents have more than {MOST_ANSWERED:,} tags: send fewer, or ask for fewer tags."
+                    )
+                await pause()
         return tags
 
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
@@ -98,7 +112,8 @@ class Work:
     def _parts(self, documents: Sequence[Any], choice: Choice) -> Iterator[list[Any]]:
         part: list[Any] = []
         characters, most = 0, _MOST_DOCUMENTS
-        if n := len(self._tagger.topics) if choice.everything else choice.top or 0:
+        all_topics = choice.everything or choice.min_probability is not None
+        if n := choice.top or (len(self._tagger.topics) if all_topics else 0):
             most = max(1, min(most, _MOST_TAGS // n))
         for document in documents:
             length = number_of_characters(document)

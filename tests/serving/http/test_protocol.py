@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import json
 import re
+import socket
+import struct
 
 import pytest
 from serving_requests import TAG
@@ -177,3 +179,89 @@ def test_of_all_that_is_not_read_the_largest_answer_is_cut_off(monkeypatch):
             return [connection.cycle.scope["path"] for connection in connections]
 
     assert asyncio.run(talk()) == ["/30"]
+
+
+def test_a_head_and_trailers_may_have_a_number_of_fields(service):
+    """Short fields take twenty times their bytes."""
+    some, many = b"x: y\r\n" * 198, b"x: y\r\n" * 199
+    end = b"host: localhost\r\nconnection: close\r\n"
+    assert statuses(converse(service, b"GET /v2 HTTP/1.1\r\n" + end + some + b"\r\n")) == [200]
+    assert statuses(converse(service, b"GET /v2 HTTP/1.1\r\n" + end + many + b"\r\n")) == [431]
+    whole = CHUNKED.replace(b"host:", b"connection: close\r\nhost:")
+    assert statuses(converse(service, whole + b"x: y\r\n" + many + b"\r\n")) == [200]
+    assert statuses(converse(service, whole + b"x: y\r\n" * 3 + many)) == [431]
+
+
+@pytest.mark.parametrize(("size", "status"), [(1, 400), (2, 400), (5, 200), (1000, 200)])
+def test_chunks_have_no_more_framing_than_content_but_for_the_bytes_of_a_head(store, size, status):
+    service = Service(store, log=Log(None))
+    body = json.dumps({"text": "a" * 300_000}).encode()
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in map(bytes, split(body, size)))
+    head = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert statuses(converse(service, *split(head + chunks + b"0\r\n\r\n", 100_000))) == [status]
+
+
+def split(data, size):
+    """Pieces of this many bytes."""
+    return [data[i : i + size] for i in range(0, len(data), size)]
+
+
+def test_chunks_of_a_byte_are_put_together_to_bodies(service):
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
+    head = POST + b"transfer-encoding: chunked\r\n\r\n"
+    both = (head + chunks + b"0\r\n\r\n") * 2
+    assert statuses(converse(service, both + WHOLE.replace(b"host:", b"connection: close\r\nhost:"))) == [200] * 3
+
+
+def test_bodies_of_requests_that_wait_are_not_read_ahead():
+    """Nobody counts what they hold."""
+    n, size = 300, 20_000
+    release, held = asyncio.Event(), []
+
+    async def app(scope, receive, send):
+        body = await receive()
+        await release.wait()
+        while body.get("more_body"):
+            body = await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def talk():
+        async with connected(app, Limits()) as (reader, writer, connections):
+            writer.write((b"POST / HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % size + b"a" * size) * n)
+            await asyncio.sleep(0.3)
+            (connection,) = connections
+            held.append(sum(len(cycle.body) for cycle, _ in connection.pipeline))
+            release.set()
+            data = b""
+            while data.count(b"HTTP/1.1 200") < n:
+                data += await asyncio.wait_for(reader.read(1 << 16), 5)
+
+    asyncio.run(talk())
+    assert 0 < held[0] < 600_000 < n * size
+
+
+def test_a_request_is_told_that_its_client_has_gone():
+    gone = []
+
+    async def app(scope, receive, send):
+        is_gone = scope["extensions"][protocol.GONE]
+        gone.append(is_gone())
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if is_gone():
+                break
+        gone.append(is_gone())
+
+    async def talk():
+        async with connected(app, Limits()) as (_, writer, _connections):
+            writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            await asyncio.sleep(0.1)
+            reset = struct.pack("ii", 1, 0)  # otherwise it would only close its half
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+            writer.transport.abort()
+            while len(gone) < 2:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(talk())
+    assert gone == [False, True]

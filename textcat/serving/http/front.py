@@ -21,7 +21,7 @@ from textcat.serving.http.addresses import Hosts, forwarded_address
 from textcat.serving.http.keys import Keys
 from textcat.serving.http.limits import Limits, Rates, inflated
 from textcat.serving.http.log import Log
-from textcat.serving.http.problems import TYPE, ClientGoneError, Problem
+from textcat.serving.http.problems import GONE, TYPE, ClientGoneError, Problem
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -120,6 +120,13 @@ class Call(Request):
         self.bytes_in += len(message.get("body", b""))
         self.read = not message.get("more_body")
         return message
+
+    async def pause(self) -> None:
+        """Wait while other requests have a turn; raise ClientGoneError if the client has closed the connection meanwhile."""
+        await asyncio.sleep(0)
+        is_gone = self.scope.get("extensions", {}).get(GONE)
+        if is_gone is not None and is_gone():
+            raise ClientGoneError
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         """Send the head of the answer."""

@@ -11,6 +11,7 @@ import orjson
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+GONE = "textcat.gone"  # the extension of a scope that tells whether the client has closed the connection
 TYPE = b"application/problem+json"
 _MOST_ERRORS = 10  # errors listed for a request
 _MOST_LOOKED_AT = 1000  # errors of a request, from which those to list are taken

@@ -1,24 +1,40 @@
-"""HTTP/1.1 on a connection: limits on heads, trailers, discarded bodies, pipelined requests and unread answers."""
+"""HTTP/1.1 on a connection: limits on heads, trailers, chunks, discarded bodies, pipelined requests, unread answers."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 import numpy as np
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from textcat.serving.http.limits import Limits
-from textcat.serving.http.problems import TYPE, Problem
+from textcat.serving.http.problems import GONE, TYPE, Problem
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers, and of the trailers after a chunked body
+_FIELDS = 200  # of a head, and of the trailers: each takes some 150 bytes, even if only 6 were sent
 _CONNECTIONS = 4096  # of a process
 _PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
 _DISCARDED = 1 << 26  # bytes of a body that are read after the answer
 UNREAD_BYTES = 1 << 26  # bytes of answers that all clients of a process have not read yet
 _GRACE = 0.5  # seconds until a refused client is cut off, and an idle one when the process stops
+
+
+class _Flow(FlowControl):
+    """Reads no more from a connection while requests wait there, whose bodies nobody counts yet."""
+
+    def __init__(self, transport: Any, waiting: deque[Any]) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Read on, unless requests wait."""
+        if not self._waiting:
+            super().resume_reading()
 
 
 class Protocol(HttpToolsProtocol):
@@ -34,14 +50,18 @@ class Protocol(HttpToolsProtocol):
     _reader_timer: asyncio.TimerHandle | None = None  # for unread answers
     _in_head = True
     _head = 0  # bytes of the head until now
+    _fields = 0  # of the head or the trailers until now
     _silent = 0  # bytes since the last ones of the body: trailers, and the framing of chunks
+    _framing = 0  # bytes by which the framing of chunks exceeds their content and what is allowed
     _discarded = 0  # bytes of a body after its answer
-    _has_body = False  # whether the piece that was parsed last had bytes of the body
     _deaf = False  # whether all that the client still sends is ignored
 
     def connection_made(self, transport: Any) -> None:
         """Wait for the head of a request, or refuse the connection if there are too many."""
         super().connection_made(transport)
+        self.flow = _Flow(transport, self.pipeline)
+        self._parts: list[bytes] = []  # of the body, in the piece that is being parsed
+        self._in_piece = 0  # bytes of the body in that piece
         if len(self.connections) > _CONNECTIONS:
             self._refuse(503, "There are too many connections: try again in a second.")
         elif self.ending:
@@ -67,8 +87,9 @@ class Protocol(HttpToolsProtocol):
                 if self._timer is None and not self._head:
                     self._start_timer(self._late)
                 self._head += len(piece)
-            self._has_body = False
+            self._in_piece = 0
             super().data_received(piece)
+            self._pass_body_on()
             self._check_sizes(len(piece))
 
     def _check_sizes(self, length: int) -> None:
@@ -78,9 +99,12 @@ class Protocol(HttpToolsProtocol):
             if self._head >= _HEAD_BYTES:
                 self._refuse_head("header")
             return
-        self._silent = 0 if self._has_body else self._silent + length
+        self._silent = 0 if self._in_piece else self._silent + length
+        self._framing += length - 2 * self._in_piece
         if self._silent > _HEAD_BYTES:
             self._refuse_head("trailer")
+        elif self._framing > 0:
+            self._refuse(400, "The chunks of the body have more framing than content: send larger ones.")
         elif self.cycle.response_complete:
             self._discarded += length
             if self._discarded > _DISCARDED:
@@ -88,7 +112,13 @@ class Protocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Add a field to the head; fields of trailers are dropped."""
-        if self._in_head:
+        self._fields += 1
+        if self._deaf:
+            return
+        if self._fields > _FIELDS:
+            part = "header" if self._in_head else "trailer"
+            self._refuse(431, f"The {part} of the request has more than {_FIELDS} fields: send fewer.")
+        elif self._in_head:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -104,8 +134,10 @@ class Protocol(HttpToolsProtocol):
         if len(self.url) + names_and_values + len(self.parser.get_method()) + 14 > _HEAD_BYTES:
             self._refuse_head("header")
             return
-        self._in_head, self._head, self._silent, self._discarded = False, 0, 0, 0
+        self._in_head, self._head, self._fields, self._silent, self._discarded = False, 0, 0, 0, 0
+        self._framing = -2 * _HEAD_BYTES  # as much again is allowed, for the piece has the end of the head, too
         self._stop_timer()
+        self.scope["extensions"] = {GONE: self.transport.is_closing}  # type: ignore[dict-item]
         super().on_headers_complete()
         if self.ending:
             self.cycle.keep_alive = False
@@ -113,13 +145,22 @@ class Protocol(HttpToolsProtocol):
                 waiting.keep_alive = True  # or the connection would end before the last answer
 
     def on_body(self, body: bytes) -> None:
-        """Add a part to the body."""
+        """Add a part to the body; a piece may have very many, if chunks are tiny."""
+        self._parts.append(body)
+
+    def _pass_body_on(self) -> None:
+        if not self._parts:
+            return
+        body = b"".join(self._parts)
+        self._parts.clear()
+        self._in_piece += len(body)
         if not self._deaf and not self.transport.is_closing():
-            self._has_body = True
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         """End the body, and expect the head of another request."""
+        self._pass_body_on()
+        self._fields = 0
         if self._deaf or self.transport.is_closing():
             return
         super().on_message_complete()
