@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -36,7 +37,8 @@ def main() -> None:
     failures: list[tuple[str, str]] = []
     for kind in kinds:
         print(f"{kind}: {KINDS[kind.partition(':')[0]]} ...", file=sys.stderr, flush=True)
-        failures += _attack(kind, options.seed, options.seconds / len(kinds), most, table)
+        further = {"counts": _counts(options)} if kind == "server" else {}
+        failures += _attack(kind, options.seed, options.seconds / len(kinds), most, table, **further)
     console = Console()
     console.print(table)
     for name, detail in failures:
@@ -44,12 +46,14 @@ def main() -> None:
     sys.exit(bool(failures))
 
 
-def _attack(kind: str, seed: int, seconds: float, most: int, table: Table) -> list[tuple[str, str]]:
+def _attack(
+    kind: str, seed: int, seconds: float, most: int, table: Table, **further: Any
+) -> list[tuple[str, str]]:
     """Run the trials of a kind, add a row per trial's name to a table, and return the trials that failed."""
     tried, held, spent = Counter[str](), Counter[str](), Counter[str]()
     failures = []
     start = time.monotonic()
-    for name, ok, detail in islice(_trials(kind, random.Random(seed), seconds), most):
+    for name, ok, detail in islice(_trials(kind, random.Random(seed), seconds, **further), most):
         tried[name] += 1
         held[name] += bool(ok)
         spent[name] += time.monotonic() - start
@@ -61,11 +65,11 @@ def _attack(kind: str, seed: int, seconds: float, most: int, table: Table) -> li
     return failures
 
 
-def _trials(kind: str, rng: random.Random, seconds: float) -> Iterator[tuple[str, bool, str]]:
+def _trials(kind: str, rng: random.Random, seconds: float, **further: Any) -> Iterator[tuple[str, bool, str]]:
     """Return the trials of a kind, or those of one part of it."""
     kind, _, part = kind.partition(":")
     module = import_module(f"attacks.{kind}")
-    trials: Iterator[tuple[str, bool, str]] = module.trials(rng, seconds, *([part] if part else []))
+    trials: Iterator[tuple[str, bool, str]] = module.trials(rng, seconds, *([part] if part else []), **further)
     return trials
 
 
@@ -81,7 +85,21 @@ def _options() -> argparse.Namespace:
         "--trials", type=int, default=0, help="of each kind, at most (default: as many as there is time for)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random (default: %(default)s)")
+    servers = parser.add_argument_group("at least, of attacks on servers, however long they take")
+    servers.add_argument("--kills", type=int, help="workers killed")
+    servers.add_argument("--reloads", type=int, help="models replaced")
+    servers.add_argument("--ends", type=int, help="servers ended under load")
+    servers.add_argument("--holds", type=int, help="crowds of hostile connections")
+    servers.add_argument("--hold-seconds", type=float, help="seconds that each crowd stays")
     return parser.parse_args()
+
+
+def _counts(options: argparse.Namespace) -> Any:
+    """Return how often to try what, as the options tell; the others have their defaults."""
+    from attacks.server import Counts
+
+    told = {name: getattr(options, name) for name in Counts._fields}
+    return Counts(**{name: count for name, count in told.items() if count is not None})
 
 
 if __name__ == "__main__":

@@ -83,9 +83,9 @@ def write_archive(path: Path, documents: int) -> Path:
     return path
 
 
-def train_model(folder: Path) -> Path:
+def train_model(folder: Path, *options: str) -> Path:
     """Train a model of the corpus that ships inside, and return its folder."""
-    ended = run(["train", "newswire", "--out", folder])
+    ended = run(["train", "newswire", "--out", folder, *options])
     if ended.code:
         raise RuntimeError(f"No model to attack: {ended.detail}")
     return folder

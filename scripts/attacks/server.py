@@ -2,104 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import re
+import shutil
 import signal
-import socket
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Thread
+from typing import NamedTuple
 
-from attacks.commands import PATIENCE, TEXTCAT, train_model
+from attacks.clients import Crowd, load, wait_for_answers
+from attacks.commands import PATIENCE, train_model
+from attacks.running import Server, request, running
+from textcat.folders import exchange_folders
 
 _Trial = tuple[str, bool, str]
-_PATH = "/api/v1/models/news"
-_MOST_MEMORY = 1_000_000_000  # bytes that a server may take more while clients hold connections
+_MOST_MEMORY = 1_000_000_000  # bytes that a server may take more while clients hold connections,
+_KEPT = 300_000_000  # and some time after: each worker keeps a cache of tokens
 _HELD = 500  # connections
+_BACKLOG = 40  # requests that wait when a server ends
 
 
-class Server:
-    """A server of two workers, started as a process of its own on this machine's own address."""
+class Counts(NamedTuple):
+    """How often to try what cannot be seen by a few trials."""
 
-    def __init__(self, model: Path) -> None:
-        command = [*TEXTCAT, "serve", f"news={model}", "--port", "0", "--workers", "2", "--seconds", "5"]
-        pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-        self.process = subprocess.Popen([*command, "--log", "events"], text=True, **pipes)  # type: ignore[call-overload]
-        line = self.process.stderr.readline()
-        found = re.search(r"http://([\d.]+):(\d+)", line)
-        if found is None:
-            raise RuntimeError(f"The server did not start: {line}")
-        self.address = found[1], int(found[2])
-
-    def workers(self) -> list[int]:
-        """Return the process numbers of the workers."""
-        path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(number) for number in path.read_text(encoding="ascii").split()]
-
-    def memory(self) -> int:
-        """Return the bytes of memory that the workers have for themselves."""
-        total = 0
-        for number in self.workers():
-            with suppress(OSError):
-                status = Path(f"/proc/{number}/status").read_text(encoding="ascii")
-                total += 1024 * int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]
-        return total
-
-    def connect(self, seconds: float = PATIENCE) -> socket.socket:
-        """Open a connection whose operations take at most some seconds."""
-        return socket.create_connection(self.address, timeout=seconds)
-
-    def send(self, data: bytes) -> int:
-        """Send bytes and return the status of the answer; 0 if the connection is closed without one."""
-        with self.connect() as connection:
-            with suppress(OSError):  # the server need not read to the end
-                connection.sendall(data)
-            answer = b""
-            with suppress(ConnectionError):
-                while b"\r\n" not in answer and (part := connection.recv(65536)):
-                    answer += part
-        return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
-
-    def answers(self) -> bool:
-        """Return whether an ordinary request is answered."""
-        with suppress(OSError):
-            return self.send(request("/tag", {"text": "Wheat exports rose."})) == 200
-        return False
-
-    def answers_soon(self) -> bool:
-        """Return whether an ordinary request is answered before patience is over, perhaps not at once."""
-        end = time.monotonic() + PATIENCE
-        while not (answered := self.answers()) and time.monotonic() < end:
-            time.sleep(0.1)
-        return answered
-
-    def end(self) -> int | None:
-        """End the server as its operator does, and return its exit code; None if it had to be killed."""
-        self.process.terminate()
-        try:
-            return self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return None
-
-
-def request(route: str, body: object, *headers: str) -> bytes:
-    """Return the bytes of a request with a body of JSON; bytes are sent as they are."""
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    head = [f"POST {_PATH}{route} HTTP/1.1", "Host: localhost", f"Content-Length: {len(content)}", *headers]
-    return "\r\n".join([*head, "", ""]).encode("latin-1") + content
+    kills: int = 6
+    reloads: int = 3
+    ends: int = 1
+    holds: int = 1
+    hold_seconds: float = 8.0
 
 
 def hostile_requests() -> dict[str, bytes]:
     """Return requests that no client should send, by their names."""
-    start = f"POST {_PATH}/tag HTTP/1.1\r\n".encode()
+    start = b"POST /api/v1/models/news/tag HTTP/1.1\r\n"
     chunked = start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
     text = "wheat " * 1000
     return {
@@ -115,107 +53,140 @@ def hostile_requests() -> dict[str, bytes]:
         "a chunk without end": start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
         "brackets within brackets": request("/tag", b"[" * 100_000),
         "no UTF-8": request("/tag", b'{"text": "\xff\xfe"}'),
-        "unknown keys": request("/tag", {"text": "x", **{f"k{i}": i for i in range(200_000)}}),
+        "unknown keys": request("/tag", {"text": "x", **{f"k{i}": i for i in range(530_000)}}),
         "a text of brackets": request("/tag", {"text": "(" * 3_000_000}),
         "a topic many times": request("/explain", {"text": text, "topics": ["wheat"] * 100}),
         "more than a body may have": request("/tag", {"text": "a" * 11_000_000}),
-        "a gzip bomb's head": request("/tag", b"\x1f\x8b" + b"\0" * 100, "Content-Encoding: gzip"),
+        "a gzip bomb's head": request("/tag", b"\x1f\x8b" + b"\0" * 100, ["Content-Encoding: gzip"]),
         "a stream without line ends": request("/tag-stream", b"{" * 9_000_000),
+        "a stream of wrong lines": request("/tag-stream", b"0\n" * 4_500_000),
     }
 
 
-def trials(rng: random.Random, seconds: float) -> Iterator[_Trial]:
-    """Yield trials against one server after another, for about so many seconds."""
-    end = time.monotonic() + seconds
+def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> Iterator[_Trial]:
+    """Yield trials against one server after another, for about so many seconds; all kinds are tried at least once."""
+    end, counts = time.monotonic() + seconds, counts or Counts()
     with TemporaryDirectory() as folder:
         model = train_model(Path(folder, "model"))
-        kinds: list[Callable[[Server], Iterator[_Trial]]] = [_raw, _held, _killed, _reloaded]
-        while time.monotonic() < end:
-            with _running(model) as server:
-                for kind in (*kinds, _ended):
-                    if time.monotonic() < end:
-                        yield from kind(server)
+        other = train_model(Path(folder, "other"), "--set", "learner.tau_pos=2")
+        kinds = [_raw, _held, _killed, _damaged, _ended]
+        first = True
+        while first or time.monotonic() < end:
+            for kind in kinds:
+                if first or time.monotonic() < end:
+                    yield from kind(model, rng, counts)
+            if first or time.monotonic() < end:
+                yield from _reloaded(model, other, counts)
             rng.shuffle(kinds)
+            first = False
 
 
-@contextmanager
-def _running(model: Path) -> Iterator[Server]:
-    server = Server(model)
-    try:
-        yield server
-    finally:
-        server.process.kill()
-        server.process.wait()
-        server.process.stderr.close()
-
-
-def _raw(server: Server) -> Iterator[_Trial]:
+def _raw(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
     """Send hostile requests: each is refused or answered in time, and the next ordinary one is answered."""
-    for name, data in hostile_requests().items():
-        try:
-            status = server.send(data)
-        except OSError as error:
-            status, said = -1, str(error)
-        else:
-            said = f"status {status}"
-        ok = (status == 0 or 200 <= status < 500 or status == 503) and server.answers_soon()
-        yield "hostile requests", ok, f"{name}: {said}"
+    with running(model) as server:
+        for name, data in hostile_requests().items():
+            try:
+                status = server.send(data)
+            except OSError as error:
+                status, said = -1, str(error)
+            else:
+                said = f"status {status}"
+            ok = (status == 0 or 200 <= status < 500 or status == 503) and server.answers_soon()
+            yield "hostile requests", ok, f"{name}: {said}"
 
 
-def _held(server: Server) -> Iterator[_Trial]:
-    """Hold connections with half a request each: they take bounded memory, and other clients are answered."""
-    before = server.memory()
-    whole = request("/tag", {"text": "a" * 9_000_000})
-    halves = [whole[:50], whole[: len(whole) // 2], request("/tag-stream", b"{" * 8_000_000)[:4_000_000]]
-    with ExitStack() as stack:
-        for number in range(_HELD):
-            connection = stack.enter_context(server.connect(5))
-            connection.setblocking(False)
-            with suppress(OSError):  # what does not go into the buffers is not sent
-                connection.sendall(halves[number % len(halves)])
-        more = server.memory() - before
-        yield "held connections", more < _MOST_MEMORY, f"{more / 1e6:.0f} MB more with {_HELD} connections"
-        yield "answers beside held connections", server.answers_soon(), "an ordinary request got no answer"
+def _held(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+    """Hold hostile connections of all kinds: they take bounded memory, which is given back."""
+    for _ in range(counts.holds):
+        with running(model) as server:
+            server.answers_soon()
+            before = server.memory()
+            server.forget_peak()
+            crowd = Crowd(server, _HELD)
+            crowd.hold(counts.hold_seconds)
+            more = server.peak() - before
+            yield "held connections", more < _MOST_MEMORY, f"{more / 1e6:.0f} MB more with {_HELD} connections"
+            yield "answers after held connections", server.answers_soon(), "an ordinary request got no answer"
+            kept = _memory_later(server, before + _KEPT) - before
+            yield "memory given back", kept < _KEPT, f"{kept / 1e6:.0f} MB more after the connections"
 
 
-def _killed(server: Server) -> Iterator[_Trial]:
-    """Kill each worker: it is replaced."""
-    for number in server.workers():
-        with suppress(OSError):
-            os.kill(number, signal.SIGKILL)
-        yield "killed workers", server.answers_soon(), "no answer after a worker was killed"
+def _memory_later(server: Server, wanted: int) -> int:
+    """Return the memory of a server once it is as small as wanted, or patience is over."""
+    end = time.monotonic() + PATIENCE
+    while (size := server.memory()) >= wanted and time.monotonic() < end:
+        time.sleep(0.5)
+    return size
 
 
-def _reloaded(server: Server) -> Iterator[_Trial]:
-    """Let models and keys be read again while requests are answered: none is lost."""
-    answered: list[bool] = []
-
-    def ask() -> None:
-        answered.extend(server.answers() for _ in range(20))
-
-    server.answers_soon()
-    asking = [Thread(target=ask) for _ in range(4)]
-    for thread in asking:
-        thread.start()
-    for _ in range(3):
-        server.process.send_signal(signal.SIGHUP)
-        time.sleep(0.05)
-    for thread in asking:
-        thread.join()
-    yield "reloads", all(answered), f"{answered.count(False)} of {len(answered)} requests got no answer"
+def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+    """Kill workers at random under load: they are replaced, and other requests than theirs are not lost."""
+    killed: list[tuple[float, set[int]]] = []
+    with running(model) as server, load(server) as clients:
+        for _ in range(counts.kills):
+            time.sleep(rng.uniform(0.1, 1.5))
+            while not (workers := server.workers()):
+                time.sleep(0.01)
+            killed.append((time.monotonic(), server.kill(rng.choice(workers))))
+            yield "killed workers", server.answers_soon(), "no answer after a worker was killed"
+        clients.end()
+        lost, aside = clients.lost_beside(killed), len(clients.lost)
+        said = f"{len(lost)} requests lost of {clients.answered} ({aside - len(lost)} on killed workers): {lost[:3]}"
+        yield "requests beside killed workers", not lost and clients.answered > 0, said
 
 
-def _ended(server: Server) -> Iterator[_Trial]:
+def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[_Trial]:
+    """Replace the model and let the server reload under load: no request is lost."""
+    with running(model) as server, load(server) as clients:
+        for _ in range(counts.reloads):
+            n = _loaded(server)
+            exchange_folders(model, other)
+            server.process.send_signal(signal.SIGHUP)
+            end = time.monotonic() + PATIENCE
+            while (more := _loaded(server) - n) < 2 and time.monotonic() < end:
+                time.sleep(0.05)
+            yield "reloads", more == 2, f"{more} of 2 workers loaded the new model"
+        clients.end()
+        said = f"{len(clients.lost)} requests lost of {clients.answered}: {clients.lost[:3]}"
+        yield "requests beside reloads", not clients.lost and clients.answered > 0, said
+
+
+def _loaded(server: Server) -> int:
+    return sum(event["event"] == "model_loaded" for event in server.events())
+
+
+def _ended(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
     """End the server under load: requests that were sent before SIGTERM are answered, and it ends by itself."""
-    server.answers_soon()
-    with ExitStack() as stack:
-        connections = [stack.enter_context(server.connect()) for _ in range(40)]
-        for connection in connections:
-            connection.sendall(request("/tag", {"text": "Wheat exports rose. " * 200}))
-        code = server.end()
-        answers = []
-        for connection in connections:
-            with suppress(OSError):
-                answers.append(connection.recv(15).startswith(b"HTTP/1.1 200"))
-    lost = len(connections) - sum(answers)
-    yield "ends under load", code == 0 and not lost, f"exit {code}, {lost} of {len(connections)} requests lost"
+    for _ in range(counts.ends):
+        with running(model) as server, load(server) as clients, ExitStack() as stack:
+            server.answers_soon()
+            time.sleep(rng.uniform(0, 0.5))
+            connections = [stack.enter_context(server.connect()) for _ in range(_BACKLOG)]
+            for connection in connections:
+                connection.sendall(request("/tag", {"text": "Wheat exports rose. " * 2000}))
+            code = server.end()
+            missing = len(connections) - wait_for_answers(connections)
+            clients.end()
+        lost = len(clients.lost)
+        said = f"exit {code}, {missing} of {_BACKLOG} waiting and {lost} of {clients.answered} other requests lost"
+        yield "ends under load", code == 0 and not missing and not lost, f"{said}: {clients.lost[:3]}"
+
+
+def _damaged(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+    """Truncate a mapped file of the model: clients are told which one, until the model's folder is replaced."""
+    copy, good = model.with_name("damaged"), model.with_name("good")
+    for name in ("bias.npy", "idf.npy", "weights.npy"):
+        for folder in (copy, good):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(model, folder)
+        with running(copy) as server:
+            server.answers_soon()
+            os.truncate(copy / name, 0)
+            answers = [server.ask(request("/tag", {"text": "Wheat exports rose."})) for _ in range(20)]
+            deaths = sum(event["event"] == "process_died" for event in server.events())
+            log = sum(name in str(event.get("error")) for event in server.events())
+            exchange_folders(copy, good)
+            told = answers[-1][0] == 503 and name.encode() in answers[-1][1]
+            ok = told and 0 < deaths <= 4 and 0 < log <= 4 and server.answers_soon()
+            said = f"{name}: {deaths} workers died, {log} lines name it, the last answer is {answers[-1]!r}"
+            yield "models truncated while served", ok, said

@@ -1,10 +1,14 @@
 """Attacks are bounded in time, and a trial that does not hold is named and makes the script fail."""
 
+import socket
 import sys
+import threading
+import time
 import types
 
 import attacks.__main__ as attack
 import pytest
+from attacks import clients, server
 from attacks.commands import Ended
 
 
@@ -60,3 +64,77 @@ def test_each_kind_has_trials(kind):
 def test_an_end_is_clean_or_refused(code, err, clean, refused):
     ended = Ended(code, "", err, 0.1)
     assert (ended.clean, ended.refused) == (clean, refused)
+
+
+def test_attacks_on_servers_are_as_many_as_told(monkeypatch):
+    codes = []
+    module = types.ModuleType("attacks.server")
+    module.Counts = server.Counts
+    monkeypatch.setitem(sys.modules, "attacks.server", module)
+    for options, wanted in (
+        ([], server.Counts()),
+        (["--kills", "50", "--hold-seconds", "0.5"], server.Counts(kills=50, hold_seconds=0.5)),
+    ):
+        module.trials = lambda random, seconds, counts, wanted=wanted: iter([("told", counts == wanted, str(counts))])
+        monkeypatch.setattr(sys, "argv", ["attack", "server", *options])
+        with pytest.raises(SystemExit) as end:
+            attack.main()
+        codes.append(end.value.code)
+    assert codes == [False, False]
+
+
+@pytest.fixture
+def listener():
+    """A socket that answers each request, and the server that it stands for."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(10)
+        yield (
+            listening,
+            types.SimpleNamespace(
+                address=listening.getsockname(),
+                connect=lambda: socket.create_connection(listening.getsockname(), timeout=10),
+            ),
+        )
+
+
+def test_answers_that_clients_do_not_get_are_counted_but_for_those_of_killed_workers(listener):
+    listening, stand_in = listener
+    load = clients.Load(stand_in, n=1)
+    ports = []
+    for answer in (
+        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}",
+        b"HTTP/1.1 503 Busy\r\nconnection: close\r\n\r\n",
+        b"",
+    ):
+        connection, (_, port) = listening.accept()
+        ports.append(port)
+        connection.recv(1000)
+        connection.sendall(answer)
+        connection.close()
+    listening.close()
+    load.end()
+    assert load.answered == 1
+    lost = load.lost_beside([])
+    assert [how.partition(" at ")[0] for how in lost][:1] == ["status 503"]
+    assert any(how.endswith(f" at port {ports[2]}") for how in lost)
+    moment = min(moment for moment, _, _ in load.lost)
+    assert load.lost_beside([(moment, {port for _, port, _ in load.lost})]) == []
+
+
+def test_a_crowd_holds_connections_of_each_kind_and_sends_what_they_send(listener):
+    listening, stand_in = listener
+    kinds = {"held": clients.Kind(b"abc"), "slow": clients.Kind(b"d", b"e", 0.01)}
+    crowd = clients.Crowd(stand_in, 4, kinds)
+    received = []
+
+    def read():
+        connections = [listening.accept()[0] for _ in range(4)]
+        time.sleep(0.3)
+        received.extend(connection.recv(1000) for connection in connections)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    crowd.hold(0.6)
+    thread.join()
+    assert sorted(data[:2] for data in received) == [b"ab", b"ab", b"de", b"de"]
+    assert crowd.bytes_sent >= sum(map(len, received))

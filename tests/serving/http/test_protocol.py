@@ -192,13 +192,13 @@ def test_a_head_and_trailers_may_have_a_number_of_fields(service):
     assert statuses(converse(service, whole + b"x: y\r\n" * 3 + many)) == [431]
 
 
-@pytest.mark.parametrize(("size", "status"), [(1, 400), (2, 400), (5, 200), (1000, 200)])
+@pytest.mark.parametrize(("size", "status"), [(1, 400), (5, 200), (1000, 200)])
 def test_chunks_have_no_more_framing_than_content_but_for_the_bytes_of_a_head(store, size, status):
     service = Service(store, log=Log(None))
-    body = json.dumps({"text": "a" * 300_000}).encode()
+    body = json.dumps({"text": "a" * 100_000}).encode()
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in map(bytes, split(body, size)))
     head = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n"
-    assert statuses(converse(service, *split(head + chunks + b"0\r\n\r\n", 100_000))) == [status]
+    assert statuses(converse(service, head + chunks + b"0\r\n\r\n")) == [status]
 
 
 def split(data, size):

@@ -1,0 +1,209 @@
+"""A server that is attacked: its processes, their memory, and requests to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from attacks.commands import PATIENCE, TEXTCAT
+
+_PATH = "/api/v1/models/news"
+
+
+class Server:
+    """A server of two workers, started as a process of its own on this machine's own address."""
+
+    def __init__(self, model: Path, log: Path, options: Sequence[str] = ("--seconds", "5")) -> None:
+        command = [*TEXTCAT, "serve", f"news={model}", "--port", "0", "--workers", "2", "--log", "events", *options]
+        self.log = log
+        with log.open("wb") as file:
+            self.process = subprocess.Popen(command, text=True, stdout=file, stderr=subprocess.PIPE)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        found = re.search(r"http://([\d.]+):(\d+)", line)
+        if found is None:
+            raise RuntimeError(f"The server did not start: {line}")
+        self.address = found[1], int(found[2])
+
+    def workers(self) -> list[int]:
+        """Return the process numbers of the workers."""
+        return _children(self.process.pid)
+
+    def processes(self) -> list[int]:
+        """Return the process numbers of the server: the first, the workers, and what those have started."""
+        workers = self.workers()
+        return [self.process.pid, *workers, *(child for worker in workers for child in _children(worker))]
+
+    def memory(self) -> int:
+        """Return the bytes of memory that all processes hold now."""
+        return sum(_kilobytes(number, "VmRSS") for number in self.processes()) * 1024
+
+    def peak(self) -> int:
+        """Return the sum of the most bytes of memory that each process held since `forget_peak`."""
+        return sum(_kilobytes(number, "VmHWM") for number in self.processes()) * 1024
+
+    def forget_peak(self) -> None:
+        """Measure peaks of memory anew."""
+        for number in self.processes():
+            with suppress(OSError):
+                Path(f"/proc/{number}/clear_refs").write_text("5", encoding="ascii")
+
+    def seconds(self) -> float:
+        """Return the seconds of processor time that the workers have used."""
+        return sum(_ticks(number) for number in self.workers()) / 100
+
+    def events(self) -> list[dict[str, object]]:
+        """Return what the server has logged."""
+        return [json.loads(line) for line in self.log.read_bytes().splitlines()]
+
+    def connect(self, seconds: float = PATIENCE) -> socket.socket:
+        """Open a connection whose operations take at most some seconds."""
+        return socket.create_connection(self.address, timeout=seconds)
+
+    def send(self, data: bytes) -> int:
+        """Send bytes and return the status of the answer; 0 if the connection is closed without one."""
+        with self.connect() as connection:
+            with suppress(OSError):  # the server need not read to the end
+                connection.sendall(data)
+            return status_of(connection)
+
+    def ask(self, data: bytes) -> tuple[int, bytes]:
+        """Send bytes and return the status and the body of the answer; 0 if the connection is closed without one."""
+        with self.connect() as connection, suppress(OSError):
+            connection.sendall(data)
+            return answer_of(connection)[:2]
+        return 0, b""
+
+    def answers(self) -> bool:
+        """Return whether an ordinary request is answered."""
+        with suppress(OSError):
+            return self.send(request("/tag", {"text": "Wheat exports rose."})) == 200
+        return False
+
+    def answers_soon(self) -> bool:
+        """Return whether an ordinary request is answered before patience is over, perhaps not at once."""
+        end = time.monotonic() + PATIENCE
+        while not (answered := self.answers()) and time.monotonic() < end:
+            time.sleep(0.1)
+        return answered
+
+    def kill(self, worker: int) -> set[int]:
+        """Kill a worker; return the ports of the clients that were connected to it."""
+        _signal(worker, signal.SIGSTOP)  # or it would accept more connections meanwhile
+        end = time.monotonic() + 1
+        while time.monotonic() < end and _state(worker) not in ("T", ""):
+            time.sleep(0.001)
+        ports = _client_ports(worker)
+        _signal(worker, signal.SIGKILL)
+        return ports
+
+    def end(self) -> int | None:
+        """End the server as its operator does, and return its exit code; None if it had to be killed."""
+        self.process.terminate()
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return None
+
+
+@contextmanager
+def running(model: Path, options: Sequence[str] = ("--seconds", "5")) -> Iterator[Server]:
+    """Start a server, and kill it at the end of the block if it still runs."""
+    server = Server(model, model.with_name(f"{model.name}.log"), options)
+    try:
+        yield server
+    finally:
+        server.process.kill()
+        server.process.wait()
+        assert server.process.stderr is not None
+        server.process.stderr.close()
+
+
+def request(route: str, body: object, headers: Iterable[str] = (), path: str = _PATH) -> bytes:
+    """Return the bytes of a request with a body of JSON; bytes are sent as they are."""
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = [f"POST {path}{route} HTTP/1.1", "Host: localhost", f"Content-Length: {len(content)}", *headers]
+    return "\r\n".join([*head, "", ""]).encode("latin-1") + content
+
+
+def status_of(connection: socket.socket) -> int:
+    """Read an answer's first line and return its status; 0 if the connection is closed without an answer."""
+    answer = b""
+    with suppress(ConnectionError):
+        while b"\r\n" not in answer and (part := connection.recv(65536)):
+            answer += part
+    return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+
+def answer_of(connection: socket.socket) -> tuple[int, bytes, bool]:
+    """Read an answer; return its status, its body, and whether the connection stays open; 0 if it is closed before."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = connection.recv(65536)
+        if not part:
+            return 0, b"", False
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+    length = int(fields.get(b"content-length", 0))
+    while len(body) < length and (part := connection.recv(65536)):
+        body += part
+    return int(head.split()[1]), body, len(body) >= length and fields.get(b"connection") != b"close"
+
+
+# --- what Linux tells of processes -----------------------------------------------------------------------------------
+
+
+def _read(number: int, name: str) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{number}/{name}").read_text(encoding="ascii", errors="replace")
+    return ""
+
+
+def _children(number: int) -> list[int]:
+    return [int(child) for child in _read(number, f"task/{number}/children").split()]
+
+
+def _kilobytes(number: int, entry: str) -> int:
+    found = re.search(rf"{entry}:\s+(\d+)", _read(number, "status"))
+    return int(found[1]) if found else 0
+
+
+def _fields(number: int) -> list[str]:
+    """Return the fields of a process's status from its state on; none if it is gone."""
+    return _read(number, "stat").rpartition(")")[2].split()
+
+
+def _state(number: int) -> str:
+    return next(iter(_fields(number)), "")
+
+
+def _ticks(number: int) -> int:
+    fields = _fields(number)
+    return int(fields[11]) + int(fields[12]) if fields else 0
+
+
+def _client_ports(number: int) -> set[int]:
+    """Return the ports of the other ends of a process's connections."""
+    sockets = set()
+    with suppress(OSError):
+        for path in Path(f"/proc/{number}/fd").iterdir():
+            with suppress(OSError):
+                sockets.add(path.readlink().name)
+    rows = (line.split() for line in _read(number, "net/tcp").splitlines()[1:])
+    return {int(row[2].rpartition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in sockets}
+
+
+def _signal(number: int, signal_number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(number, signal_number)
