@@ -122,7 +122,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Wait while other requests have a turn; raise ClientGoneError if the client has closed the connection meanwhile."""
+        """Wait while other requests have a turn; raise ClientGoneError if the client has gone meanwhile."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():
