@@ -306,3 +306,13 @@ def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_o
         assert [fault.position for fault in faults] == [3, 3]
         for n, batch in enumerate(batches, 1):
             assert list(read_batches(sources, how, batch.end)) == batches[n:]
+
+
+@pytest.mark.parametrize("text", ["tin } ", 'tin "{ ', "tin \\", '\\"}, {"', "tin"])
+def test_an_object_of_an_array_that_is_too_long_is_passed_over_and_counted_once(place, text):
+    long = json.dumps({"text": text * 20_000, "further": {"a": ["}"]}})
+    data = f'[{{"text": "Tin"}},\n{long},\n{{"text": "Gold"}}]'.encode()
+    found = place("json", data, max_bytes=5000, block_bytes=100)
+    assert outcome(found) == [1, -2, 3]
+    assert found[1].length == len(long) + 2
+    assert "a record may have at most 5000" in found[1].reason

@@ -29,7 +29,6 @@ from textcat.surrogates import join_surrogates
 
 # A string, whole or cut off at the end; or a brace outside of strings.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}]', re.DOTALL)
-_STRING_END = re.compile(rb'[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _PLAIN_TYPES = frozenset({str, int, bool, type(None)})
 _BETWEEN = b" \t\r\n[,]"  # what stands between the objects of an array
 
@@ -81,20 +80,28 @@ class _ObjectCutter:
 
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # of the object that is passed over
+        self._passed: bool | None = None  # whether it ends in the data that were passed over last, if any were
 
     def cut(self, data: bytes) -> int:
         return max(_object_ends(data), default=0)
 
     def count(self, data: bytes) -> int:
+        if self._passed is not None:  # data that may begin within a string have no objects of their own
+            passed, self._passed = self._passed, None
+            return int(passed)
         return sum(1 for _ in _object_ends(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        n, self._passed = self._pass_over(data)
+        return n, self._passed
+
+    def _pass_over(self, data: bytes) -> tuple[int, bool]:
         position = 0
         if self._in_string:
-            rest = _STRING_END.match(data)
-            if rest is None:
+            position = _string_end(data, 0)
+            if not position:
                 return _without_escape(data), False
-            position, self._in_string = rest.end(), False
+            self._in_string = False
         for token in _TOKEN.finditer(data, position):
             if token[0] == b"{":
                 self._depth += 1
@@ -103,10 +110,18 @@ class _ObjectCutter:
                 if self._depth <= 0:
                     self._depth = 0
                     return token.end(), True
-            elif token.end() == len(data) and not _STRING_END.match(data, token.start() + 1):
+            elif token.end() == len(data) and not _string_end(data, token.start() + 1):
                 self._in_string = True
                 return _without_escape(data), False
         return len(data), False
+
+
+def _string_end(data: bytes, start: int) -> int:
+    """Return where a string ends, behind its quote, from a position inside it; 0 if it does not end in the data."""
+    rest = data[start:]
+    if b"\\" in rest:
+        rest = rest.replace(rb"\\", b"..").replace(rb"\"", b"..")
+    return start + rest.index(b'"') + 1 if b'"' in rest else 0
 
 
 def _without_escape(data: bytes) -> int:
