@@ -37,6 +37,19 @@ _REPEATED = (
         "don't ",
         "U.S.",
     ),
+    *(
+        "( ( a ",
+        ":( ( ",
+        ": ( x",
+        "a\u00a0",
+        "dont,",
+        "10am ",
+        "السلام",
+        "👩‍👩‍👧‍👦",
+        "👍🏽",
+        "e\u0301\u0308\u0327",
+        "ทดสอบ",
+    ),
     *("5km", "10°C", "€1", "1,000", "-1", "a/b", "<p>", "</p>", '{"a":', "\\u0041", "人民 ", "मक", "اب", "\r\n"),
 )
 _DISTINCT = {
@@ -48,6 +61,8 @@ _DISTINCT = {
     "accents": "éèàüö",
     "combining marks": "ea\u0301\u0300\u0308",
     "CJK": "中国人民大学",
+    "Arabic": "ابتثجحخدذرز",
+    "emoji with joiners": "👩👨👧❤\u200d\ufe0f",
     "URLs": "htp:/.?=&ab@-",
     "NUL": "a.\0",
     "all": "ab1.,(é…-/:'€😀中\u0301",
@@ -63,11 +78,16 @@ def patterns() -> dict[str, Callable[[random.Random, int], str]]:
         for name, alphabet in _DISTINCT.items()
         for length in _LENGTHS
     }
-    return repeated | distinct
+    whole = {f"one run of {name}": _one_run(alphabet) for name, alphabet in _DISTINCT.items()}
+    return repeated | distinct | whole
 
 
 def _repeating(pattern: str) -> Callable[[random.Random, int], str]:
     return lambda rng, n_bytes: pattern * (n_bytes // len(pattern.encode("utf-8", "surrogatepass")))
+
+
+def _one_run(alphabet: str) -> Callable[[random.Random, int], str]:
+    return lambda rng, n_bytes: "".join(rng.choices(alphabet, k=n_bytes * len(alphabet) // len(alphabet.encode())))
 
 
 def _distinct(alphabet: str, length: int) -> Callable[[random.Random, int], str]:
@@ -93,11 +113,15 @@ def trials(rng: random.Random, seconds: float) -> Iterator[tuple[str, bool, str]
             yield action, spent <= _LIMIT, f"{pattern}: {spent:.1f} s, {megabytes:.0f} MB more"
 
 
+def save_model(folder: Path) -> None:
+    """Save a small model, which the actions use."""
+    textcat.save(textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum")), folder)
+
+
 def measured(action: str, text: str, folder: Path) -> tuple[float, float]:
     """Return the seconds of a processor and the megabytes that an action takes, in a process of its own."""
-    model = folder / "model"
-    if not model.exists():
-        textcat.save(textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("paum")), model)
+    if not (folder / "model").exists():
+        save_model(folder / "model")
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(sender, action, text, folder))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import archive
 import held_out
+import hostile_texts
 import many_topics
 import other_corpora
 import serving
@@ -42,6 +43,7 @@ NAMES = "a = training, b = archive to model, c = tagging, d = from texts to rows
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
+    "hostile-texts": hostile_texts.main,
     "many-topics": many_topics.main,
     "serving": serving.main,
     "teaching": teaching.main,
@@ -70,6 +72,7 @@ def _options() -> argparse.Namespace:
         prog="scripts/benchmark",
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
+        "scripts/benchmark hostile-texts, texts that repeat a pattern; "
         "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",

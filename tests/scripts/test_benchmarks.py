@@ -285,3 +285,19 @@ def test_autotar_is_rebuilt_as_its_authors_describe_it():
     assert autotar(rows, description, labels, 0, 1.0) == 19  # of 20: those with the word of the description come first
     assert autotar(rows, description, labels, 0, 1.0, recall=0.5) == 10
     assert autotar(rows, description, ~labels, 0, 1.0, recall=1.0) == 400  # all are asked for in the end
+
+
+def test_the_page_of_hostile_texts_has_each_operation_and_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+    hostile_texts = importlib.import_module("hostile_texts")
+    monkeypatch.setattr(hostile_texts, "SIZES", (4000, 1000))
+    monkeypatch.setattr(hostile_texts.logging, "disable", lambda: None)
+    arguments = ["--patterns", "wheat,", "--results", str(tmp_path / "a.json"), "--out", str(tmp_path / "a.md")]
+    hostile_texts.main(arguments)
+    page = (tmp_path / "a.md").read_text()
+    assert all(f"## {operation}: " in page for operation in ("Tag", "Explain", "Train", "Teach"))
+    kept = json.loads((tmp_path / "a.json").read_text())
+    kept["tag"]["'wheat,' repeated"]["4000"] = 123.0
+    (tmp_path / "a.json").write_text(json.dumps(kept))
+    hostile_texts.main(arguments)
+    assert "123.00 s" in (tmp_path / "a.md").read_text()
+    capsys.readouterr()

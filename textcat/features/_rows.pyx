@@ -1,10 +1,14 @@
 """Compiled: add up the counts of a document's zones, weigh the sums, and write rows of unit length."""
 
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND
 from libc.math cimport log, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
+
+cdef extern from "Python.h":
+    Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
 
 cdef extern from *:
     """
@@ -73,6 +77,35 @@ def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
             for i in range(ends[t - 1] if t else 0, ends[t]):
                 length[t] += counts[i]
     return lengths
+
+
+def character_width(list names):
+    """Return the fewest bytes, 1, 2 or 4, that hold any character of names."""
+    cdef int width = 1
+    for name in names:
+        width = max(width, <int>PyUnicode_KIND(<str?>name))
+    return width
+
+
+def character_keys(list names, const int64_t[::1] chosen, Py_ssize_t start, int width):
+    """Return as a number the 8 // `width` characters from a position of each chosen name: uint64.
+
+    The numbers are in the order of the characters; there are zeros behind a name's end.
+    """
+    cdef Py_ssize_t i, k, n
+    cdef int kind
+    cdef const void* data
+    cdef uint64_t key
+    cdef str name
+    keys = np.empty(chosen.shape[0], np.uint64)
+    cdef uint64_t[::1] key_of = keys
+    for i in range(chosen.shape[0]):
+        name = names[chosen[i]]
+        data, kind, n, key = PyUnicode_DATA(name), PyUnicode_KIND(name), len(name), 0
+        for k in range(start, start + 8 // width):
+            key = key << (8 * width) | (PyUnicode_READ(kind, data, k) if k < n else 0)
+        key_of[i] = key
+    return keys
 
 
 def keep_ngrams(int64_t[::1] ends, int32_t[::1] ids, int32_t[::1] counts, const int32_t[::1] new):

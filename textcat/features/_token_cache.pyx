@@ -112,6 +112,11 @@ cdef struct Suspect:
     size_t position     # of the right-hand span in the sequence
     Py_ssize_t start, end  # in the text: of the left-hand span, and the end of the right-hand one
 
+cdef struct CharNgrams:   # of terms
+    const int32_t* sizes  # how many each term has; NULL: they are not counted
+    const int64_t* starts  # where they start in `ids`
+    const int32_t* ids
+
 cdef uint8_t[256] WHITE
 for _code in range(256):
     WHITE[_code] = chr(_code).isspace()
@@ -538,15 +543,18 @@ cdef class SpanCutter:
                 self.set_tables((self.prefixes.ask, self.suffixes.ask, self.infixes.ask), exact[0], exact[1])
         return self.codes.learn(string)
 
-    def cut(self, list spans):
-        """Return the tokens of spans, one span after the other, and each span's number of tokens.
+    def cut(
+        self, list spans, Py_ssize_t longest=0, runs_of=None, without_surrogates=None, dict cuts=None, dict specials=None
+    ):
+        """Return the tokens of spans, each cut alone, one span after the other, and how many each has.
 
-        The number is 0, and there are no tokens, if the tables cannot tell.
+        `runs_of` splits spans of more than `longest` characters; for `cuts` and `specials` see `cut_text`. Without
+        `runs_of`, spans of which the tables alone cannot tell the tokens have none.
         """
         cdef Py_ssize_t i, n
         cdef int before, behind
-        cdef str span
-        cdef list tokens = []
+        cdef str span, piece
+        cdef list tokens = [], of_span
         lengths = np.zeros(len(spans), np.int32)
         cdef int32_t[::1] length = lengths
         for i in range(len(spans)):
@@ -554,9 +562,16 @@ cdef class SpanCutter:
             self.codes.learn(string_of(span))
             if self.cuts(string_of(span), &before, &behind):
                 n = len(span)
-                pieces = [piece for piece in (span[:before], span[before : n - behind], span[n - behind :]) if piece]
-                tokens += pieces
-                length[i] = <int32_t>len(pieces)
+                of_span = [piece for piece in (span[:before], span[before : n - behind], span[n - behind :]) if piece]
+            elif runs_of is None:
+                continue
+            else:
+                if not PyUnicode_IS_ASCII(span):
+                    span = without_surrogates(span)
+                of_span = self.split(span) if len(span) <= longest else runs_of(span)
+                of_span = apply_specials(of_span, span, None, cuts, specials)
+            tokens += of_span
+            length[i] = <int32_t>len(of_span)
         return tokens, lengths
 
     cdef bint cuts(self, String string, int* before, int* behind) noexcept nogil:
@@ -647,24 +662,97 @@ cdef class SpanCutter:
         return [piece for piece in (*pieces, string[begun:]) if piece]
 
 
-    def special_runs(self, list tokens, dict runs):
-        """Return the runs of tokens that are in `runs`, each as (-number of tokens, position of the first one).
+    def cut_text(self, str text, Py_ssize_t longest, runs_of, dict cuts, dict specials):
+        """Return the tokens of a whole text; `runs_of` splits its spans of more than `longest` characters.
 
-        `runs` has a dict by the first token of a run, that has a dict by the second token, and so on; the dict of the
-        last token has the key "".
+        `cuts` has a dict by the first token of a special case as affixes cut it, in this one by the second, and so on;
+        the last one has the key "". `specials` has the tokens of special cases by their texts.
         """
-        cdef Py_ssize_t i, k, n = len(tokens)
-        cdef dict node
-        cdef list found = []
-        for i in range(n):
-            node = <dict>runs.get(tokens[i])
-            k = i + 1
-            while node is not None:
-                if "" in node:
-                    found.append((i - k, i))
-                node = <dict>node.get(tokens[k]) if k < n else None
-                k += 1
-        return found
+        cdef String string = string_of(text)
+        cdef Py_ssize_t i = 0, start
+        cdef Buffer starts = Buffer(sizeof(int32_t))
+        cdef list tokens = [], of_span
+        cdef dict known = {}
+        cdef str span, token
+        while i < string.length:
+            start = i
+            if is_white(PyUnicode_READ(string.kind, string.data, i)):
+                # The token before it is said to have a space behind it, which then is no token.
+                if i > 0 and PyUnicode_READ(string.kind, string.data, i) == 32:
+                    start = i + 1
+                while i < string.length and is_white(PyUnicode_READ(string.kind, string.data, i)):
+                    i += 1
+            else:
+                while i < string.length and not is_white(PyUnicode_READ(string.kind, string.data, i)):
+                    i += 1
+            if start < i:
+                span = text[start:i]
+                of_span = <list>known.get(span)
+                if of_span is None:
+                    of_span = known[span] = self.split(span) if i - start <= longest else runs_of(span)
+                tokens += of_span
+                for token in of_span:
+                    push(starts, <int32_t>start)
+                    start += len(token)
+        return apply_specials(tokens, text, starts, cuts, specials)
+
+
+cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict specials):
+    """Return tokens after special cases, as spaCy's `Tokenizer._apply_special_cases` does.
+
+    `starts` has the position of each token; without it, there is no white space between the tokens.
+    """
+    cdef Buffer firsts = Buffer(sizeof(int32_t)), stops = Buffer(sizeof(int32_t))
+    cdef int32_t longest = find_specials(tokens, cuts, firsts, stops)
+    cdef Py_ssize_t i, k, n = len(tokens)
+    cdef Buffer seen, chosen
+    cdef int32_t size, first, stop
+    if not longest:
+        return tokens
+    if starts is None:
+        starts, k = Buffer(sizeof(int32_t)), 0
+        for token in tokens:
+            push(starts, <int32_t>k)
+            k += len(<str>token)
+    seen, chosen = filled(1, n, 0), filled(sizeof(int32_t), n, 0)
+    for size in range(longest, 0, -1):  # the longest first, and of these the first
+        for k in range(firsts.n):
+            first, stop = firsts.data.ints[k], stops.data.ints[k]
+            if stop - first == size:
+                if not seen.data.chars[first] and not seen.data.chars[stop - 1]:
+                    chosen.data.ints[first] = stop
+                memset(seen.data.chars + first, 1, size)
+    result = []
+    i = 0
+    while i < n:
+        stop = chosen.data.ints[i] if chosen.data.ints[i] else <int32_t>i + 1
+        special = None
+        if chosen.data.ints[i]:
+            special = specials.get(text[starts.data.ints[i] : starts.data.ints[stop - 1] + len(<str>tokens[stop - 1])])
+        if special is None:
+            result += tokens[i:stop]
+        else:
+            result += special
+        i = stop
+    return result
+
+
+cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) except -1:
+    """List where runs of tokens that `cuts` has start and stop, and return the length of the longest one."""
+    cdef Py_ssize_t i, k, n = len(tokens)
+    cdef int32_t longest = 0
+    cdef dict node
+    for i in range(n):
+        node = <dict>cuts.get(tokens[i])
+        k = i + 1
+        while node is not None:
+            if "" in node:
+                push(firsts, <int32_t>i)
+                push(stops, <int32_t>k)
+                longest = max(longest, <int32_t>(k - i))
+            node = <dict>node.get(tokens[k]) if k < n else None
+            k += 1
+    return longest
 
 
 cdef uint64_t special_hash(String string) noexcept nogil:
@@ -1022,21 +1110,39 @@ cdef class TokenCache:
                 k += 1
         self.n_stored = self.n_spans
 
-    def suspects(self):
-        """Return the places where two neighbouring spans might form a special case together.
+    def runs(self, dict meet, may_meet):
+        """Return the runs of neighbouring spans that might form a special case together.
 
-        Each place is a tuple: the text, the position of the right span in the sequence of spans, the left span, the
-        right span, where the left span starts in the text, and where the right span ends.
+        Each run is a tuple: the text, the position of its first span in the sequence of spans, its number of spans, and
+        where it starts and ends in the text. `meet` keeps the answers of `may_meet` by the two neighbours.
         """
-        cdef size_t i
-        cdef Suspect each
+        cdef size_t i, behind = 0
+        cdef Suspect each, run
         cdef const int32_t* sequence = self.sequence.data.ints
-        pairs = []
+        cdef int32_t left = -1, right = -1
+        cdef bint meets = False
+        cdef list runs = []
+        memset(&run, 0, sizeof(run))
         for i in range(self.suspect_list.n):
             each = self.suspect_list.data.suspects[i]
-            spans = sequence[each.position - 1], sequence[each.position]
-            pairs.append((each.text, each.position, *spans, each.start, each.end))
-        return pairs
+            if left != sequence[each.position - 1] or right != sequence[each.position]:
+                left, right = sequence[each.position - 1], sequence[each.position]
+                told = meet.get((left, right))
+                if told is None:
+                    told = meet[left, right] = may_meet(left, right)
+                meets = told
+            if not meets:
+                continue
+            if behind and run.text == each.text and behind == each.position:
+                run.end = each.end
+            else:
+                if behind:
+                    runs.append((run.text, run.position - 1, behind - run.position + 1, run.start, run.end))
+                run = each
+            behind = each.position + 1
+        if behind:
+            runs.append((run.text, run.position - 1, behind - run.position + 1, run.start, run.end))
+        return runs
 
     def span(self, int32_t i):
         """Return the text of a span, its first token, and its last token; the span is given by its position."""
@@ -1044,12 +1150,11 @@ cdef class TokenCache:
         return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
 
     def override(self, size_t position, size_t n, list tokens, dict terms):
-        """Store the tokens that n neighbouring spans of the batch have together; for `tokens` and `terms` see `store`.
+        """Store the tokens that n spans of the batch have together, from a position; for the others see `store`.
 
-        `position` is that of the first of the spans in the sequence of all.
+        Return the position of the span that stands for them, for `repeat`.
         """
         cdef Piece piece
-        cdef size_t i
         cdef str joined = "".join(tokens)
         if not self.overridden:
             self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.n, self.arena.n
@@ -1061,12 +1166,19 @@ cdef class TokenCache:
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
         piece.n_bytes = len(joined) * piece.width
-        for i in range(position, position + n):
-            self.sequence.data.ints[i] = self.empty
-        self.sequence.data.ints[position] = <int32_t>self.n_spans
         add_span(self, &piece)
         store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
         self.n_stored += 1
+        self.repeat(position, n, <int32_t>self.n_spans - 1)
+        return self.n_spans - 1
+
+    cpdef int repeat(self, size_t position, size_t n, int32_t span) except -1:
+        """Let n spans of the batch, from a position, be one that `override` has stored."""
+        cdef size_t i
+        for i in range(position, position + n):
+            self.sequence.data.ints[i] = self.empty
+        self.sequence.data.ints[position] = span
+        return 0
 
     def tokens(self, size_t text):
         """Return the tokens of a text of the batch."""
@@ -1089,24 +1201,82 @@ cdef class TokenCache:
                 total[t] += self.spans[spans[i]].n_tokens
         return totals
 
-    def count(self, size_t n_terms, int longest, const int64_t[::1] char_ends, const int32_t[::1] char_ids):
+    def token_places(self, size_t text, str string):
+        """Return the distinct tokens of a text of the batch, and of each of its tokens the number and the start.
+
+        Both are arrays of int32, in the order of the text, which is the string.
+        """
+        cdef size_t i, n
+        cdef int k
+        cdef const int32_t* spans = spans_of(self, text, &n)
+        cdef const int32_t* listed
+        cdef Buffer firsts = filled(sizeof(int32_t), self.n_spans, 0xFF)  # where the tokens of a span are listed
+        cdef Buffer numbers = Buffer(sizeof(int32_t)), ids = Buffer(sizeof(int32_t)), starts = Buffer(sizeof(int32_t))
+        cdef dict number_of = {}
+        cdef String whole = string_of(string)
+        cdef Py_ssize_t end = 0
+        for i in range(n):
+            if firsts.data.ints[spans[i]] < 0:
+                firsts.data.ints[spans[i]] = <int32_t>numbers.n
+                for token in tokens_of(self, self.spans + spans[i]) if self.spans[spans[i]].n_tokens else ():
+                    push(numbers, number_of.setdefault(token, len(number_of)))
+                    push(numbers, <int32_t>len(<str>token))
+            for k in range(self.spans[spans[i]].n_tokens):
+                listed = numbers.data.ints + firsts.data.ints[spans[i]] + 2 * k
+                # The one space that follows a word is no token.
+                if 0 < end < whole.length and PyUnicode_READ(whole.kind, whole.data, end) == 32:
+                    end += 1
+                push(ids, listed[0])
+                push(starts, <int32_t>end)
+                end += listed[1]
+        return list(number_of), as_array(ids), as_array(starts)
+
+    def terms_within(self, const int32_t[::1] sizes, int64_t most):
+        """Return which terms some text of the batch has before their sizes add up to more than a number: uint8."""
+        cdef size_t t, i, n
+        cdef int k
+        cdef int64_t size
+        cdef const int32_t* spans
+        cdef const int32_t* terms
+        within = np.zeros(sizes.shape[0], np.uint8)
+        cdef uint8_t[::1] is_within = within
+        with nogil:
+            for t in range(self.texts.n):
+                spans, size = spans_of(self, t, &n), 0
+                for i in range(n):
+                    terms = terms_of(self, self.spans + spans[i])
+                    for k in range(self.spans[spans[i]].n_terms):
+                        size += sizes[terms[k]]
+                        if size > most:
+                            break
+                        is_within[terms[k]] = True
+                    if size > most:
+                        break
+        return within
+
+    def count(
+        self, size_t n_terms, int longest, int64_t most, const int32_t[::1] char_sizes, const int64_t[::1] char_starts,
+        const int32_t[::1] char_ids,
+    ):
         """Count the terms of every text of the batch, and return the first three fields of `TermCounts`.
 
-        All ids of terms are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so
-        are n-grams of characters: `char_ids` has the ids of those of all terms, and `char_ends` says where those of
-        each term end there. Both are empty if n-grams of characters are not counted.
+        All term ids are below `n_terms`. N-grams of up to `longest` <= 3 consecutive terms are counted, too, and so are
+        those of characters: `char_sizes` and `char_starts` say how many each term has, and where they start in
+        `char_ids`, ids of terms; empty for none. Of each text only the first `most` n-grams of either kind count.
         """
-        cdef size_t t, start
+        cdef size_t t
+        cdef bint with_chars = char_sizes.shape[0] > 0
+        cdef CharNgrams chars
         cdef Buffer ids = Buffer(sizeof(int32_t)), counts = Buffer(sizeof(int32_t))
         ends = np.empty(self.texts.n, np.int64)
         cdef int64_t[::1] end = ends
+        chars.sizes = &char_sizes[0] if with_chars else NULL
+        chars.starts = &char_starts[0] if with_chars else NULL
+        chars.ids = &char_ids[0] if char_ids.shape[0] else NULL
         with nogil:
             lengthen(self.tally, n_terms, 0)
             for t in range(self.texts.n):
-                start = ids.n
-                count_text(self, t, longest, ids)
-                if char_ends.shape[0]:
-                    count_chars(self, &char_ends[0], &char_ids[0] if char_ids.shape[0] else NULL, start, ids)
+                count_text(self, t, longest, most, chars, ids)
                 collect(self, ids, counts)
                 end[t] = ids.n
         return ends, as_array(ids), as_array(counts)
@@ -1392,12 +1562,15 @@ cdef int new_table(TokenCache cache, size_t n_slots) except -1 nogil:
     return 0
 
 
-cdef int count_text(TokenCache cache, size_t text, int longest, Buffer ids) except -1 nogil:
-    cdef size_t i, n
+cdef int count_text(
+    TokenCache cache, size_t text, int longest, int64_t most, CharNgrams chars, Buffer ids
+) except -1 nogil:
+    cdef size_t i, n, start = ids.n
     cdef const int32_t* spans = spans_of(cache, text, &n)
     cdef const int32_t* terms
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term, before = -1, pair = -1, id_
+    cdef int64_t n_ngrams = 0, n_chars = 0
     cdef Span* span
     cdef int k
     for i in range(n):
@@ -1407,16 +1580,24 @@ cdef int count_text(TokenCache cache, size_t text, int longest, Buffer ids) exce
         terms = terms_of(cache, span)
         for k in range(span.n_terms):
             term = terms[k]
+            if chars.sizes != NULL:
+                n_chars += chars.sizes[term]
+                if n_chars > most:  # count those of the terms so far
+                    count_chars(cache, chars, start, ids)
+                    chars.sizes = NULL
             if tally[term] == 0:
                 push(ids, term)
             tally[term] += 1
-            if longest > 1:
+            if longest > 1 and n_ngrams < most:
                 if before >= 0:
+                    n_ngrams += 1
                     id_ = count_ngram(cache, before, term, ids)
                     if longest > 2 and pair >= 0:
                         count_ngram(cache, ~pair, term, ids)
                     pair = id_
                 before = term
+    if chars.sizes != NULL:
+        count_chars(cache, chars, start, ids)
     return 0
 
 
@@ -1431,10 +1612,8 @@ cdef int32_t count_ngram(TokenCache cache, int32_t left, int32_t right, Buffer i
     return id_
 
 
-cdef int count_chars(
-    TokenCache cache, const int64_t* ends, const int32_t* char_ids, size_t start, Buffer ids
-) except -1 nogil:
-    """Count the character n-grams of a text, given those of each term."""
+cdef int count_chars(TokenCache cache, CharNgrams chars, size_t start, Buffer ids) except -1 nogil:
+    """Count the character n-grams of a text by those of its terms."""
     cdef size_t k, n = ids.n
     cdef int32_t* tally = cache.tally.data.ints
     cdef int32_t term
@@ -1442,10 +1621,10 @@ cdef int count_chars(
     for k in range(start, n):
         term = ids.data.ints[k]
         if term >= 0:
-            for i in range(ends[term - 1] if term else 0, ends[term]):
-                if tally[char_ids[i]] == 0:
-                    push(ids, char_ids[i])
-                tally[char_ids[i]] += tally[term]
+            for i in range(chars.starts[term], chars.starts[term] + chars.sizes[term]):
+                if tally[chars.ids[i]] == 0:
+                    push(ids, chars.ids[i])
+                tally[chars.ids[i]] += tally[term]
     return 0
 
 

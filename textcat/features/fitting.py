@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcat.features._rows import document_frequencies, keep_ngrams
+from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams
 from textcat.features.columns import TermColumns, feature_names, ngram_names
 from textcat.features.tokens import TermCounts
 from textcat.features.zones import TextParts
+
+_COMPARED = 4  # numbers of 64 bits, before names are compared by Python
 
 
 class CountedDocuments(NamedTuple):
@@ -62,10 +64,9 @@ def named_columns(
     if described is not None:
         common[:, : len(counts.terms)] |= _common(described, counts, allowed._replace(min_df=1))[:, : len(counts.terms)]
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
-    terms = sorted(set(names))  # terms that read alike are one column: "a b" may be a term and an n-gram
-    column_of = dict(zip(terms, range(len(terms)), strict=True))
+    terms, positions = alphabetical(names)  # terms that read alike are one column: "a b" may be a term and an n-gram
     columns = np.full(common.shape, -1, np.int32)
-    columns[common] = [column_of[name] for name in names]
+    columns[common] = positions
     df = _frequencies(parts, counts, columns, len(terms))
     if described is not None:
         df = np.maximum(df, 1)
@@ -157,6 +158,34 @@ def _common(parts: TextParts, counts: TermCounts, allowed: Frequencies) -> np.nd
     common = np.hstack([df[:, :n_terms] >= allowed.min_df, df[:, n_terms:] >= allowed.ngram_min_df])
     common[:, counts.chars] &= df[:, counts.chars] <= allowed.max_char_df
     return common
+
+
+def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
+    """Return the sorted distinct names, and the position of each name among them: shape (n_names,), int64.
+
+    Names are compared by a few characters at once, as numbers, which is several times as fast as by `sorted`.
+    """
+    if not names:
+        return [], np.zeros(0, np.int64)
+    width = character_width(names)
+    keys = character_keys(names, np.arange(len(names)), 0, width)
+    order = np.argsort(keys, kind="stable")
+    same = np.diff(keys[order], prepend=~keys[order[:1]]) == 0  # as the name before it, as far as is known
+    for start in range(8 // width, _COMPARED * (8 // width), 8 // width):
+        tied = np.flatnonzero(same | np.append(same[1:], False))
+        members, group = order[tied], np.cumsum(~same[tied])
+        keys = character_keys(names, members, start, width)
+        by = np.lexsort((keys, group))
+        order[tied] = members[by]
+        same[tied] &= np.diff(keys[by], prepend=~keys[by[:1]]) == 0
+    tied = np.flatnonzero(same | np.append(same[1:], False))
+    order[tied] = sorted(order[tied].tolist(), key=names.__getitem__)
+    listed = [names[i] for i in order.tolist()]
+    for i in np.flatnonzero(same).tolist():
+        same[i] = listed[i] == listed[i - 1]
+    positions = np.empty(len(names), np.int64)
+    positions[order] = np.cumsum(~same) - 1
+    return ([listed[i] for i in np.flatnonzero(~same).tolist()] if same.any() else listed), positions
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from functools import cache, partial, reduce
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,6 @@ _PACKAGES = {"vi": "pyvi"}  # spaCy has names for what the other languages need:
 LONGEST_SPAN = 300  # characters; the longest in Reuters-21578, 20 Newsgroups and a million titles has 243
 PATIENCE = 20_000  # characters asked of regexes until better tables are read, which takes some 50 ms
 _RUNS = re.compile(r"\w+|\W+")
-_SPANS = re.compile(r"\S+|\s+")
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 _SHORTEST_PLURAL = 4  # letters; "gas", "was" and "yes" are no plurals
 
@@ -91,8 +90,8 @@ class _Language:
         specials = {*tables.tokens, *map("".join, cuts)}
         exact = partial(read_exact_affixes, tables.regexes)
         self._cutter = SpanCutter(asked, tables.alternatives, tables.url, tables.tokens, specials, exact, PATIENCE)
-        self._specials = tables.tokens
-        self._cut_tokens: dict[str, Any] = {}  # of special cases, as `SpanCutter.special_runs` takes them
+        self._specials = dict(tables.tokens)
+        self._cut_tokens: dict[str, Any] = {}  # of special cases, as `SpanCutter.cut_text` takes them
         self._meetings: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)  # neighbours in a special case
         for cut in cuts:
             reduce(lambda node, token: node.setdefault(token, {}), cut, self._cut_tokens)[""] = True
@@ -128,18 +127,9 @@ class _Language:
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
         """Tokenize each span alone; return a list of the tokens of all spans, and the number of tokens of each span."""
-        tokens, lengths = self._cutter.cut(spans)
-        uncut = np.flatnonzero(lengths == 0)
-        positions = np.cumsum(lengths)[uncut].tolist()
-        merged: list[str] = []
-        start = 0
-        for i, stop in zip(uncut.tolist(), positions, strict=True):
-            span = replace_surrogates(spans[i])
-            cut = self._with_specials(self._split(span), span)
-            merged += tokens[start:stop]
-            merged += cut
-            lengths[i], start = len(cut), stop
-        return merged + tokens[start:] if len(uncut) else tokens, lengths
+        return self._cutter.cut(
+            spans, LONGEST_SPAN, _RUNS.findall, replace_surrogates, self._cut_tokens, self._specials
+        )
 
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
@@ -152,53 +142,12 @@ class _Language:
             return None
         return WordTable(ids, stops, plurals, other, kind, self._cutter)
 
-    def _split(self, span: str) -> list[str]:
-        """Return the tokens of a span before special cases are looked for.
-
-        A span that is too long for this is divided into words and runs of other characters.
-        """
-        return self._cutter.split(span) if len(span) <= LONGEST_SPAN else _RUNS.findall(span)
-
     def cut_text(self, text: str) -> list[str]:
         """Return the tokens of one text, which is tokenized as a whole."""
         text = replace_surrogates(text)
         if not self.splits_at_space:
             return self._by_spacy(text)
-        tokens: list[str] = []
-        starts: list[int] = []
-        for match in _SPANS.finditer(text):
-            # The token before it is said to have a space behind it, which then is no token.
-            start = match.start() + (match.start() > 0 and match[0][0] == " ")
-            if start < match.end():
-                of_span = self._split(text[start : match.end()])
-                starts += accumulate(map(len, of_span[:-1]), initial=start)
-                tokens += of_span
-        return self._with_specials(tokens, text, starts)
-
-    def _with_specials(self, tokens: list[str], text: str, starts: Sequence[int] | None = None) -> list[str]:
-        """Apply special cases to the tokens of a text, as spaCy's `Tokenizer._apply_special_cases`; return the result.
-
-        `starts` has the position of each token in the text; if it is None, there is no white space between the tokens.
-        """
-        matches = self._cutter.special_runs(tokens, self._cut_tokens)
-        if not matches:
-            return tokens
-        starts = starts or list(accumulate(map(len, tokens[:-1]), initial=0))
-        seen: set[int] = set()
-        chosen: dict[int, int] = {}
-        for negative, i in sorted(matches):  # the longest first, and of these the first
-            stop = i - negative
-            if i not in seen and stop - 1 not in seen:
-                chosen[i] = stop
-            seen.update(range(i, stop))
-        result: list[str] = []
-        start = 0
-        for i, stop in sorted(chosen.items()):
-            special = self._specials.get(text[starts[i] : starts[stop - 1] + len(tokens[stop - 1])])
-            result += tokens[start:i]
-            result += tokens[i:stop] if special is None else special
-            start = stop
-        return result + tokens[start:]
+        return self._cutter.cut_text(text, LONGEST_SPAN, _RUNS.findall, self._cut_tokens, self._specials)
 
     def trim(self) -> None:
         """Drop spaCy's tables of strings if they are large; they grow with every new string, even in a memory zone."""

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from textcat.features.columns import feature_names, space_hashes
 from textcat.features.tfidf import TfIdf
-from textcat.features.tokens import Located, char_ngrams, padded_places
+from textcat.features.tokens import (
+    MOST_NGRAMS,
+    Located,
+    TermPlaces,
+    char_ngrams,
+    n_char_ngrams,
+    no_garbage_collection,
+    padded_places,
+)
 from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_document
 
 
@@ -26,12 +39,14 @@ class Place(NamedTuple):
     spans: tuple[Span, ...]  # in the order of the texts
 
 
-class _Occurrence(NamedTuple):
-    column: int
-    name: str
-    start: int
-    end: int
-    words: tuple[str, ...]  # the terms of the words that it consists of, or that it is a part of
+class _Occurrences(NamedTuple):
+    """Where terms and n-grams with a wanted column stand in a text, in the order of the text."""
+
+    columns: np.ndarray  # shape (n_occurrences,), int64
+    starts: np.ndarray
+    ends: np.ndarray
+    name_ids: np.ndarray  # positions in `names`
+    names: list[str]
 
 
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
@@ -54,22 +69,40 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     """
     texts = zones_of_document(document, 0)
     column_of = _ColumnOf(features, wanted)
-    occurrences = [
-        (zone, space, occurrence)
-        for zone, spaces, located in _located(features, texts)
-        for space in spaces
-        for occurrence in _occurrences(features, column_of, located, space)
-    ]
-    spans = _standing(features, column_of, texts, occurrences)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
-    for (_, _, occurrence), span in zip(occurrences, spans, strict=True):
-        names.setdefault(occurrence.column, {})[occurrence.name] = None
-        spans_of.setdefault(occurrence.column, {})[span] = None
+    with no_garbage_collection():
+        for zone, spaces, placed in _placed(features, texts):
+            for space in spaces:
+                found = _occurrences_of(features, column_of, placed, space)
+                starts, ends = _standing(features, column_of, texts[zone], space, found)
+                for column, name in _distinct_names(found):
+                    names.setdefault(column, {})[name] = None
+                for column, span in _spans_by_column(zone, found.columns, starts, ends):
+                    spans_of.setdefault(column, {}).update(span)
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
 
 
-def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], list[Located]]]:
+def _distinct_names(found: _Occurrences) -> list[tuple[int, str]]:
+    """Return the columns and names that occur, in the order in which they first do."""
+    n_names = max(len(found.names), 1)
+    keys, firsts = np.unique(found.columns * n_names + found.name_ids, return_index=True)
+    return [(key // n_names, found.names[key % n_names]) for key in keys[np.argsort(firsts)].tolist()]
+
+
+def _spans_by_column(
+    zone: str, columns: np.ndarray, starts: np.ndarray, ends: np.ndarray
+) -> Iterator[tuple[int, dict[Span, None]]]:
+    """Yield each column with its spans, in the order of the text."""
+    order = np.argsort(columns, kind="stable")
+    of_columns, firsts = np.unique(columns[order], return_index=True)
+    fields = list(zip(repeat(zone), starts[order].tolist(), ends[order].tolist(), strict=False))
+    edges = [*firsts.tolist(), len(fields)]
+    for column, first, behind in zip(of_columns.tolist(), edges, edges[1:], strict=False):
+        yield column, dict.fromkeys(map(partial(tuple.__new__, Span), fields[first:behind]))
+
+
+def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
     """Yield, for each zone that is read, its name, the spaces to which its terms belong, and its terms' places."""
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
@@ -77,8 +110,8 @@ def _located(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, l
     of_zone: list[list[str]] = [[] for _ in plan.zones]
     for offset, number in zip(plan.offsets, plan.spaces, strict=True):
         of_zone[offset].append(spaces[number])
-    located = features.tokens_.locate_tokens([texts[zone] for zone in plan.zones])
-    return zip(plan.zones, of_zone, located, strict=True)
+    placed = features.tokens_.place_terms([texts[zone] for zone in plan.zones])
+    return zip(plan.zones, of_zone, placed, strict=True)
 
 
 class _ColumnOf:
@@ -121,62 +154,113 @@ class _ColumnOf:
         return int(murmurhash3_32((mixed + 2**31) % 2**32 - 2**31))
 
 
-def _occurrences(
-    features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str
-) -> Iterator[_Occurrence]:
-    """Yield the terms and n-grams of a text that have a column in a space, given the terms and their places."""
-    n_terms, prefix = len(located), f"{space}:" if space else ""
-    for i, (term, start, end, _) in enumerate(located):
-        column = column_of(space, term)
-        if column >= 0:
-            yield _Occurrence(column, prefix + term, start, end, (term,))
-        if features.ngrams > 1 and column_of.may_begin(prefix + term):
-            for n in range(2, min(features.ngrams, n_terms - i) + 1):
-                terms = tuple([token.term for token in located[i : i + n]])
-                column = column_of(space, *terms)
-                if column >= 0:
-                    yield _Occurrence(column, prefix + " ".join(terms), start, located[i + n - 1].end, terms)
-    for token in located if features.chars else ():
-        around = padded_places(token)
-        for k, chars in enumerate(char_ngrams(token.term, features.chars)):
+def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, space: str) -> _Occurrences:
+    """Return the terms and n-grams of a text that have a wanted column."""
+    prefix = f"{space}:" if space else ""
+    parts = [_words(column_of, placed, space, prefix)]
+    parts += [_ngrams(column_of, placed, space, prefix, n) for n in range(2, features.ngrams + 1)]
+    if features.chars:
+        parts.append(_chars(column_of, placed, space, prefix, features.chars))
+    # Words and n-grams of words in the order in which they begin, and then n-grams of characters.
+    columns, starts, ends, name_ids, places_, ranks = (
+        np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(6)
+    )
+    shifts = np.cumsum([0, *(len(part[6]) for part in parts)])
+    name_ids += np.repeat(shifts[:-1], [len(part[0]) for part in parts])
+    behind = np.repeat([k == features.ngrams for k in range(len(parts))], [len(part[0]) for part in parts])
+    order = np.lexsort((ranks, places_, behind))
+    names = [name for part in parts for name in part[6]]
+    return _Occurrences(columns[order], starts[order], ends[order], name_ids[order], names)
+
+
+def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) -> tuple[Any, ...]:
+    """Return columns, starts, ends, ids of names, the terms' positions in the text, ranks among these, and names."""
+    column = np.array([column_of(space, term) for term in placed.terms], np.int64)
+    at = np.flatnonzero(column[placed.ids] >= 0)
+    ids = placed.ids[at]
+    names = [prefix + term for term in placed.terms]
+    return column[ids], placed.starts[at], placed.ends[at], ids, at, np.zeros(len(at), np.int64), names
+
+
+def _ngrams(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n: int) -> tuple[Any, ...]:
+    """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once."""
+    may_begin = np.array([column_of.may_begin(prefix + term) for term in placed.terms], bool)
+    first = np.arange(max(min(len(placed.ids) - n, MOST_NGRAMS - n + 1) + 1, 0))
+    first = first[may_begin[placed.ids[first]]]
+    group, examples = placed.ids[first], np.zeros(0, np.int64)
+    for k in range(1, n):
+        keys = group * max(len(placed.terms), 1) + placed.ids[first + k]
+        _, examples, group = np.unique(keys, return_index=True, return_inverse=True)
+    terms = [[placed.terms[i] for i in placed.ids[k : k + n].tolist()] for k in first[examples].tolist()]
+    column = np.array([column_of(space, *of_ngram) for of_ngram in terms], np.int64)
+    chosen = np.flatnonzero(column[group] >= 0)
+    at, ids = first[chosen], group[chosen]
+    names = [prefix + " ".join(of_ngram) for of_ngram in terms]
+    return column[ids], placed.starts[at], placed.ends[at + n - 1], ids, at, np.full(len(at), n - 1), names
+
+
+def _chars(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n: int) -> tuple[Any, ...]:
+    """Return the same arrays and names as `_words`, for n-grams of n characters; ranks are their positions in terms."""
+    sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
+    near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
+    order = np.argsort(near, kind="stable")
+    ids, firsts = np.unique(near[order], return_index=True)
+    rows: list[tuple[int, int, int, int, int]] = []  # of each distinct term
+    names: list[str] = []
+    for id_ in ids.tolist():
+        token, term = placed.tokens[id_], placed.terms[id_]
+        around = padded_places(Located(term, 0, len(token), token))
+        for k, chars in enumerate(char_ngrams(term, n)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
-                covered = around[k : k + len(chars)]
-                start, end = token.start + covered[0][0], token.start + covered[-1][1]
-                yield _Occurrence(column, f"{prefix}~{chars}~", start, end, (token.term,))
+                rows.append((id_, column, around[k][0], around[k + len(chars) - 1][1], k))
+                names.append(f"{prefix}~{chars}~")
+    at_of = dict(zip(ids.tolist(), np.split(order, firsts[1:]), strict=False))
+    at = np.concatenate([np.zeros(0, np.int64), *(at_of[id_] for id_, *_ in rows)])
+    which = np.repeat(np.arange(len(rows)), [len(at_of[id_]) for id_, *_ in rows])
+    _, column, starts, ends, ranks = np.array(rows, np.int64).reshape(-1, 5)[which].T
+    return column, placed.starts[at] + starts, placed.starts[at] + ends, which, at, ranks, names
+
+
+def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[int]:
+    """Yield the columns of the terms and n-grams of a piece of text, given where its terms stand."""
+    terms, prefix = [token.term for token in located], f"{space}:" if space else ""
+    for i, term in enumerate(terms):
+        yield column_of(space, term)
+        if features.ngrams > 1 and column_of.may_begin(prefix + term):
+            for n in range(2, min(features.ngrams, len(terms) - i) + 1):
+                yield column_of(space, *terms[i : i + n])
+        if features.chars:
+            yield from (column_of(space, f"~{chars}~") for chars in char_ngrams(term, features.chars))
 
 
 def _standing(
-    features: TfIdf,
-    column_of: _ColumnOf,
-    texts: Mapping[str, str],
-    occurrences: list[tuple[str, str, _Occurrence]],
-) -> list[Span]:
-    """Return a span for each occurrence, widened until its text alone gives the occurrence's column."""
-    spans = [Span(zone, occurrence.start, occurrence.end) for zone, _, occurrence in occurrences]
-    unsure = list(range(len(occurrences)))
-    for widen in (_to_white_space, lambda text, start, end: (0, len(text))):
-        piece_of = {k: texts[spans[k].zone][spans[k].start : spans[k].end] for k in unsure}
-        pieces = dict.fromkeys(piece_of.values())
-        located = dict(zip(pieces, features.tokens_.locate_alone(pieces), strict=True))
-        columns: dict[tuple[str, str], set[int]] = {}
-        failed = []
-        for k in unsure:
-            (_, space, occurrence), piece, (zone, start, end) = occurrences[k], piece_of[k], spans[k]
-            if (piece, space) not in columns:
-                alone = _occurrences(features, column_of, located[piece], space)
-                columns[piece, space] = {one.column for one in alone}
-            if occurrence.column not in columns[piece, space]:
-                spans[k] = Span(zone, *widen(texts[zone], start, end))
-                failed.append(k)
-        if not (unsure := failed):
+    features: TfIdf, column_of: _ColumnOf, text: str, space: str, found: _Occurrences
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the start and end of a span for each occurrence, widened until its text alone gives the column."""
+    starts, ends = found.starts.copy(), found.ends.copy()
+    unsure = np.arange(len(starts))
+    for widen in (_to_white_space, _to_whole):
+        edges, which = np.unique(starts[unsure] * (len(text) + 1) + ends[unsure], return_inverse=True)
+        number_of: dict[str, int] = {}
+        pieces = (text[edge // (len(text) + 1) : edge % (len(text) + 1)] for edge in edges.tolist())
+        numbers = np.array([number_of.setdefault(piece, len(number_of)) for piece in pieces], np.int64)
+        located = features.tokens_.locate_alone(number_of)
+        columns = [set(_columns_alone(features, column_of, tokens, space)) for tokens in located]
+        n_columns = int(found.columns.max(initial=0)) + 1
+        pairs, which = np.unique(numbers[which] * n_columns + found.columns[unsure], return_inverse=True)
+        stands = np.array([pair % n_columns in columns[pair // n_columns] for pair in pairs.tolist()], bool)
+        unsure = unsure[~stands[which]]
+        if not len(unsure):
             break
-    return spans
+        starts[unsure], ends[unsure] = widen(text, starts[unsure], ends[unsure])
+    return starts, ends
 
 
-def _to_white_space(text: str, start: int, end: int) -> tuple[int, int]:
-    while start > 0 and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return start, end
+def _to_white_space(text: str, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    white = np.array([-1, *(match.start() for match in re.finditer(r"\s", text)), len(text)])
+    return white[np.searchsorted(white, starts) - 1] + 1, white[np.searchsorted(white, ends)]
+
+
+def _to_whole(text: str, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros_like(starts), np.full_like(ends, len(text))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from itertools import count, filterfalse, repeat
+from itertools import chain, count, filterfalse, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,9 @@ BATCH_TEXTS = 20_000
 _KEPT = 0.25  # of `memo_bytes`: a token cache with more is dropped once texts are counted
 _BYTES_PER_STRING = 200  # roughly what a term takes in Python's dictionaries and lists
 _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
+#: Of each text, n-grams of terms and n-grams of characters are counted up to so many of each kind: those of some 30,000
+#: to 100,000 words. A text may have a new one at every character, and each would become a column.
+MOST_NGRAMS = 100_000
 _CREATING = threading.Lock()
 NO_IDS = np.zeros(0, np.int32)
 NO_NGRAMS = np.zeros((0, 2), np.int32)
@@ -59,6 +62,16 @@ class Located(NamedTuple):
     start: int  # the position of its first character in the text
     end: int  # the position after its last character
     token: str  # as it is in the text
+
+
+class TermPlaces(NamedTuple):
+    """The tokens of a text that are terms, in order, and their places: `Located`, in arrays."""
+
+    tokens: list[str]  # distinct ones
+    terms: list[str]  # of the tokens
+    ids: np.ndarray  # of each place, a position in both lists: shape (n_places,), int64
+    starts: np.ndarray  # in the text, in characters: shape (n_places,), int64
+    ends: np.ndarray
 
 
 @dataclass(eq=False, repr=False)
@@ -164,10 +177,17 @@ class Tokens(Parameters):
         """Return, for each text, the tokens that are terms, in order, with their places in the text."""
         counter, texts = self.term_counter(), list(texts)
         located: list[list[Located]] = []
-        with counter.lock, _no_garbage_collection():
+        with counter.lock, no_garbage_collection():
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
                 located += [counter.located(i, text) for i, text in enumerate(batch)]
         return located
+
+    def place_terms(self, texts: Iterable[str]) -> list[TermPlaces]:
+        """Return the result of `locate_tokens` in arrays, which long texts need."""
+        counter, texts = self.term_counter(), list(texts)
+        with counter.lock:
+            loaded = zip(counter.batches(texts), _batched(texts), strict=True)
+            return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
         """Return what `locate_tokens` returns for pieces of texts; for short pieces, which often recur, cache it."""
@@ -207,6 +227,16 @@ class _Run(NamedTuple):
     end: int  # where they end
 
 
+class _CharNgrams:
+    """The n-grams of characters of terms: how many each term has, and where its ids are listed, -1 if not yet."""
+
+    def __init__(self) -> None:
+        self.sizes, self.starts, self.ids = array("i"), array("q"), array("i")
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return np.array(self.sizes, np.int32), np.array(self.starts, np.int64), np.array(self.ids, np.int32)
+
+
 class _TermCounter:
     """Hold the language, the token cache, and the ids of all terms met, for one choice of `Tokens`' parameters."""
 
@@ -218,7 +248,7 @@ class _TermCounter:
         self.tables = self.language.tables
         get = self.language.attributes
         self._singular = settings["singularize"] and settings["lang"] == "en"
-        self.term = _chain(get.lower if settings["lowercase"] else str, singular if self._singular else None)
+        self.lower = get.lower if settings["lowercase"] else str
         self.required = [get.is_alpha] if settings["alphabetic"] else []
         self.required += [_has_letter_or_digit] if settings["alphanumeric"] else []
         self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
@@ -235,7 +265,7 @@ class _TermCounter:
         self.cache = TokenCache(self._edges)
         self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
-        self._char_ngrams: dict[int, tuple[array[int], array[int]]] = {}
+        self._char_ngrams: dict[int, _CharNgrams] = {}
         self.terms: list[str] = []
         self.ids: dict[str, int] = {}
         if self._known_terms:
@@ -263,19 +293,26 @@ class _TermCounter:
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the terms of the batch; for parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
-        ends, ids = self._char_ngrams_of_terms(chars) if chars else (array("q"), array("i"))
-        return self.cache.count(len(self.terms), ngrams, np.array(ends, np.int64), np.array(ids, np.int32))
+        char_ngrams_of = self._char_ngrams_of_terms(chars) if chars else _CharNgrams()
+        return self.cache.count(len(self.terms), ngrams, MOST_NGRAMS, *char_ngrams_of.arrays())
 
-    def _char_ngrams_of_terms(self, n: int) -> tuple[array[int], array[int]]:
-        """Return where the character n-grams of each term end in a list of the ids of n-grams, and this list."""
-        ends, ids = self._char_ngrams.setdefault(n, (array("q"), array("i")))
-        char_ids = set(self.char_ids.values())
-        for id_ in range(len(ends), len(self.terms)):
-            if id_ not in char_ids:
-                ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
-            ends.append(len(ids))
-        ends.extend([len(ids)] * (len(self.terms) - len(ends)))  # character n-grams have none themselves
-        return ends, ids
+    def _char_ngrams_of_terms(self, n: int) -> _CharNgrams:
+        """Return the n-grams of characters of all terms that may be counted by them in the batch."""
+        listed = self._char_ngrams.setdefault(n, _CharNgrams())
+        first = len(listed.sizes)
+        new = self.terms[first:]
+        sizes = np.maximum(np.fromiter(map(len, map(str.lower, new)), np.int32, len(new)) + (2 - n), 0) + 1
+        sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have none themselves
+        listed.sizes.frombytes(sizes.astype(np.int32).tobytes())
+        listed.starts.extend([-1] * len(new))
+        within = self.cache.terms_within(np.frombuffer(listed.sizes, np.int32), MOST_NGRAMS)
+        for id_ in np.flatnonzero(within & (np.array(listed.starts) < 0)).tolist():
+            listed.starts[id_] = len(listed.ids)
+            listed.ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
+        n_new = len(self.terms) - len(listed.sizes)  # new n-grams of characters
+        listed.sizes.extend([0] * n_new)
+        listed.starts.extend([-1] * n_new)
+        return listed
 
     def _char_id(self, chars: str) -> int:
         id_ = self.char_ids.setdefault(chars, len(self.terms))
@@ -324,27 +361,28 @@ class _TermCounter:
             self.cache.store_plain(self.words)
         tokens, lengths = self.language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
-        for run in self._runs():
-            self._override(run.position, run.n, batch[run.text][run.start : run.end])
+        if runs := self.cache.runs(self._meet, self._may_meet):
+            self._override_runs([_Run(*run) for run in runs], batch)
 
-    def _runs(self) -> list[_Run]:
-        """Return the runs of neighbouring spans whose tokens may differ from the tokens of each span alone.
+    def _may_meet(self, left: int, right: int) -> bool:
+        """Return whether a special case may lie across two neighbouring spans of the cache."""
+        (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
+        return self.language.may_meet(before, last, behind, first)
+
+    def _override_runs(self, runs: list[_Run], batch: list[str]) -> None:
+        """Cut runs of neighbouring spans anew, whose tokens may differ from the tokens of each span alone.
 
         No special case lies across an end of a run, so the run's text has the same tokens alone as in the whole text.
         """
-        runs: list[_Run] = []
-        for text, position, left, right, start, end in self.cache.suspects():
-            meet = self._meet.get((left, right))
-            if meet is None:
-                (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
-                meet = self._meet[left, right] = self.language.may_meet(before, last, behind, first)
-            if meet:
-                run = runs[-1] if runs else None
-                if run and run.text == text and run.position + run.n == position:
-                    runs[-1] = run._replace(n=run.n + 1, end=end)
-                else:
-                    runs.append(_Run(text, position - 1, 2, start, end))
-        return runs
+        texts = [batch[run.text][run.start : run.end] for run in runs]
+        tokens = {text: self.language.cut_text(text) for text in dict.fromkeys(texts)}
+        ids = self._term_ids(list(chain.from_iterable(tokens.values())))
+        span_of: dict[str, int] = {}
+        for run, text in zip(runs, texts, strict=True):
+            if text in span_of:
+                self.cache.repeat(run.position, run.n, span_of[text])
+            else:
+                span_of[text] = self.cache.override(run.position, run.n, tokens[text], ids)
 
     def _override(self, position: int, n: int, text: str) -> None:
         tokens = self.language.cut_text(text)
@@ -364,7 +402,11 @@ class _TermCounter:
             words = filter(holds, words)
         for holds in self.excluded:
             words = filterfalse(holds, words)
-        return {word: self.term(word) for word in words}
+        words = list(words)
+        terms: Iterable[str] = map(self.lower, words)
+        if self._singular:  # only what ends in "s" may be a plural
+            terms = (singular(term) if term.endswith("s") else term for term in terms)
+        return dict(zip(words, terms, strict=True))
 
     def located(self, i: int, text: str) -> list[Located]:
         """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
@@ -391,6 +433,23 @@ class _TermCounter:
                     located.append(new_tuple(Located, (term, start, end, token)))
         return located
 
+    def places(self, i: int, text: str) -> TermPlaces:
+        """Return the places of a text, the i-th of the batch."""
+        text = replace_surrogates(text)
+        if self.language.splits_at_space:
+            tokens, ids, starts = self.cache.token_places(i, text)
+        else:
+            tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
+        tokens = [replace_surrogates(token) for token in tokens]
+        term_of = self._terms_of(dict.fromkeys(tokens))
+        is_term = np.array([token in term_of for token in tokens], bool)
+        lengths = np.array([len(token) for token in tokens], np.int64)
+        chosen = np.flatnonzero(is_term[ids])
+        ids, starts = ids[chosen], starts[chosen].astype(np.int64)
+        ends = starts + lengths[ids]
+        kept = [token for token in tokens if token in term_of]
+        return TermPlaces(kept, [term_of[token] for token in kept], (np.cumsum(is_term) - 1)[ids], starts, ends)
+
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms; a new term gets a new id or, if only known terms count, the id of the last one."""
         if self._known_terms is None:
@@ -400,11 +459,26 @@ class _TermCounter:
         return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without known terms all have one
 
 
+def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return distinct tokens, and the number and start of each token, of a tokenizer that may leave something out."""
+    number_of: dict[str, int] = {}
+    ids, starts, end = array("i"), array("i"), 0
+    for token in tokens:
+        start = end + 1 if end and text.startswith(" ", end) else end
+        if not text.startswith(token, start):
+            start = text.find(token, end)
+        if start >= 0:
+            ids.append(number_of.setdefault(token, len(number_of)))
+            starts.append(start)
+            end = start + len(token)
+    return list(number_of), np.array(ids, np.int32), np.array(starts, np.int32)
+
+
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Switch the garbage collector off for a ``with`` block.
 
-    It would go through all `Located` tuples again and again, and none of them is garbage.
+    It would go through all places of tokens again and again, and none of them is garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -428,10 +502,6 @@ def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.
     return np.concatenate([np.zeros(0, np.int64), *ends]), *joined
 
 
-def _chain(first: Callable[[str], str], second: Callable[[str], str] | None) -> Callable[[str], str]:
-    return first if second is None else lambda token: second(first(token))
-
-
 def _has_letter_or_digit(token: str) -> bool:
     return any(map(str.isalnum, token))
 
@@ -440,6 +510,11 @@ def char_ngrams(term: str, n: int) -> list[str]:
     """Return the n-grams of `n` characters of a term, in lower case and with a space added at either end."""
     padded = f" {term.lower()} "
     return [padded[i : i + n] for i in range(max(len(padded) - n, 0) + 1)]
+
+
+def n_char_ngrams(term: str, n: int) -> int:
+    """Return how many n-grams `char_ngrams` returns."""
+    return max(len(term.lower()) + 2 - n, 0) + 1
 
 
 def padded_places(located: Located) -> list[tuple[int, int]]:

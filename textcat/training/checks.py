@@ -26,7 +26,7 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: s
     if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
         return
     texts = [text for document in documents for text in document.zones.values()]
-    n_characters = sum(len(part) for text in texts for part in text.split())
+    n_characters = sum(len("".join(text.split())) for text in texts)
     runs = {code: [run for text in texts for run in script.findall(text)] for code, script in _UNSPACED.items()}
     if any(map(_KANA.search, runs["ja"])):
         runs["zh"] = []

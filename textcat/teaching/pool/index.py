@@ -135,8 +135,10 @@ def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDAr
     # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
     # and except a zone's own columns of terms that also have a shared column.
     prefixes = features.zone_prefixes()
-    bare = (name.partition(":")[2] if features.zone_terms is True else name for name in names)
-    counted = np.fromiter((" " not in name.strip("~ ") and not name.startswith(prefixes) for name in bare), np.bool_)
+    bare = [name.partition(":")[2] for name in names] if features.zone_terms is True else names
+    counted = np.array(
+        [(" " not in name or " " not in name.strip("~ ")) and not name.startswith(prefixes) for name in bare], bool
+    )
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -176,7 +178,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)
         (sibling / _IDS).write_bytes(id_bytes)
-        (sibling / _TERMS).write_text(json.dumps(terms), encoding="utf-8")
+        (sibling / _TERMS).write_bytes(_as_json(terms))
         entries = {
             "recipe": {"name": recipe.name, **recipe.stored()},
             "documents": archive.n_documents,
@@ -187,6 +189,14 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
             "files": {path.name: sha256_of_file(path) for path in sorted(sibling.iterdir())},
         }
         FORMAT.write_manifest(sibling, entries)
+
+
+def _as_json(terms: list[str] | None) -> bytes:
+    """Return terms as JSON: several times as fast by orjson, which knows no lone surrogates."""
+    try:
+        return orjson.dumps(terms)
+    except TypeError:
+        return json.dumps(terms).encode()
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
