@@ -46,9 +46,7 @@ def main() -> None:
     sys.exit(bool(failures))
 
 
-def _attack(
-    kind: str, seed: int, seconds: float, most: int, table: Table, **further: Any
-) -> list[tuple[str, str]]:
+def _attack(kind: str, seed: int, seconds: float, most: int, table: Table, **further: Any) -> list[tuple[str, str]]:
     """Run the trials of a kind, add a row per trial's name to a table, and return the trials that failed."""
     tried, held, spent = Counter[str](), Counter[str](), Counter[str]()
     failures = []
