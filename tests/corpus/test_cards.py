@@ -12,7 +12,8 @@ from textcat.errors import TextcatError
 
 def test_the_shipped_cards_are_whole():
     shipped = cards()
-    assert list(shipped) == ["20newsgroups", "newswire", "rcv1", "rcv1-lyrl2004", "reuters21578", "yso-finna-en"]
+    names = ["20newsgroups", "newswire", "rcv1", "rcv1-lyrl2004", "reuters21578", "yso-finna-en", "yso-finna-sv"]
+    assert list(shipped) == names
     for name, it in shipped.items():
         assert it.name == name
         assert it.title
@@ -27,10 +28,10 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
     with pytest.raises(
         TextcatError,
         match=r"^No corpus 'reuter21578'\. Known corpora: 20newsgroups, newswire, rcv1, rcv1-lyrl2004, reuters21578, "
-        r"yso-finna-en\. Did you mean 'reuters21578'\?$",
+        r"yso-finna-en, yso-finna-sv\. Did you mean 'reuters21578'\?$",
     ):
         card("reuter21578")
-    with pytest.raises(TextcatError, match=r"yso-finna-en\.$"):
+    with pytest.raises(TextcatError, match=r"yso-finna-sv\.$"):
         card("xyz")
 
 

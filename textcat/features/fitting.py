@@ -60,9 +60,7 @@ def named_columns(
     parts of descriptions, get a column however rare they are, with a df of at least 1. Documents are first counted by
     the ids of terms, so that the many rare terms need no name.
     """
-    common = _common(parts, counts, allowed)
-    if described is not None:
-        common[:, : len(counts.terms)] |= _common(described, counts, allowed._replace(min_df=1))[:, : len(counts.terms)]
+    common = _common(parts, counts, allowed, described)
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
     terms, positions = alphabetical(names)  # terms that read alike are one column: "a b" may be a term and an n-gram
     columns = np.full(common.shape, -1, np.int32)
@@ -146,16 +144,21 @@ def _inverse_frequency(df: int, m: int, kind: str) -> float:
     return 1 + math.log((1 + m) / (1 + df)) if kind == "smooth" else math.log(m / df)
 
 
-def _common(parts: TextParts, counts: TermCounts, allowed: Frequencies) -> np.ndarray:
+def _common(
+    parts: TextParts, counts: TermCounts, allowed: Frequencies, described: TextParts | None = None
+) -> np.ndarray:
     """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
 
-    It is True where as many documents as allowed have the term or n-gram in the space.
+    It is True where as many documents as allowed have the term or n-gram in the space, and for all terms of
+    `described`, except for n-grams of characters that too many documents have.
     """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
     columns = np.arange(shape[0] * shape[1], dtype=np.int32).reshape(shape)
     df = _frequencies(parts, counts, columns, columns.size).reshape(shape)
     common = np.hstack([df[:, :n_terms] >= allowed.min_df, df[:, n_terms:] >= allowed.ngram_min_df])
+    if described is not None:
+        common[:, :n_terms] |= _frequencies(described, counts, columns, columns.size).reshape(shape)[:, :n_terms] > 0
     common[:, counts.chars] &= df[:, counts.chars] <= allowed.max_char_df
     return common
 
