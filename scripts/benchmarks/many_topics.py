@@ -2,6 +2,7 @@
 
 scripts/benchmark many-topics --keep FOLDER     # what is measured stays there: the same command resumes
 scripts/benchmark many-topics --quick           # a few thousand titles: does it work?
+scripts/benchmark many-topics --language sv     # the titles in Swedish
 """
 
 from __future__ import annotations
@@ -53,14 +54,15 @@ LEAST_DOCUMENTS = 1000
 TAGGED_BY_PEER = 5_000  # titles; those, too, that Annif's systems are measured on
 HIDDEN, LEAST_TESTED = 300, 5  # topics, and the test documents that each of them has; of a sample, 1
 SIZES = (100, 1_000, 5_000, 25_062)  # topics
-TESTED = 50_000
+TESTED = {"en": 50_000, "sv": 20_000}  # the last titles
 Facts = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str]) -> None:
     options = _options(arguments)
     with tempfile.TemporaryDirectory() as temporary:
-        space = Space(options.keep or Path(temporary), options.documents, options.runs, options.peers.split(","))
+        folder, chosen = options.keep or Path(temporary), options.peers.split(",")
+        space = Space(folder, options.documents, options.runs, chosen, options.language)
         head = _head(space, arguments)
         parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
         text = "\n".join([head, *parts])
@@ -78,6 +80,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--only", default=PAGE, help=f"parts: {', '.join(map('='.join, NAMES.items()))} (default: %(default)s)"
     )
+    parser.add_argument("--language", choices=TESTED, default="en", help="of the titles (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="one round, with 3,000 titles")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
     parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
@@ -89,8 +92,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--runs must be at least 1, and --documents {LEAST_DOCUMENTS}")
     if not options.only or set(options.only) - set(PARTS):
         parser.error(f"--only takes letters out of {''.join(PARTS)}")
-    if titles.located() is None:
-        parser.error(f"the corpus {titles.NAME} is not here: `textcat corpora` says where it is looked for")
+    name = f"yso-finna-{options.language}"
+    if titles.located(name) is None:
+        parser.error(f"the corpus {name} is not here: `textcat corpora` says where it is looked for")
     return options
 
 
@@ -100,11 +104,23 @@ class Space:
     What is measured of other documents lies in another folder.
     """
 
-    def __init__(self, folder: Path, documents: int | None, runs: int, settings: Sequence[str] = tuple(PEERS.values())):
-        self.peers = peers(settings)
-        self.folder, self.documents, self.runs = (folder / str(documents or "all")).absolute(), documents, runs
+    def __init__(
+        self,
+        folder: Path,
+        documents: int | None,
+        runs: int,
+        settings: Sequence[str] = tuple(PEERS.values()),
+        language: str = "en",
+    ):
+        self.peers, self.language, self.source = peers(settings), language, f"yso-finna-{language}"
+        self.settings = [] if language == "en" else [f"tokens.lang={language}"]
+        self.folder, self.documents, self.runs = (
+            (folder / f"{language}-{documents or 'all'}").absolute(),
+            documents,
+            runs,
+        )
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.name = titles.NAME if documents is None else str(sample(documents, self.folder / "titles"))
+        self.name = self.source if documents is None else str(sample(documents, self.folder / "titles", language))
 
     @cached_property
     def corpus(self) -> Corpus:
@@ -137,20 +153,21 @@ class Space:
         return self.kept("rows", lambda: asdict(measured(_omikuji("rows", self.name, self.folder))))
 
 
-def sample(documents: int, folder: Path) -> Path:
+def sample(documents: int, folder: Path, language: str = "en") -> Path:
     """Write the first titles, a tenth more to test on and their names, and return the card of this corpus."""
     folder.mkdir(exist_ok=True)
-    source, n_test = titles.located(), min(documents // 10, TESTED)
+    name, subjects = f"yso-finna-{language}", f"yso-{language}-topics"
+    source, n_test = titles.located(name), min(documents // 10, TESTED[language])
     assert source is not None
     with titles.opened(source) as file:
         write_atomically(folder / "titles.tsv", "".join(islice(file, documents + n_test)))
-    shutil.copy(source.with_name(f"{titles.SUBJECTS}.tsv.xz"), folder)
+    shutil.copy(source.with_name(f"{subjects}.tsv.xz"), folder)
     card = folder / "titles.toml"
     write_atomically(
         card,
-        f"""title = "Titles of {titles.NAME}"
+        f"""title = "Titles of {name}"
 files = ["titles.tsv"]
-vocabulary = "{titles.SUBJECTS}.tsv.xz"
+vocabulary = "{subjects}.tsv.xz"
 reader = "tsv"
 options = {{ columns = "title, topics", separator = " ", quotes = "none", test = "last {n_test}" }}
 """,
@@ -169,7 +186,7 @@ def _omikuji(task: str, *words: object) -> list[Any]:
 def _head(space: Space, arguments: Sequence[str]) -> str:
     corpus = space.corpus
     omikuji = f"Omikuji {version('omikuji')}" if space.peers else "Omikuji, which is not installed here"
-    source = titles.NAME if space.documents is None else f"the first titles of {titles.NAME}"
+    source = space.source if space.documents is None else f"the first titles of {space.source}"
     return f"""# Benchmark of many topics
 
 Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
@@ -248,7 +265,7 @@ def _trained(space: Space, name: str) -> Facts:
 def _train_ours(space: Space, name: str) -> Facts:
     model = space.path(name)
     shutil.rmtree(model, ignore_errors=True)
-    settings = [word for setting in OURS[name] for word in ("--set", setting)]
+    settings = [word for setting in (*OURS[name], *space.settings) for word in ("--set", setting)]
     # Not python -m textcat, which would take the checkout that it is started in.
     train = ["textcat", "train", space.name, "--recipe", RECIPE, *settings]
     taken = measured([*train, "--jobs", JOBS, "--out", model])
@@ -456,7 +473,7 @@ def unseen(space: Space) -> str:
     facts, least = {}, LEAST_TESTED if space.documents is None else 1
     for name, settings in OURS.items():
         out = space.folder / "unseen.json"
-        command = _textcat("unseen", space.name, HIDDEN, least, *settings, out)
+        command = _textcat("unseen", space.name, HIDDEN, least, *settings, *space.settings, out)
         facts[name] = space.kept(f"unseen {name}", lambda command=command, out=out: _printed(command, out))
     rows = [
         {

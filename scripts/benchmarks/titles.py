@@ -1,8 +1,8 @@
 """Titles of books, articles and theses with their subjects → a corpus of some of them.
 
-`yso-finna-en.tsv.xz` has a title a line, a tab, and the subjects' ids with spaces between them; `yso-en-topics.tsv.xz`
-an id a line, a tab, and the subject in words. They are made of `subjects/yso-finna-en` in Annif-corpora (National
-Library of Finland, CC0), and lie where corpora do.
+`yso-finna-en.tsv.xz`, or `yso-finna-sv.tsv.xz` in Swedish, has a title a line, a tab, and the subjects' ids with spaces
+between them; `yso-en-topics.tsv.xz` an id a line, a tab, and the subject in words. They are made of
+`subjects/yso-finna-en` in Annif-corpora (National Library of Finland, CC0), and lie where corpora do.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NAME, SUBJECTS = "yso-finna-en", "yso-en-topics"
 N_TOPICS, TEST_SIZE, SEED = 100, 0.2, 0
 
 
-def located() -> Path | None:
-    """Return the file of the titles; None if it is not here."""
-    return locate_corpus(Card(NAME, Path(__file__).parent, "tsv", [f"{NAME}.tsv.xz"]))
+def located(name: str = NAME) -> Path | None:
+    """Return the file of the titles of this name; None if it is not here."""
+    return locate_corpus(Card(name, Path(__file__).parent, "tsv", [f"{name}.tsv.xz"]))
 
 
 def opened(path: Path) -> TextIO:
