@@ -1,13 +1,22 @@
 """Where tests find real data: the folder named by TEXTCAT_CORPORA, never a download."""
 
+import gc
+import importlib
 import os
 from collections import defaultdict
 from pathlib import Path
+from unittest.mock import patch
 
 import optional_tools
 import pytest
 from hypothesis import settings
 from not_run import leave_out, pytest_make_collect_report, pytest_runtest_makereport, pytest_terminal_summary  # noqa: F401
+
+# There is a process that runs tests for each processor: further threads of BLAS would wait busily for one of them. What
+# tests start has as many as users have, and a test of several sets their number.
+with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):
+    for library in ("numpy", "scipy.linalg"):  # each loads a BLAS of its own
+        importlib.import_module(library)
 
 # These machines are shared: an example that once takes long is no failure.
 settings.register_profile("shared", deadline=None)
@@ -17,6 +26,17 @@ settings.load_profile("shared")
 def pytest_make_parametrize_id(val, argname):
     """Name no bytes: packed ones hold the time, and a test must have the same name in every process that runs tests."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage among tests and modules while they are collected, nor afterwards: they are kept anyway."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

@@ -118,19 +118,21 @@ def test_blas_computes_a_block_with_one_thread_and_has_the_others_back_afterward
     def limits():
         return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 
-    before = limits()
     inside = []
 
     def watched(X, Y):
         inside.extend(limits())
         return X @ Y.T
 
-    rows = KernelRows(some_rows(2000), watched)
-    assert set(inside) == {1}
-    with one_blas_thread(), ThreadPoolExecutor(3) as pool:
-        list(pool.map(rows.block, range(rows.n_blocks)))
-    assert set(inside) == {1}
-    assert limits() == before
+    with threadpool_limits(2):
+        before = limits()
+        assert 2 in before
+        rows = KernelRows(some_rows(2000), watched)
+        assert set(inside) == {1}
+        with one_blas_thread(), ThreadPoolExecutor(3) as pool:
+            list(pool.map(rows.block, range(rows.n_blocks)))
+        assert set(inside) == {1}
+        assert limits() == before
 
 
 # --- the memory ---
