@@ -45,6 +45,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def at_once():
+    """Wait for no disk: no test cuts the power, and what tests start in processes of their own does wait."""
+
+    def sync(descriptor):
+        os.fstat(descriptor)  # which fails, too, if it is closed
+
+    with patch.object(os, "fsync", sync):
+        yield
+
+
 def _corpus_file(name: str) -> Path:
     folder = os.environ.get("TEXTCAT_CORPORA")
     if not folder:

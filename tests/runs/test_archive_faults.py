@@ -26,12 +26,6 @@ OUTPUTS = (JSONL, OutputSettings("csv", "zst"))
 N_PIECES = 5
 
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch):
-    """What a crash leaves is made up here; waiting for the real disk would only take time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 class Broken(BaseException):
     """The process is no more: no handler of an error is to catch it."""
 

@@ -1,6 +1,5 @@
 """The folder of a run: whole shards, a journal that is true, and nobody else's files."""
 
-import os
 import subprocess
 import sys
 from contextlib import closing
@@ -16,12 +15,6 @@ from textcat.runs.results import encode_rejection
 from textcat.tagging.output import OutputSettings, file_format
 
 JSONL = OutputSettings()
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch):
-    """Nothing here depends on what a loss of power leaves; waiting for the disk would only take time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture

@@ -33,11 +33,10 @@ WORDS = [f"{one}{two}" for one in ("bark", "leaf", "root", "seed", "twig") for t
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
-    """Reads the language once, and waits for no disk: the models of these tests need not outlast a loss of power."""
+    """Reads the language once."""
     known = functools.cache(lambda lang: open_language(lang, None))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("textcat.features.tokens.open_language", lambda lang, tables: known(lang))
-        patch.setattr("os.fsync", lambda descriptor: None)
         yield
 
 

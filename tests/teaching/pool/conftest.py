@@ -1,7 +1,6 @@
 """Archives that pools are made of."""
 
 import json
-import os
 from dataclasses import replace
 
 import pytest
@@ -39,7 +38,6 @@ def in_pieces(monkeypatch):
     """All archives are as though they were large."""
     monkeypatch.setattr(index, "ALL_UP_TO", 0)
     monkeypatch.setattr(texts, "PIECES_FROM", 0)
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture(scope="module")
