@@ -72,6 +72,14 @@ def reuters_archive() -> Path:
 
 
 @pytest.fixture(scope="session")
+def reuters(reuters_archive: Path):
+    """Reuters-21578, read once for all tests of a process: its documents cannot be changed."""
+    import textcat
+
+    return textcat.open_corpus("reuters21578", reuters_archive.parent)
+
+
+@pytest.fixture(scope="session")
 def newsgroups_archive() -> Path:
     return _corpus_file("20news-bydate.tar.xz")
 

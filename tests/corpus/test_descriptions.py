@@ -156,8 +156,7 @@ def test_a_sum_of_the_card_holds_for_it_too(tmp_path):
         open_corpus(card)
 
 
-def test_reuters_describes_all_of_its_topics(reuters_archive):
-    corpus = open_corpus("reuters21578", reuters_archive.parent)
-    assert len(corpus.descriptions) == len(corpus.topics) == 90
-    assert corpus.descriptions["nzdlr"] == "New Zealand Dollar"
-    assert corpus.descriptions["wheat"] == ""
+def test_reuters_describes_all_of_its_topics(reuters):
+    assert len(reuters.descriptions) == len(reuters.topics) == 90
+    assert reuters.descriptions["nzdlr"] == "New Zealand Dollar"
+    assert reuters.descriptions["wheat"] == ""

@@ -161,11 +161,10 @@ def odd_tagger(request, corpus):
     return textcat.train(corpus, recipe)
 
 
-def test_on_reuters_every_span_gives_its_term_and_sums_are_scores(reuters_archive):
-    corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
-    tagger = textcat.train(corpus, textcat.read_recipe("default").with_settings(["tags.strategy=zero"]))
+def test_on_reuters_every_span_gives_its_term_and_sums_are_scores(reuters):
+    tagger = textcat.train(reuters, textcat.read_recipe("default").with_settings(["tags.strategy=zero"]))
     whole = "TEXTCAT_LONG" in os.environ  # 21,578 stories take some minutes
-    documents = [*corpus.test, *corpus.train, *corpus.unused]
+    documents = [*reuters.test, *reuters.train, *reuters.unused]
     sums = [check(tagger, document) for document in (documents if whole else documents[::150])]
     exact, n_spans = map(sum, zip(*sums, strict=True))
     assert exact > 0.99 * n_spans  # few had to be made wider than their words

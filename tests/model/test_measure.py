@@ -67,9 +67,8 @@ def test_columns_of_a_corpus_that_is_open_are_refused(corpus, tagger):
 
 
 @pytest.mark.parametrize("recipe", ["default", "paum", "paum-2002"])
-def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters_archive, recipe):
-    corpus = textcat.open_corpus("reuters21578", reuters_archive.parent)
-    evaluation = textcat.train(corpus, textcat.read_recipe(recipe)).evaluate(corpus)
+def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters, recipe):
+    evaluation = textcat.train(reuters, textcat.read_recipe(recipe)).evaluate(reuters)
     quality = {band.band: band for band in evaluation.bands}
 
     def figures(name, decimals):

@@ -78,9 +78,8 @@ def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path)
 
 
 @pytest.mark.long
-def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters_archive, tmp_path):
-    corpus = textcat.open_corpus("reuters21578", corpus_dir=reuters_archive.parent)
-    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("default")), corpus)
+def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters, tmp_path):
+    path = write_report(tmp_path / "r.html", textcat.train(reuters, textcat.read_recipe("default")), reuters)
     data = data_of(path)
     assert (len(data["topics"]), data["documents"]) == (90, 3299)
     assert path.stat().st_size < 700_000

@@ -458,10 +458,9 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, wheat, rules, op
     check("error")
 
 
-def test_a_scripted_person_teaches_a_reuters_topic_by_keyboard_alone(visit, reuters_archive):
+def test_a_scripted_person_teaches_a_reuters_topic_by_keyboard_alone(visit, reuters):
     """Of 12,902 documents, 34 are about zinc: nine of ten are found, from the name of the topic alone."""
-    corpus = textcat.open_corpus("reuters21578", download=False)
-    documents = [*corpus.train, *corpus.test]
+    documents = [*reuters.train, *reuters.test]
     session = Session.create(None, Pool.from_documents(documents, ids=[document.id for document in documents]))
     session.add_topic("zinc")
     relevant = {document.id for document in documents if "zinc" in document.topics}
