@@ -37,9 +37,10 @@ def run(pytester, monkeypatch):
 
     def run_(ci, *arguments):
         monkeypatch.setenv("CI", ci)
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # to load those of other tests takes longest
         monkeypatch.delenv("TEXTCAT_LONG", raising=False)
         pytester.makeconftest(f"import sys\nsys.path.insert(0, {str(FOLDER)!r})\nfrom not_run import *")
-        return pytester.runpytest(*arguments, "-p", "no:cacheprovider")
+        return pytester.runpytest(*arguments, "-p", "no:cacheprovider", "-p", "xdist.plugin")
 
     return run_
 
