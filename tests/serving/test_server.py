@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from commands import Run
 from running_server import BODY, HEAD, answer_of
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -45,21 +47,32 @@ def test_ctrl_c_ends_in_a_sentence(serve):
     )
 
 
-def test_a_port_that_is_taken_a_missing_model_and_wrong_options_are_told_in_a_sentence(serve, newswire_model, tmp_path):
-    server = serve("--workers", "1")
-    for options, code, words in (
-        ([str(newswire_model), "--port", str(server.address[1])], 1, "Give another --host or --port."),
-        ([str(tmp_path / "absent")], 1, "absent"),
+def test_a_port_that_is_taken_is_told_in_a_sentence(serve, newswire_model):
+    port = str(serve("--workers", "1").address[1])
+    command = [sys.executable, "-m", "textcat", "serve", str(newswire_model), "--port", port]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1, ended.stderr
+    assert re.fullmatch(r"textcat: [^\n]*Give another --host or --port\.\n", ended.stderr)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["{absent}"], 1, "absent"),
         ([], 2, "name the folder of a model"),
-        ([str(newswire_model), "--workers", "0"], 2, "--workers is 0"),
-        ([str(newswire_model), "--keys", str(tmp_path / "keys")], 1, "--new-key"),
-        ([str(newswire_model), "--log", "all"], 2, "'requests' or 'events'"),
+        (["{model}", "--workers", "0"], 2, "--workers is 0"),
+        (["{model}", "--keys", "{absent}"], 1, "--new-key"),
+        (["{model}", "--log", "all"], 2, "'requests' or 'events'"),
         (["--new-key", "a b"], 1, "A key cannot be named 'a b'"),
-    ):
-        ended = subprocess.run(
-            [sys.executable, "-m", "textcat", "serve", *options], capture_output=True, text=True, timeout=60
-        )
-        assert ended.returncode == code, ended.stderr
-        assert words in ended.stderr
-        assert ended.stderr.startswith("textcat: ")
-        assert ended.stderr.count("\n") == 1
+    ],
+    ids=str,
+)
+def test_a_missing_model_and_wrong_options_are_told_in_a_sentence(
+    options, code, words, newswire_model, tmp_path, capsys, monkeypatch
+):
+    named = [option.format(model=newswire_model, absent=tmp_path / "absent") for option in options]
+    ended = Run(capsys, monkeypatch)("serve", *named)
+    assert (ended.code, ended.out) == (code, "")
+    assert words in ended.err
+    assert ended.err.startswith("textcat: ")
+    assert ended.err.count("\n") == 1
