@@ -113,9 +113,10 @@ class Space:
         language: str = "en",
     ):
         self.peers, self.language, self.source = peers(settings), language, f"yso-finna-{language}"
+        prefix = "" if language == "en" else f"{language}-"
         self.settings = [] if language == "en" else [f"tokens.lang={language}"]
         self.folder, self.documents, self.runs = (
-            (folder / f"{language}-{documents or 'all'}").absolute(),
+            (folder / f"{prefix}{documents or 'all'}").absolute(),
             documents,
             runs,
         )

@@ -24,7 +24,10 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     run("train", "newswire", "--out", "many")
     assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
     by_name = textcat.load("many")
-    assert by_name.recipe == textcat.read_recipe("many-topics").complete().as_dict()
+    expected = textcat.read_recipe("many-topics").complete().as_dict()
+    # Which n-grams of characters rows have is chosen, and stored as chosen.
+    assert by_name.recipe == expected | {"topics": expected["topics"] | {"choose_chars": False}}
+    assert by_name.choices["rows"]["chosen"] == "words"
     alone = textcat.train(textcat.open_corpus("newswire"), textcat.read_recipe("many-topics"))
     assert (by_name.weights != alone.weights).nnz == 0
     run("train", "newswire", "--out", "default", "--recipe", "default")

@@ -104,13 +104,13 @@ def _ndcg(stored: StoredCounts, recipe: Recipe, labels: sp.csc_matrix, relevant:
     features.fit_counted(counted, trained, described)
     if not len(features.idf_):
         return 0.0
-    rows = features.rows_of(counted, np.append(trained, described))
+    rows = features.rows_of(counted, np.append(trained, described)).astype(np.float32, copy=False)
     if len(described):
         has_term = np.diff(rows.indptr)[n_trained:] > 0
         labels = sp.vstack([labels, sp.diags_array(has_term, dtype=np.int8)], format="csc")
     centroids = topic_centroids(rows, labels)
     no_bias = np.zeros(labels.shape[1], np.float32)
-    rows_held_out = Rows.of(features.rows_of(counted, held_out))
+    rows_held_out = Rows.of(features.rows_of(counted, held_out).astype(np.float32, copy=False))
     top, _ = Shortlist(centroids, min(10, labels.shape[1])).top(rows_held_out, centroids, no_bias, 10)
     sizes = np.asarray(labels[:n_trained].sum(axis=0)).ravel()
     evaluation = evaluate_at_k(top, relevant, [str(i) for i in range(len(sizes))], sizes, n_trained, ks=(10,))
