@@ -53,6 +53,37 @@ def test_documents_get_their_topics(many_topics):
     assert trained.evidence["name"] != 0
 
 
+@pytest.fixture(scope="module")
+def known_by_name(many_topics):
+    """The same, where the first ten topics have no document, only a name."""
+    rows, labels, names, n = many_topics
+    kept = labels.tolil()
+    kept[:n, :10] = 0
+    return rows, sp.csc_matrix(kept), names, n
+
+
+def test_topics_without_documents_are_scored_by_what_names_say_of_other_topics(known_by_name, many_topics):
+    rows, _, names, n = known_by_name
+    trained = train(known_by_name)
+    of_name, constant = trained.evidence["name_alone"], trained.evidence["constant_alone"]
+    assert of_name > 0
+    scores = trained.shortlist.scores(Rows.of(rows[:n]), trained.weights, trained.bias)[:, :10]
+    is_listed = scores != NOT_LISTED
+    expected = of_name * (rows[:n] @ names.T.tocsc()[:, :10]).toarray() + constant
+    # Weights below the least one are left out.
+    assert scores[is_listed] == pytest.approx(expected[is_listed], abs=0.31)
+    documented = many_topics[1][:n, :10].toarray()
+    assert np.mean(scores[(documented > 0) & is_listed]) > np.mean(scores[(documented == 0) & is_listed])
+    assert "name_alone" not in train(many_topics).evidence
+
+
+def test_probabilities_of_topics_without_documents_rise_with_scores(known_by_name):
+    trained = train(known_by_name)
+    slopes = trained.calibration.probabilities(np.full((2, 120), [[-1.0], [1.0]]))
+    assert (slopes[1, :10] >= slopes[0, :10]).all()
+    assert np.isfinite(trained.bias).all()
+
+
 def test_any_number_of_jobs_gives_the_same_bits(many_topics):
     one, three = train(many_topics, n_jobs=1), train(many_topics, n_jobs=3)
     for name in ("indptr", "indices", "data"):

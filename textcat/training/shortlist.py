@@ -38,6 +38,8 @@ _INVERSE_PROPENSITY = 1.25
 # Evidence is weighed on one held-out document of ten, 20,000 at most, for 2,500 topics, which are trained again.
 _HELD_OUT, _ONE_OF = 20_000, 10
 _SAMPLE = 2_500
+# What a name says alone is weighed by hiding the documents of so many topics, one of eight at most.
+_HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
 _FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
 # A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
 # average, so that less than some 4 MB are sent to it and back.
@@ -75,6 +77,16 @@ class _Evidence(NamedTuple):
     odds_of_score: float = 1.0
     odds_by_size: float = 0.0
     odds: float = 0.0
+
+
+class _NameEvidence(NamedTuple):
+    """Coefficients of the score of a listed topic without a training document, of which only the name is known."""
+
+    name: float  # of the similarity to the name
+    constant: float
+    # Coefficients of the unweighed log odds, which give probabilities: of the score, and a constant.
+    odds_of_score: float
+    odds: float
 
 
 def train_shortlist(
@@ -120,19 +132,23 @@ def train_shortlist(
     names_by_topic = sp.csc_array(names.T, dtype=np.float32)
     with one_blas_thread():
         evidence = weigh_evidence(topics, names_by_topic, seed)
-    rankers = _combined_rankers(topics, evidence, names_by_topic, progress)
+        of_names = weigh_names(topics, names_by_topic, seed) if (topics.sizes == 0).any() else None
+    rankers = _combined_rankers(topics, evidence, of_names, names_by_topic, progress)
     shortlist = Shortlist(topics.centroids, size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
     del topics, names_by_topic  # the next step takes as much memory again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
+    odds = evidence.odds_by_size * log_sizes + evidence.odds
+    if of_names is not None:
+        odds_of_score[log_sizes == 0], odds[log_sizes == 0] = max(of_names.odds_of_score, 0.0), of_names.odds
     return TrainedTopics(
         columns_in_rows(rankers.columns, n_features),
         rankers.bias,
         shortlist,
-        Calibration(odds_of_score, evidence.odds_by_size * log_sizes + evidence.odds),
+        Calibration(odds_of_score, odds),
         rankers.facts,
         rankers.converged,
-        evidence._asdict(),
+        evidence._asdict() | ({} if of_names is None else {f"{k}_alone": v for k, v in of_names._asdict().items()}),
     )
 
 
@@ -146,7 +162,11 @@ class _CombinedRankers(NamedTuple):
 
 
 def _combined_rankers(
-    topics: _ListedTopics, evidence: _Evidence, names_by_topic: sp.csc_array, progress: Advance
+    topics: _ListedTopics,
+    evidence: _Evidence,
+    of_names: _NameEvidence | None,
+    names_by_topic: sp.csc_array,
+    progress: Advance,
 ) -> _CombinedRankers:
     """Train all topics, and add up each topic's evidence with the given coefficients."""
     n_features, n_topics = topics.centroids.shape
@@ -155,6 +175,11 @@ def _combined_rankers(
         (plain + by_size * log_sizes).astype(np.float32)
         for plain, by_size in (evidence[:2], evidence[2:4], evidence[4:6])
     )
+    constants = evidence.size * log_sizes + evidence.constant
+    if of_names is not None:
+        known_by_name = log_sizes == 0
+        of_centroid[known_by_name] = of_ranker[known_by_name] = 0
+        of_name[known_by_name], constants[known_by_name] = of_names.name, of_names.constant
     parts = ((topics.centroids.tocsc(), of_centroid), (names_by_topic, of_name))
     bias, converged = np.empty(n_topics, np.float32), np.zeros(n_topics, bool)
     columns: list[tuple[np.ndarray, np.ndarray]] = []
@@ -173,7 +198,7 @@ def _combined_rankers(
         combined[features] = 0
         is_large = np.abs(weights) >= _LEAST_WEIGHT
         columns.append((features[is_large], weights[is_large]))
-        bias[topic] = factor * ranker.bias + evidence.size * log_sizes[topic] + evidence.constant
+        bias[topic] = factor * ranker.bias + constants[topic]
         converged[topic] = ranker.converged
         for name, fact in zip(facts, ranker.facts, strict=True):
             facts[name].append(fact)
@@ -334,6 +359,38 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
     counted = _logistic_regression(kinds, target, np.where(target, missing**_INVERSE_PROPENSITY, 1.0))
     scores = kinds @ counted[:-1] + counted[-1]
     return _Evidence(*counted, *_logistic_regression(np.column_stack([scores, size]), target))
+
+
+def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameEvidence | None:
+    """Return the coefficients of topics without documents, fitted by hiding the documents of some other topics.
+
+    Return None if the held-out documents have too few pairs with the hidden topics to fit them.
+    """
+    random = np.random.default_rng(seed)
+    n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
+    held_out = np.sort(random.choice(topics.n_documents, n_held_out, replace=False))
+    candidates = np.flatnonzero((topics.sizes > 0) & (np.diff(names.indptr) > 0))
+    n_hidden = min(_HIDDEN, len(candidates) // _HIDDEN_ONE_OF)
+    is_hidden = np.zeros(len(topics.sizes) + 1, bool)
+    is_hidden[random.choice(candidates, n_hidden, replace=False)] = True
+    shown = topics.labels.tocoo()
+    is_shown = ~is_hidden[shown.col] | (shown.row >= topics.n_documents)
+    entries = shown.data[is_shown], (shown.row[is_shown], shown.col[is_shown])
+    centroids = topic_centroids(topics.matrix, sp.csc_array(entries, shape=shown.shape))
+    listed = topics.listed(centroids, held_out)
+    listed[~is_hidden[listed]] = -1
+    documents, places = np.nonzero(listed >= 0)
+    column = listed[documents, places]
+    products = Shortlist(centroids, topics.size).products(Rows.of(topics.matrix[held_out]), names.tocsr(), listed)
+    similarity = products[documents, places].astype(float)[:, None]
+    right = sp.csr_array(topics.labels.tocsr()[held_out])
+    target = np.asarray(right[documents, column]).ravel() > 0
+    if not _FEWEST <= target.sum() < len(target):
+        return None
+    missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)
+    counted = _logistic_regression(similarity, target, np.where(target, missing**_INVERSE_PROPENSITY, 1.0))
+    scores = similarity * counted[0] + counted[1]
+    return _NameEvidence(*counted, *_logistic_regression(scores, target))
 
 
 def _logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:
