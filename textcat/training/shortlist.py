@@ -268,6 +268,12 @@ class _ListedTopics:
             listed[start : start + _DOCUMENTS] = block
         return listed
 
+    def are_labels(self, held_out: np.ndarray, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """Return for pairs of a held-out document, by its position in `held_out`, and a topic if it has the topic."""
+        labels, n_topics = sp.csr_array(self.labels.tocsr()[held_out]), self.labels.shape[1]
+        keys = np.repeat(np.arange(len(held_out)), np.diff(labels.indptr)) * n_topics + labels.indices
+        return np.isin(documents * n_topics + column, keys)
+
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
         """Yield the rankers of topics, in their order; held-out rows are left out."""
 
@@ -348,9 +354,7 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
         shortlist.products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
     score += bias[column]
-    right = sp.csr_array(topics.labels.tocsr()[held_out])
-    keys = np.repeat(np.arange(n_held_out), np.diff(right.indptr)) * n_topics + right.indices
-    target = np.isin(documents * n_topics + column, keys)
+    target = topics.are_labels(held_out, documents, column)
     if not _FEWEST <= target.sum() < len(target):
         return _Evidence()
     size = np.log1p(np.diff(labels[: topics.n_documents].indptr))[column]
@@ -383,8 +387,7 @@ def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameE
     column = listed[documents, places]
     products = Shortlist(centroids, topics.size).products(Rows.of(topics.matrix[held_out]), names.tocsr(), listed)
     similarity = products[documents, places].astype(float)[:, None]
-    right = sp.csr_array(topics.labels.tocsr()[held_out])
-    target = np.asarray(right[documents, column]).ravel() > 0
+    target = topics.are_labels(held_out, documents, column)
     if not _FEWEST <= target.sum() < len(target):
         return None
     missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)
