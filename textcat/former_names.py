@@ -17,8 +17,9 @@ RECIPES = {
 _OF_COUNTS = {"keep": "keep_support", "judged": "labelled_for", "judged_of": "labelled_for_of"}
 #: Fields of a recipe's sections.
 FIELDS = {"apart": "zone_terms", "fold_plurals": "singularize"}
-#: The version of a stored recipe, which has every field. Recipes of before have no version, and leave out defaults.
-RECIPE_VERSION = 1
+#: The version of a stored recipe, which has every field of its time. Recipes of before have no version, and leave out
+#: defaults. Version 2 has the fields `char_max_df` and `choose_chars`.
+RECIPE_VERSION = 2
 #: The values of fields that a stored recipe leaves out. These are frozen: whatever the defaults become, a model reads
 #: texts as it did when it was trained. A new field gets the value here that changes nothing for older models.
 LEFT_OUT: dict[str, dict[str, Any]] = {
@@ -99,9 +100,9 @@ def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
     """
     recipe: dict[str, Any] = dict(entries)
     version = recipe.pop("version", None)
-    if version is not None and version != RECIPE_VERSION:
+    if version is not None and version not in range(1, RECIPE_VERSION + 1):
         raise TextcatError(
-            f"The stored recipe has version {version!r}, and this version of textcat reads {RECIPE_VERSION}: "
+            f"The stored recipe has version {version!r}, and this version of textcat reads up to {RECIPE_VERSION}: "
             "upgrade textcat."
         )
     if "name" in recipe:
