@@ -69,7 +69,7 @@ class Frame(NamedTuple):
         return zip(*(self.data[of_name[name]] for name in names), strict=True) if names else iter([()] * len(self.data))
 
     def records(self, text: str | Sequence[str]) -> Iterator[Any]:
-        """Return an iterator over the texts of a column, or over the rows of a table, as dicts of their texts.
+        """Return an iterator over texts: those of a single column, or for a table, a dict of texts for each row.
 
         The keys of the dicts are the columns that `text_columns` returns. TextcatError is raised if a column is
         missing, or if a row has no text.

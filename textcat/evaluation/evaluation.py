@@ -250,7 +250,7 @@ class Evaluation:
 
     @property
     def rows(self) -> tuple[BandQuality, ...]:
-        """The rows to resample: `overall`, if there is one, and the bands."""
+        """The lines that get intervals from resampled documents: `overall`, if there is one, and the bands."""
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:

@@ -142,8 +142,8 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     """Compare the first of several models with each of the others, on the same documents and topics.
 
     Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons;
-    the p-values of topics are. The models' scores may have different scales. Topics are compared only if the
-    evaluations have rows of topics.
+    the p-values of topics are. The models' scores may have different scales. Topics are compared only if
+    the evaluations have results for single topics.
 
     Parameters
     ----------

@@ -136,13 +136,13 @@ class Calibration:
     def fit_scores(cls, scores: ArrayLike, Y: Any, shrinkage: float = 10.0) -> "Calibration":
         """Fit Platt's sigmoids, and shrink the curves of rare topics towards a curve that all topics share.
 
-        A topic's own curve is fitted to ``(n_pos + 1) / (n_pos + 2)`` for positives and ``1 / (n_neg + 2)`` for
-        negatives (Platt 1999). The shared curve, ``logit P = A·z + B + logit(prior)``, is fitted to all topics
-        together, over scores z with mean 0 and deviation 1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since
-        the same z means less for a rarer topic. A topic takes the share ``n_pos / (n_pos + shrinkage)`` of a and b from
-        its own curve, and the rest from the shared curve; this rest is also the topic's weight in the fit of the shared
-        curve. (Isotonic curves per topic had a sixth more log loss on held-out halves of Reuters-21578's training
-        documents.)
+        A topic's own curve, ``logit P = a·score + b``, is fitted to the targets ``(n_pos + 1) / (n_pos + 2)`` for
+        positives and ``1 / (n_neg + 2)`` for negatives (Platt 1999). The shared curve,
+        ``logit P = A·z + B + logit(prior)``, is fitted to all topics together, over scores z with mean 0 and deviation
+        1 in each topic; ``prior = (n_pos + 1/2) / (n + 1)``, since the same z means less for a rarer topic. A topic
+        takes the share ``n_pos / (n_pos + shrinkage)`` of a and b from its own curve, and the rest from the shared
+        curve; this rest is also the topic's weight in the fit of the shared curve. (Isotonic curves per topic had a
+        sixth more log loss on held-out halves of Reuters-21578's training documents.)
 
         Parameters
         ----------

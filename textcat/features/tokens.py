@@ -460,7 +460,10 @@ class _TermCounter:
 
 
 def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Return distinct tokens, and the number and start of each token, of a tokenizer that may leave something out."""
+    """Return the distinct tokens and, for each token, its index among them and its start in the text.
+
+    The tokenizer may have left out parts of the text.
+    """
     number_of: dict[str, int] = {}
     ids, starts, end = array("i"), array("i"), 0
     for token in tokens:

@@ -257,9 +257,10 @@ def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> No
 
 
 def solution_unit(rule: Rule, squared_length: Callable[[], float]) -> float:
-    """Return the unit of a solution: ``‖a‖`` if the rule leaves this length free, otherwise 1.
+    """Return the number by which a solution's scores are divided to compare them with those of other solutions.
 
-    The unit is also 1 if the length is 0 or infinite.
+    It is the length ``‖a‖`` of the weight vector a if the rule does not fix this length, otherwise 1. It is also 1 if
+    the length is 0 or infinite.
     """
     squared = 1.0 if rule.CONSTANT else squared_length()
     return float(np.sqrt(squared)) if 0 < squared < np.inf else 1.0

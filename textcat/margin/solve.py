@@ -198,7 +198,7 @@ def _sent(rows: Any, client: Any) -> Any:
 
 
 def opened(sent: Any) -> Any:
-    """Return the rows or the matrix for which a task got an argument; if the rows are on disk, open them."""
+    """Return the rows or the matrix that was sent to a task; rows on disk are sent as a pickle, and are opened here."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 

@@ -144,11 +144,11 @@ class _Remainders:
 
 
 def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
-    """Return the smallest set of words whose removal takes the tag of a column from a document.
+    """Return the smallest set of words without which a document would lose a tag: that of the topic in `column`.
 
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
-    topic instead. With a shortlist, the topic is assumed to stay listed; as fewer words could remove it from the list,
-    only a set of one word is reported as the smallest.
+    topic instead. With a shortlist, the topic is assumed to stay on the list. Removing fewer words might take it off
+    the list, so only a set of one word is reported as the smallest.
     """
     left = _Remainders(tagger.features, *counted)
     answer = Without([], least=True)
@@ -213,7 +213,7 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Drop superfluous words, one by one, from a set of words that is enough for ``F(W) ≤ 0``; return the rest."""
+    """Drop superfluous words, one by one, from a set without which the tag is lost (see `_Excess`); return the rest."""
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0

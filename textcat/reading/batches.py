@@ -208,7 +208,7 @@ class _Walk:
     def _file(
         self, name: str, entry: Source | ContainerEntry, position: _Place, depth: int, form: str = ""
     ) -> Iterator[_Step]:
-        """Yield the steps through a file; if `form` is "", the file's name or content tells the format."""
+        """Yield the steps of reading a file; if `form` is "", the file's name or content tells its format."""
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
@@ -444,9 +444,9 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array and not is_part else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return how many bytes to read: up to the last line end within `size` bytes if it is near, otherwise `size`.
+        """Return how many bytes to read: `size`, or fewer if a line ends shortly before.
 
-        If the data end at a line end, no part of a record is left over, which would have to be copied.
+        Reading then stops at the end of this line, so that no part of a record is left over, which would be copied.
         """
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:

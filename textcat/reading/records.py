@@ -271,7 +271,7 @@ def usual_name(names: Collection[str], what: str) -> str:
 
 
 def has_usual_name(names: Iterable[str]) -> bool:
-    """Return whether some names of columns are default or usual ones."""
+    """Return whether at least one of the column names is a default name, or a usual name that is recognised instead."""
     default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
     return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
 
@@ -496,7 +496,10 @@ class _Cutter(Protocol):
         """Return the length of the whole records at the start of `data`."""
 
     def count(self, data: bytes) -> int:
-        """Return how far the position advances over `data`, which are whole records or a part of one record."""
+        """Return by how many lines or records, as the format counts them, `data` advance the position in the file.
+
+        `data` are whole records, or a part of one record.
+        """
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         """Return how many bytes of `data` belong to a record to skip, and whether the record ends there."""

@@ -97,7 +97,7 @@ class _Guess(NamedTuple):
 
 
 def named_format(name: str) -> str:
-    """Return the format that the ending of a name tells, "zip" or "tar" for an archive; "" if it tells no format."""
+    """Return the format that a name's extension indicates, "zip" or "tar" for an archive; "" if it indicates none."""
     if is_archive(name):
         return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""

@@ -40,12 +40,12 @@ class ZstandardFile(PlainFile):
         self._library = _library("zstandard", "write .zst files", "zst")
 
     def begin(self) -> bytes:
-        """Return the compressed bytes of the header that are ready, and begin the frame."""
+        """Begin a compressed frame with the header; return the bytes that the compressor already puts out."""
         self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
         return self._frame.compress(self._head)
 
     def add(self, rows: bytes) -> bytes:
-        """Add rows, and return the compressed bytes that are ready."""
+        """Add rows to the frame, and return the bytes that the compressor already puts out, if any."""
         return self._frame.compress(rows)
 
     def flush(self) -> bytes:

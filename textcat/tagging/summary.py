@@ -29,9 +29,11 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 
     In the first sample, `k` of `n` documents have the feature; in the other one, `other_k` of `other_n`. The sum is
     over the four numbers of documents with and without the feature in each sample. G² is 0 if a sample is empty. If
-    both samples are drawn from the same population, G² has a χ² distribution with one degree of freedom. Other than for
-    Pearson's statistic, this is also true of a rare feature. Source: T. Dunning, Accurate methods for the statistics of
-    surprise and coincidence, Computational Linguistics 19 (1993).
+    both samples are drawn from the same population, G² has approximately a χ² distribution with one degree of freedom.
+    Unlike for Pearson's statistic, the approximation also holds for rare features.
+
+    Source: T. Dunning, Accurate methods for the statistics of surprise and coincidence, Computational Linguistics 19
+    (1993).
     """
     if not n or not other_n:
         return 0.0

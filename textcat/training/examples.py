@@ -142,11 +142,11 @@ class CountedCorpus:
         return features.fit_counted(self._counts, chosen, named)
 
     def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of documents, given by their positions; `features` come from `fit`."""
+        """Return the rows of the training documents at some positions; `features` is what `fit` returned."""
         return features.rows_of(self._counts, self._train[documents])
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
-        """Return the rows of the test documents, None if these were not counted; `features` come from `fit`."""
+        """Return the rows of the test documents, None if these were not counted; `features` is what `fit` returned."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def counts_of(self, documents: np.ndarray) -> StoredCounts:

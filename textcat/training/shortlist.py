@@ -153,7 +153,7 @@ def train_shortlist(
 
 
 class _CombinedRankers(NamedTuple):
-    """The weights of all topics, each the weighted sum of its ranker, its centroid and its name."""
+    """A weight vector for each topic: the weighted sum of its ranker's weights, its centroid and its name's row."""
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
     bias: np.ndarray

@@ -448,7 +448,8 @@ def _alone(folder: Path) -> Iterator[None]:
 def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: str, *, undoable: bool) -> None:
     """Write a changed model to another folder, or in place of the model it was made from, atomically.
 
-    `write` writes its files to an empty folder. Keep the model that is replaced if this step can be undone.
+    `write` is called with an empty folder, and writes the model's files to it. `expected` is the checksum that the
+    model in `folder` must still have. If `undoable`, the replaced model is kept, so that the update can be undone.
     """
     if target == folder:
         _put_in_place(write, folder, expected, undoable=undoable)
