@@ -49,6 +49,9 @@ class _Occurrences(NamedTuple):
     names: list[str]
 
 
+_NOTHING = (np.zeros(0, np.int64),) * 6
+
+
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Return, by column, the places in a document's texts of the wanted columns that the document's row has.
 
@@ -75,6 +78,8 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
         for zone, spaces, placed in _placed(features, texts):
             for space in spaces:
                 found = _occurrences_of(features, column_of, placed, space)
+                if not len(found.columns):
+                    continue
                 starts, ends = _standing(features, column_of, texts[zone], space, found)
                 for column, name in _distinct_names(found):
                     names.setdefault(column, {})[name] = None
@@ -135,6 +140,20 @@ class _ColumnOf:
         """Return whether an n-gram that begins with the term `name` may have a column."""
         return self._by_name is None or name in self._firsts
 
+    def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
+        """Return the column of each term: shape (n_terms,), int64."""
+        if self._by_name is None:
+            return np.array([self(space, term) for term in terms], np.int64)
+        column_of, names = self._by_name.get, feature_names(space, terms)
+        return np.array([column_of(name, -1) for name in names], np.int64)
+
+    def beginnings(self, prefix: str, terms: Sequence[str]) -> np.ndarray:
+        """Return the positions of the terms with which an n-gram that has a column may begin."""
+        if self._by_name is None:
+            return np.arange(len(terms))
+        firsts = self._firsts
+        return np.array([i for i, term in enumerate(terms) if prefix + term in firsts], np.int64)
+
     def __call__(self, space: str, *terms: str) -> int:
         if self._by_name is not None:
             name = " ".join(terms) if len(terms) > 1 else terms[0]
@@ -175,7 +194,7 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
 
 def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) -> tuple[Any, ...]:
     """Return columns, starts, ends, ids of names, the terms' positions in the text, ranks among these, and names."""
-    column = np.array([column_of(space, term) for term in placed.terms], np.int64)
+    column = column_of.of_terms(space, placed.terms)
     at = np.flatnonzero(column[placed.ids] >= 0)
     ids = placed.ids[at]
     names = [prefix + term for term in placed.terms]
@@ -184,9 +203,12 @@ def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) ->
 
 def _ngrams(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n: int) -> tuple[Any, ...]:
     """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once."""
-    may_begin = np.array([column_of.may_begin(prefix + term) for term in placed.terms], bool)
+    may_begin = np.zeros(len(placed.terms), bool)
+    may_begin[column_of.beginnings(prefix, placed.terms)] = True
     first = np.arange(max(min(len(placed.ids) - n, MOST_NGRAMS - n + 1) + 1, 0))
     first = first[may_begin[placed.ids[first]]]
+    if not len(first):
+        return (*_NOTHING, [])
     group, examples = placed.ids[first], np.zeros(0, np.int64)
     for k in range(1, n):
         keys = group * max(len(placed.terms), 1) + placed.ids[first + k]

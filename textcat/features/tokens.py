@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, count, filterfalse, repeat
@@ -408,16 +408,21 @@ class _TermCounter:
             terms = (singular(term) if term.endswith("s") else term for term in terms)
         return dict(zip(words, terms, strict=True))
 
-    def located(self, i: int, text: str) -> list[Located]:
-        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
-        tokens, whole = self.cache.tokens(i), replace_surrogates(text)
-        if whole != text:
-            tokens, text = [replace_surrogates(token) for token in tokens], whole
+    def _kept_terms(self, tokens: Sequence[str]) -> dict[str, str | None]:
+        """Return a dict that has the term of each token, or None if it is no term; keep the dict for the next texts."""
         if len(self._term_of) > _MOST_PIECES:
             self._term_of = {}
         terms = self._term_of
         if new := [token for token in tokens if token not in terms]:
             terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
+        return terms
+
+    def located(self, i: int, text: str) -> list[Located]:
+        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
+        tokens, whole = self.cache.tokens(i), replace_surrogates(text)
+        if whole != text:
+            tokens, text = [replace_surrogates(token) for token in tokens], whole
+        terms = self._kept_terms(tokens)
         located: list[Located] = []
         end, new_tuple, has_at = 0, tuple.__new__, text.startswith
         # A tokenizer of whole texts may leave something out.
@@ -441,14 +446,15 @@ class _TermCounter:
         else:
             tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
         tokens = [replace_surrogates(token) for token in tokens]
-        term_of = self._terms_of(dict.fromkeys(tokens))
-        is_term = np.array([token in term_of for token in tokens], bool)
+        term_of = self._kept_terms(tokens)
+        is_term = np.array([term_of[token] is not None for token in tokens], bool)
         lengths = np.array([len(token) for token in tokens], np.int64)
         chosen = np.flatnonzero(is_term[ids])
         ids, starts = ids[chosen], starts[chosen].astype(np.int64)
         ends = starts + lengths[ids]
-        kept = [token for token in tokens if token in term_of]
-        return TermPlaces(kept, [term_of[token] for token in kept], (np.cumsum(is_term) - 1)[ids], starts, ends)
+        kept = [(token, term) for token in tokens if (term := term_of[token]) is not None]
+        kept_tokens, kept_terms = [token for token, _ in kept], [term for _, term in kept]
+        return TermPlaces(kept_tokens, kept_terms, (np.cumsum(is_term) - 1)[ids], starts, ends)
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms; a new term gets a new id or, if only known terms count, the id of the last one."""
