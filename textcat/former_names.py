@@ -30,6 +30,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "alphanumeric": False,
         "remove_stop_words": True,
         "singularize": False,
+        "segmenter": "spacy",
         "memo_bytes": 256 << 20,
     },
     "features": {

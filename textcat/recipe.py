@@ -329,8 +329,12 @@ class Recipe:
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
-        """Return the object that turns text into terms."""
-        return self._make("tokens")
+        """Return the object that turns text into terms; raise TextcatError if its settings are not valid."""
+        from textcat.features.scripts import language_of_words
+
+        tokens: Tokens = self._make("tokens")
+        language_of_words(tokens.lang, tokens.segmenter)
+        return tokens
 
     def same_terms(self, other: "Recipe") -> bool:
         """Return True if another recipe has the same [tokens] and [features], so that both make the same rows."""

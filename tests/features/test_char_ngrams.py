@@ -17,7 +17,7 @@ def test_rows_are_those_of_documents_counted_with_them(texts, n):
     counted_with_them = TfIdf(TOKENS, chars=n, **SETTINGS)
     expected = counted_with_them.fit_transform(texts)
     features = TfIdf(TOKENS, chars=n, **SETTINGS)
-    counted = add_char_ngrams(TfIdf(TOKENS, **SETTINGS).count(texts), n)
+    counted = add_char_ngrams(TfIdf(TOKENS, **SETTINGS).count(texts), n, divides_runs=True)
     rows = features.fit_counted(counted).rows_of(counted)
     assert features.vocabulary_ == counted_with_them.vocabulary_
     assert features.average_lengths_ == counted_with_them.average_lengths_
@@ -25,7 +25,7 @@ def test_rows_are_those_of_documents_counted_with_them(texts, n):
 
 
 def test_features_fitted_to_them_transform_new_texts():
-    counted = add_char_ngrams(TfIdf(TOKENS, **SETTINGS).count(TRAIN), 4)
+    counted = add_char_ngrams(TfIdf(TOKENS, **SETTINGS).count(TRAIN), 4, divides_runs=True)
     features = TfIdf(TOKENS, chars=4, **SETTINGS).fit_counted(counted)
     expected = TfIdf(TOKENS, chars=4, **SETTINGS).fit(TRAIN).transform(NEW)
     np.testing.assert_array_equal(features.transform(NEW).toarray(), expected.toarray())

@@ -269,13 +269,13 @@ def test_a_full_token_cache_keeps_what_comes_again(monkeypatch, memo_bytes):
 
 def test_the_tables_of_spacy_do_not_grow_without_a_bound(monkeypatch):
     monkeypatch.setattr("textcat.features.language.MAX_LEXEMES", 3_000)
-    tokens, sizes = Tokens("zh"), []
+    tokens, sizes = Tokens("zh", segmenter="spacy"), []
     for start in range(0, 6_000, 500):
         tokens.count_terms([f"nové{i}-x, ({i}é)" for i in range(start, start + 500)], known_terms=KNOWN)
         sizes.append(len(tokens.counter.language.nlp.vocab))
     assert max(sizes) < 3_000 + 500 * 20  # and what a batch brings
     for text in ("nové1-x, don't stop :) )", "Mr. X said 5km. Word"):
-        assert tokens.tokenize(text) == naive.tokens(text, "zh")
+        assert tokens.tokenize(text) == naive.tokens(text, "zh", "spacy")
 
 
 def test_endless_new_words_take_no_more_memory_than_allowed():
@@ -314,12 +314,12 @@ def test_texts_longer_than_a_pipeline_takes_are_read():
 @pytest.mark.parametrize("lang", ["zh", "xx"])
 def test_tokenizers_of_another_kind_are_asked_for_whole_texts(lang):
     text = "我喜欢吃苹果。 Hello world 你好\n"
-    tokens = Tokens(lang)
+    tokens = Tokens(lang, segmenter="spacy")
     for _ in range(2):
-        assert tokens.tokenize(text) == naive.tokens(text, lang)
+        assert tokens.tokenize(text) == naive.tokens(text, lang, "spacy")
     found = tokens.count_terms([text, "", text])
     assert np.diff(found.ends, prepend=0).tolist()[1] == 0
-    assert sorted(found.terms) == sorted(set(naive.terms(text, lang)))
+    assert sorted(found.terms) == sorted(set(naive.terms(text, lang, segmenter="spacy")))
 
 
 def test_a_tokenizer_that_is_not_made_of_regexes_is_asked_for_whole_texts(monkeypatch):

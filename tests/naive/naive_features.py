@@ -8,6 +8,9 @@ from collections import Counter
 import numpy as np
 import spacy
 from sklearn.utils import murmurhash3_32
+from spacy.tokenizer import Tokenizer
+
+from textcat.features.scripts import UNSPACED_RANGES
 
 _BLANK = {}
 
@@ -18,8 +21,35 @@ def nlp_of(lang):
     return _BLANK[lang]
 
 
-def tokens(text, lang="en"):
-    return [token.text for token in nlp_of(lang)(text)]
+def is_unspaced(string):
+    return all(any(first <= ord(c) <= last for first, last in UNSPACED_RANGES) for c in string)
+
+
+def parts(text, lang, segmenter):
+    """Divide a text into runs of scripts without spaces and the texts between them; a run takes one space behind it."""
+    if segmenter == "spacy" or type(nlp_of(words_lang(lang, segmenter)).tokenizer) is not Tokenizer:
+        return [(False, text)] if text else []
+    ends = [i for i in range(1, len(text)) if is_unspaced(text[i - 1]) != is_unspaced(text[i])]
+    pieces = [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]
+    divided = []
+    for piece in pieces:
+        if divided and divided[-1][0]:
+            piece = piece.removeprefix(" ")
+        if piece:
+            divided.append((is_unspaced(piece), piece))
+    return divided
+
+
+def words_lang(lang, segmenter):
+    return "xx" if segmenter == "ngrams" and lang in ("zh", "ja", "th", "lo", "km", "my") else lang
+
+
+def tokens(text, lang="en", segmenter="ngrams"):
+    nlp = nlp_of(words_lang(lang, segmenter))
+    found = []
+    for is_run, part in parts(text, lang, segmenter):
+        found += list(part) if is_run else [token.text for token in nlp(part)]
+    return found
 
 
 def terms(
@@ -30,9 +60,21 @@ def terms(
     remove_stop_words=True,
     alphanumeric=False,
     singularize=False,
+    segmenter="ngrams",
 ):
     kept = []
-    for token in nlp_of(lang)(text):
+    for is_run, part in parts(text, lang, segmenter):
+        if is_run:
+            kept += [part[i : i + n] for i in range(len(part)) for n in (1, 2, 3) if i + n <= len(part)]
+        else:
+            settings = lowercase, alphabetic, remove_stop_words, alphanumeric, singularize
+            kept += words_of(nlp_of(words_lang(lang, segmenter))(part), *settings)
+    return kept
+
+
+def words_of(tokens, lowercase, alphabetic, remove_stop_words, alphanumeric, singularize):
+    kept = []
+    for token in tokens:
         if token.is_space or (alphabetic and not token.is_alpha) or (remove_stop_words and token.is_stop):
             continue
         if alphanumeric and not re.search(r"[^\W_]", token.text):
@@ -56,8 +98,15 @@ def singular(word):
 
 def grams(words, ngrams=1, chars=0):
     """List all n-grams as tuples: of words, the last words in turn, then of characters."""
-    found = [tuple(words[i + 1 - n : i + 1]) for i in range(len(words)) for n in range(1, ngrams + 1) if i + 1 >= n]
+    found = []
+    for i in range(len(words)):
+        for n in range(1, ngrams + 1):
+            gram = tuple(words[i + 1 - n : i + 1])
+            if len(gram) == n and (n == 1 or not any(is_unspaced(word[:1]) for word in gram)):
+                found.append(gram)
     for word in words if chars else ():
+        if is_unspaced(word[:1]):
+            continue
         padded = f" {word.lower()} "
         found += [(f"~{padded[i : i + chars]}~",) for i in range(max(len(padded) - chars, 0) + 1)]
     return found

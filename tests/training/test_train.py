@@ -248,14 +248,19 @@ UNSPACED = {
 
 
 @pytest.mark.parametrize("lang", UNSPACED)
-def test_a_language_without_spaces_is_warned_of_unless_it_is_named(lang):
+def test_a_language_without_spaces_is_warned_of_if_it_is_left_to_a_language_with_spaces(lang):
     topics = [("weather",), ("weather",), ("money",), ("money",)]
     documents = [
         Document(str(k), {"body": text}, topic)
         for k, (text, topic) in enumerate(zip(UNSPACED[lang], topics, strict=True))
     ]
     corpus, recipe = Corpus.from_documents("unspaced", documents), PLAIN.with_settings(["tokens.alphabetic=false"])
-    with pytest.warns(UserWarning, match=rf"characters .* in runs without spaces.*as with --lang {lang} "):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tagger = textcat.train(corpus, recipe)
+    assert max(map(len, tagger.features.get_feature_names_out())) == 3
+    recipe = recipe.with_settings(["tokens.segmenter=spacy"])
+    with pytest.warns(UserWarning, match=rf"characters .* in runs without spaces.* segmenter = .* lang = '{lang}'"):
         tagger = textcat.train(corpus, recipe)
     assert max(map(len, tagger.features.get_feature_names_out())) > 5, "whole sentences are terms"
     if lang == "zh":  # the others need packages beside spaCy

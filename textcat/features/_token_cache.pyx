@@ -5,6 +5,9 @@ one space that follows a word. A span that occurred before costs one look-up in 
 will touch is fetched ahead: with many spans, the table lies in slow memory.
 
 Affixes are found by tables of character sets; where the tables cannot tell, the regex is asked.
+
+If the cache divides runs, a run of characters of a script without spaces between words, such as Chinese, is a span of
+its own. Its terms are its 1-, 2- and 3-grams, which have a hash table by their characters.
 """
 
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
@@ -13,6 +16,8 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 import numpy as np
+
+from textcat.features.scripts import UNSPACED_RANGES
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
@@ -54,6 +59,10 @@ cdef enum:
     _ANYTHING
     LONGEST = 256        # bytes of a span that is cut here
     AHEAD = 8    # spans
+    FIRST_UNSPACED = 0x0E01
+    BEYOND_UNSPACED = 0x32400
+    CHARACTER_BITS = 21
+    LONGEST_NGRAM = 3    # characters, as in textcat.features.scripts
 
 cdef enum Answer:
     NO
@@ -83,6 +92,7 @@ cdef struct Piece:      # of a text, before it is looked up
     size_t n_bytes
     uint32_t hash
     int width           # bytes per character, as few as the characters allow
+    bint is_run         # of a script without spaces
 
 cdef struct Span:       # one line of the processor's cache
     char[SHORT] key     # its characters, or where they stand in the arena
@@ -93,6 +103,7 @@ cdef struct Span:       # one line of the processor's cache
     int32_t term        # the only one
     uint8_t width
     uint8_t reused       # whether it has occurred again since the last eviction
+    uint8_t is_run       # of a script without spaces: one token, whose terms are its n-grams of characters
 
 cdef struct Word:
     size_t start        # of its letters
@@ -121,9 +132,18 @@ cdef uint8_t[256] WHITE
 for _code in range(256):
     WHITE[_code] = chr(_code).isspace()
 
+cdef uint8_t[BEYOND_UNSPACED] UNSPACED
+for _first, _last in UNSPACED_RANGES:
+    for _code in range(_first, _last + 1):
+        UNSPACED[_code] = True
+
 
 cdef inline bint is_white(Py_UCS4 c) noexcept nogil:
     return WHITE[c] if c < 256 else Py_UNICODE_ISSPACE(c)
+
+
+cdef inline bint is_unspaced(Py_UCS4 c) noexcept nogil:
+    return FIRST_UNSPACED <= c < BEYOND_UNSPACED and UNSPACED[c]
 
 
 cdef inline uint64_t mixed(uint64_t h) noexcept nogil:
@@ -944,6 +964,7 @@ cdef class TokenCache:
 
     `edges`, of shape (n, 4), has the last two characters of a span and the first two of the next span with which both
     spans together might form a special case. A 0 in the first or last place is any character, or no character.
+    `divides_runs` says whether runs of scripts without spaces are spans of their own.
     """
 
     cdef Slot* slots
@@ -964,9 +985,15 @@ cdef class TokenCache:
     cdef uint64_t[FILTER] ngram_filter  # a bit for some of the n-grams; where there is none, there is no such n-gram
     cdef Buffer ngram_parts, tally, ngram_tally
     cdef list batch
+    cdef bint divides_runs
+    cdef Buffer runs_table    # the ids of the n-grams of runs, plus 1, by their characters
+    cdef size_t n_in_runs     # and how many it has
+    cdef int32_t other_term   # the id of all n-grams of runs that have none in the table; -1: each gets its own
 
-    def __cinit__(self, const uint32_t[:, ::1] edges):
+    def __cinit__(self, const uint32_t[:, ::1] edges, bint divides_runs=False):
         cdef size_t i, k
+        self.divides_runs = divides_runs
+        self.n_in_runs, self.other_term, self.runs_table = 0, -1, filled(sizeof(Entry), 1 << 8, 0)
         self.texts, self.suspect_list, self.narrow = Buffer(sizeof(Text)), Buffer(sizeof(Suspect)), Buffer(1)
         self.edges, self.sequence, self.ngram_parts, self.tally, self.ngram_tally = [Buffer(sizeof(int32_t)) for _ in range(5)]
         for i in range(edges.shape[0]):
@@ -1031,6 +1058,16 @@ cdef class TokenCache:
             for k in range(span.n_terms):
                 terms[k] = new_ids[terms[k]]
 
+    def restrict_runs(self, list terms):
+        """Give n-grams of runs the ids of the given terms from now on, any other one the id of the last term."""
+        cdef int32_t i
+        cdef str term
+        self.n_in_runs, self.other_term, self.runs_table = 0, <int32_t>len(terms) - 1, filled(sizeof(Entry), 1 << 8, 0)
+        for i in range(<int32_t>len(terms)):
+            term = terms[i]
+            if len(term) <= LONGEST_NGRAM and not term.isascii() and is_unspaced_whole(term):
+                enter(self, ngram_key(string_of(term)), i)
+
     @property
     def span_bytes(self):
         """The bytes that the spans and their tokens take."""
@@ -1041,7 +1078,11 @@ cdef class TokenCache:
     @property
     def nbytes(self):
         """The bytes that the spans, their tokens, and the n-grams take."""
-        return self.span_bytes + self.ngram_table.n * sizeof(int32_t) + self.ngram_parts.n * sizeof(int32_t)
+        return (
+            self.span_bytes
+            + self.runs_table.n * sizeof(Entry)
+            + (self.ngram_table.n + self.ngram_parts.n) * sizeof(int32_t)
+        )
 
     @property
     def ngrams(self):
@@ -1081,6 +1122,17 @@ cdef class TokenCache:
             self.pool.n, self.arena.n, self.overridden = self.n_kept_ids, self.n_kept_keys, False
         self.batch = []
         self.texts.n = self.sequence.n = self.suspect_list.n = 0
+
+    def store_runs(self, list terms, dict ids):
+        """Store the terms of the unknown spans that are runs of a script without spaces.
+
+        New n-grams are appended to `terms`, and their ids are added to `ids`, unless n-grams of runs are restricted.
+        """
+        cdef size_t i
+        with nogil:
+            for i in range(self.n_stored, self.n_spans):
+                if self.spans[i].is_run:
+                    store_run(self, self.spans + i, terms, ids)
 
     def store_plain(self, WordTable words):
         """Store the tokens of those unknown spans that can be tokenized by a `WordTable`."""
@@ -1160,12 +1212,12 @@ cdef class TokenCache:
             self.n_kept_spans, self.n_kept_ids, self.n_kept_keys = self.n_spans, self.pool.n, self.arena.n
             self.overridden = True
             self.empty = <int32_t>self.n_spans
-            piece.key, piece.width, piece.n_bytes = NULL, 1, 0
+            piece.key, piece.width, piece.n_bytes, piece.is_run = NULL, 1, 0, False
             add_span(self, &piece)
             self.n_stored += 1
         piece.key = <const char*>PyUnicode_DATA(joined)
         piece.width = PyUnicode_KIND(joined)
-        piece.n_bytes = len(joined) * piece.width
+        piece.n_bytes, piece.is_run = len(joined) * piece.width, False
         add_span(self, &piece)
         store_tokens(self, self.spans + self.n_stored, tokens, terms, 0, len(tokens))
         self.n_stored += 1
@@ -1180,25 +1232,33 @@ cdef class TokenCache:
         self.sequence.data.ints[position] = span
         return 0
 
-    def tokens(self, size_t text):
-        """Return the tokens of a text of the batch."""
+    def tokens(self, size_t text, bint whole_runs=False):
+        """Return the tokens of a text of the batch; of a run of a script without spaces, its characters.
+
+        If `whole_runs`, a run is one token.
+        """
         cdef size_t i, n
         cdef const int32_t* spans = spans_of(self, text, &n)
         tokens = []
         for i in range(n):
-            tokens += tokens_of(self, self.spans + spans[i])
+            if self.spans[spans[i]].is_run and not whole_runs:
+                tokens += span_text(self, self.spans + spans[i])
+            else:
+                tokens += tokens_of(self, self.spans + spans[i])
         return tokens
 
     def n_tokens(self):
         """Return the number of tokens of every text of the batch."""
         cdef size_t i, t, n
         cdef const int32_t* spans
+        cdef const Span* span
         totals = np.zeros(self.texts.n, np.int64)
         cdef int64_t[::1] total = totals
         for t in range(self.texts.n):
             spans = spans_of(self, t, &n)
             for i in range(n):
-                total[t] += self.spans[spans[i]].n_tokens
+                span = self.spans + spans[i]
+                total[t] += <int64_t>(span.n_bytes // span.width) if span.is_run else span.n_tokens
         return totals
 
     def token_places(self, size_t text, str string):
@@ -1362,15 +1422,91 @@ cdef int store_span(TokenCache cache, WordTable words, Span* span) except -1 nog
     return 0
 
 
+cdef bint is_unspaced_whole(str term):
+    cdef Py_UCS4 c
+    for c in term:
+        if not is_unspaced(c):
+            return False
+    return True
+
+
+cdef uint64_t ngram_key(String string) noexcept nogil:
+    """Return a number for an n-gram of characters, another one for each n-gram, and never 0."""
+    cdef uint64_t key = 0
+    cdef Py_ssize_t i
+    for i in range(string.length):
+        key = key << CHARACTER_BITS | <uint64_t>PyUnicode_READ(string.kind, string.data, i)
+    return key
+
+
+cdef int enter(TokenCache cache, uint64_t key, int32_t id_) except -1 nogil:
+    """Enter an n-gram of a run into the table; it must not be there yet."""
+    cdef Entry* slot = slot_of(cache.runs_table, key)
+    slot.key, slot.number = key, id_ + 1
+    cache.n_in_runs += 1
+    if 2 * cache.n_in_runs > cache.runs_table.n:
+        grow_runs_table(cache)
+    return 0
+
+
+cdef int grow_runs_table(TokenCache cache) except -1 with gil:
+    cdef Buffer table = filled(sizeof(Entry), 2 * cache.runs_table.n, 0)
+    cdef size_t i
+    cdef Entry each
+    for i in range(cache.runs_table.n):
+        each = cache.runs_table.data.entries[i]
+        if each.number:
+            slot_of(table, each.key)[0] = each
+    cache.runs_table = table
+    return 0
+
+
+cdef int store_run(TokenCache cache, Span* span, list terms, dict ids) except -1 nogil:
+    """Store a run as one token that has its n-grams of 1 to `LONGEST_NGRAM` characters as terms, by their start."""
+    cdef String string
+    cdef Py_ssize_t start, stop
+    cdef int32_t id_
+    string.data, string.kind = key_of(cache.arena, span), span.width
+    string.length = span.n_bytes // span.width
+    span.ids, span.n_tokens, span.n_terms = cache.pool.n, 1, 0
+    for start in range(string.length):
+        for stop in range(start + 1, min(start + LONGEST_NGRAM, string.length) + 1):
+            id_ = id_in_run(cache, part(string, start, stop), terms, ids)
+            push(cache.pool, id_)
+            span.term = id_
+            span.n_terms += 1
+    if span.n_terms == 1:
+        cache.pool.n = span.ids
+    return 0
+
+
+cdef inline int32_t id_in_run(TokenCache cache, String string, list terms, dict ids) except -1 nogil:
+    cdef uint64_t key = ngram_key(string)
+    cdef int32_t id_ = slot_of(cache.runs_table, key).number - 1
+    if id_ >= 0:
+        return id_
+    if cache.other_term >= 0:
+        return cache.other_term
+    with gil:
+        term = PyUnicode_FromKindAndData(string.kind, string.data, string.length)
+        id_ = <int32_t>len(terms)
+        terms.append(term)
+        ids[term] = id_
+    enter(cache, key, id_)
+    return id_
+
+
 cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t text) except -1 nogil:
     cdef Piece[LOOKAHEAD] lookahead
     cdef Piece* piece
     cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # of the present span, the one before it, and its end
     cdef int n_pieces = 0
+    cdef bint divides_runs = sizeof(character) > 1 and cache.divides_runs, is_run
     cache.narrow.n = 0
     if sizeof(character) > 1:
         reserve(cache.narrow, n * sizeof(character))  # now, so that the keys in there stay where they are
     while i < n:
+        is_run = False
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
             if i > 0 and s[i] == 32:
@@ -1378,18 +1514,24 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
             start = i
             while i < n and is_white(s[i]):
                 i += 1
+        elif divides_runs and is_unspaced(s[i]):
+            start, is_run = i, True
+            while i < n and is_unspaced(s[i]):
+                i += 1
         else:
             start = i
-            while i < n and not is_white(s[i]):
+            while i < n and not is_white(s[i]) and not (divides_runs and is_unspaced(s[i])):
                 i += 1
         if i > start:
-            if stop and cache.edge_pairs[min(s[stop - 1], OTHER)][min(s[start], OTHER)]:
+            # What lies on either side of a run is tokenized as a text of its own.
+            if stop and not is_run and cache.edge_pairs[min(s[stop - 1], OTHER)][min(s[start], OTHER)]:
                 if edges(
                     cache, s[stop - 2] if stop > before + 1 else 0, s[stop - 1], s[start], s[start + 1] if i > start + 1 else 0
                 ):
                     add_suspect(cache, text, cache.sequence.n + n_pieces, before, i)
-            before, stop = start, i
+            before, stop = start, 0 if is_run else i
             piece = lookahead + n_pieces
+            piece.is_run = is_run
             set_key(cache, piece, s + start, i - start)
             piece.hash = hash_of(piece.key, piece.n_bytes)
             prefetch(cache.slots + (piece.hash & (cache.n_slots - 1)))
@@ -1498,6 +1640,7 @@ cdef Span* add_span(TokenCache cache, const Piece* piece) except NULL nogil:
     cache.n_spans += 1
     memset(span, 0, sizeof(Span))
     span.width = piece.width
+    span.is_run = piece.is_run
     span.n_bytes = piece.n_bytes
     if piece.n_bytes <= SHORT:
         memcpy(span.key, piece.key, piece.n_bytes)
@@ -1529,7 +1672,7 @@ cdef int keep_span(TokenCache cache, const Span* old, Buffer arena, Buffer pool)
     cdef int32_t k
     if not old.reused:
         return 0
-    piece.key, piece.n_bytes, piece.width = key_of(arena, old), old.n_bytes, old.width
+    piece.key, piece.n_bytes, piece.width, piece.is_run = key_of(arena, old), old.n_bytes, old.width, old.is_run
     span = add_span(cache, &piece)
     span.n_tokens, span.n_terms, span.term, span.ids = old.n_tokens, old.n_terms, old.term, cache.pool.n
     for k in range((old.n_tokens if old.n_tokens > 1 else 0) + (old.n_terms if old.n_terms > 1 else 0)):
@@ -1588,7 +1731,7 @@ cdef int count_text(
             if tally[term] == 0:
                 push(ids, term)
             tally[term] += 1
-            if longest > 1 and n_ngrams < most:
+            if longest > 1 and n_ngrams < most and not span.is_run:
                 if before >= 0:
                     n_ngrams += 1
                     id_ = count_ngram(cache, before, term, ids)
@@ -1596,6 +1739,8 @@ cdef int count_text(
                         count_ngram(cache, ~pair, term, ids)
                     pair = id_
                 before = term
+        if span.is_run:  # its terms overlap, and make no n-grams of words with what is around them
+            before = pair = -1
     if chars.sizes != NULL:
         count_chars(cache, chars, start, ids)
     return 0

@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from textcat.features.fitting import CountedDocuments
+from textcat.features.scripts import is_unspaced
 from textcat.features.tokens import TermCounts, char_ngrams
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-def add_char_ngrams(counted: CountedDocuments, n: int) -> CountedDocuments:
+def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) -> CountedDocuments:
     """Return counted documents with the n-grams of `n` characters of their terms, as if these had been counted, too.
 
-    The documents must have been counted without n-grams of characters.
+    The documents must have been counted without n-grams of characters. `divides_runs` is that of the `Tokens`.
     """
-    counts = with_char_ngrams(counted.counts, n)
+    counts = with_char_ngrams(counted.counts, n, divides_runs=divides_runs)
     added = _sums_by_text(counts) - _sums_by_text(counted.counts)
     return counted._replace(counts=counts, lengths=counted.lengths + added)
 
 
-def with_char_ngrams(counts: TermCounts, n: int) -> TermCounts:
+def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermCounts:
     """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms."""
-    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n)
+    ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n, divides_runs)
     sizes = np.diff(counts.ends, prepend=0)
     added = _words(counts) @ ngrams_of_terms
     added_sizes = np.diff(added.indptr)
@@ -42,7 +43,7 @@ def with_char_ngrams(counts: TermCounts, n: int) -> TermCounts:
     return TermCounts(ends, ids, occurrences, [*counts.terms, *names], counts.ngrams, chars)
 
 
-def _ngrams_of_terms(terms: list[str], n: int) -> tuple[csr_array, list[str]]:
+def _ngrams_of_terms(terms: list[str], n: int, divides_runs: bool) -> tuple[csr_array, list[str]]:
     """Return how often each term has each n-gram of characters, shape (n_terms, n_ngrams), and the n-grams' names."""
     from scipy.sparse import csr_array
 
@@ -50,7 +51,8 @@ def _ngrams_of_terms(terms: list[str], n: int) -> tuple[csr_array, list[str]]:
     columns: list[int] = []
     ends = [0]
     for term in terms:
-        columns += [position_of.setdefault(ngram, len(position_of)) for ngram in char_ngrams(term, n)]
+        ngrams = [] if divides_runs and is_unspaced(term) else char_ngrams(term, n)
+        columns += [position_of.setdefault(ngram, len(position_of)) for ngram in ngrams]
         ends.append(len(columns))
     shape = (len(terms), len(position_of))
     matrix = csr_array((np.ones(len(columns), np.int32), np.array(columns, np.int32), np.array(ends)), shape=shape)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features.columns import feature_names, space_hashes
+from textcat.features.scripts import is_unspaced
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import (
     MOST_NGRAMS,
@@ -176,10 +177,11 @@ class _ColumnOf:
 def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, space: str) -> _Occurrences:
     """Return the terms and n-grams of a text that have a wanted column."""
     prefix = f"{space}:" if space else ""
+    is_in_run = _are_in_runs(features, placed.terms)
     parts = [_words(column_of, placed, space, prefix)]
-    parts += [_ngrams(column_of, placed, space, prefix, n) for n in range(2, features.ngrams + 1)]
+    parts += [_ngrams(column_of, placed, is_in_run, space, prefix, n) for n in range(2, features.ngrams + 1)]
     if features.chars:
-        parts.append(_chars(column_of, placed, space, prefix, features.chars))
+        parts.append(_chars(column_of, placed, is_in_run, space, prefix, features.chars))
     # Words and n-grams of words in the order in which they begin, and then n-grams of characters.
     columns, starts, ends, name_ids, places_, ranks = (
         np.concatenate([np.array(part[k], np.int64) for part in parts]) for k in range(6)
@@ -201,12 +203,17 @@ def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) ->
     return column[ids], placed.starts[at], placed.ends[at], ids, at, np.zeros(len(at), np.int64), names
 
 
-def _ngrams(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n: int) -> tuple[Any, ...]:
+def _ngrams(
+    column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
+) -> tuple[Any, ...]:
     """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once."""
     may_begin = np.zeros(len(placed.terms), bool)
     may_begin[column_of.beginnings(prefix, placed.terms)] = True
     first = np.arange(max(min(len(placed.ids) - n, MOST_NGRAMS - n + 1) + 1, 0))
     first = first[may_begin[placed.ids[first]]]
+    in_run = is_in_run[placed.ids]
+    for k in range(n):  # n-grams of words have no term of a script without spaces
+        first = first[~in_run[first + k]]
     if not len(first):
         return (*_NOTHING, [])
     group, examples = placed.ids[first], np.zeros(0, np.int64)
@@ -221,9 +228,12 @@ def _ngrams(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n
     return column[ids], placed.starts[at], placed.ends[at + n - 1], ids, at, np.full(len(at), n - 1), names
 
 
-def _chars(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n: int) -> tuple[Any, ...]:
+def _chars(
+    column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
+) -> tuple[Any, ...]:
     """Return the same arrays and names as `_words`, for n-grams of n characters; ranks are their positions in terms."""
     sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
+    sizes[is_in_run] = 0
     near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
     order = np.argsort(near, kind="stable")
     ids, firsts = np.unique(near[order], return_index=True)
@@ -232,7 +242,7 @@ def _chars(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n:
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))
-        for k, chars in enumerate(char_ngrams(term, n)):
+        for k, chars in enumerate([] if is_in_run[id_] else char_ngrams(term, n)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 rows.append((id_, column, around[k][0], around[k + len(chars) - 1][1], k))
@@ -247,13 +257,22 @@ def _chars(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str, n:
 def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[int]:
     """Yield the columns of the terms and n-grams of a piece of text, given where its terms stand."""
     terms, prefix = [token.term for token in located], f"{space}:" if space else ""
+    is_in_run = _are_in_runs(features, terms).tolist()
     for i, term in enumerate(terms):
         yield column_of(space, term)
         if features.ngrams > 1 and column_of.may_begin(prefix + term):
             for n in range(2, min(features.ngrams, len(terms) - i) + 1):
-                yield column_of(space, *terms[i : i + n])
-        if features.chars:
+                if not any(is_in_run[i : i + n]):
+                    yield column_of(space, *terms[i : i + n])
+        if features.chars and not is_in_run[i]:
             yield from (column_of(space, f"~{chars}~") for chars in char_ngrams(term, features.chars))
+
+
+def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
+    """Return which terms are n-grams of characters of a script without spaces; such terms join no others."""
+    if not features.tokens_.divides_runs:
+        return np.zeros(len(terms), bool)
+    return np.array(list(map(is_unspaced, terms)), bool)
 
 
 def _standing(

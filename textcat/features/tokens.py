@@ -15,6 +15,7 @@ import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
 from textcat.features.language import open_language, replace_surrogates, singular
+from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, places_in_run
 from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
@@ -78,10 +79,13 @@ class TermPlaces(NamedTuple):
 class Tokens(Parameters):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`. White space is never a term. The tokens of each distinct span of text
-    between white space are kept in a token cache, which is not pickled and does not change the results. Methods may be
-    called from several threads. The class has scikit-learn's `get_params` and `set_params`, without importing
-    scikit-learn.
+    The tokens are those of `spacy.blank(lang)`. White space is never a term. But by default, runs of characters of
+    scripts that are written without spaces between words are left out of this: the terms of each run are its n-grams of
+    1, 2 and 3 characters, its tokens are its characters, and what stands on either side is tokenized by itself.
+
+    The tokens of each distinct span of text between white space are kept in a token cache, which is not pickled and
+    does not change the results. Methods may be called from several threads. The class has scikit-learn's `get_params`
+    and `set_params`, without importing scikit-learn.
 
     Parameters
     ----------
@@ -97,6 +101,9 @@ class Tokens(Parameters):
         Leave out spaCy's stop words of the language (spaCy's `is_stop`).
     singularize : bool, default=False
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
+    segmenter : str, default="ngrams"
+        With "ngrams", runs of Han, kana, Thai, Lao, Khmer and Myanmar characters are cut into n-grams of 1, 2 and 3
+        characters, whatever the language; with "spacy", texts are left to spaCy's tokenizer of the language.
     memo_bytes : int, default=268435456
         About how many bytes of memory the token cache may take; beyond that it drops spans that occurred only once.
 
@@ -113,12 +120,23 @@ class Tokens(Parameters):
     alphanumeric: bool = False
     remove_stop_words: bool = True
     singularize: bool = False
+    segmenter: str = NGRAMS
     memo_bytes: int = 256 * 2**20
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text; loading takes about a second."""
         self.term_counter()
         return self
+
+    @property
+    def language_of_words(self) -> str:
+        """The spaCy language of words: `lang`, or "xx" if texts of this language are cut into n-grams of characters."""
+        return language_of_words(self.lang, self.segmenter)
+
+    @property
+    def divides_runs(self) -> bool:
+        """Whether a term that begins with a character of a script without spaces is an n-gram of characters."""
+        return self.term_counter().divides_runs
 
     def tables(self) -> LanguageTables | None:
         """Return the tables that tokenize texts without spaCy; None for a language without tables, such as Chinese."""
@@ -209,7 +227,7 @@ class Tokens(Parameters):
             counter = self.__dict__.get("counter")
             if counter is None or counter.settings != settings:
                 tables = self.__dict__.get("_tables")
-                fitting = tables if tables is not None and tables.lang == self.lang else None
+                fitting = tables if tables is not None and tables.lang == self.language_of_words else None
                 counter = self.counter = _TermCounter(settings, fitting)
             return counter
 
@@ -243,7 +261,9 @@ class _TermCounter:
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
         self.lock = threading.Lock()
-        self.language = open_language(settings["lang"], tables)
+        self.language = open_language(language_of_words(settings["lang"], settings["segmenter"]), tables)
+        # A tokenizer of whole texts, such as that of Korean, is left what it may treat in another way.
+        self.divides_runs = settings["segmenter"] == NGRAMS and self.language.splits_at_space
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
         get = self.language.attributes
@@ -262,7 +282,7 @@ class _TermCounter:
 
     def clear(self) -> None:
         """Empty the token cache and number terms from 0 again."""
-        self.cache = TokenCache(self._edges)
+        self.cache = TokenCache(self._edges, self.divides_runs)
         self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, _CharNgrams] = {}
@@ -290,6 +310,8 @@ class _TermCounter:
             other = len(known_terms.terms) - 1
             self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, kind)
         self.cache.restrict(known_terms.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
+        if self.divides_runs:
+            self.cache.restrict_runs(known_terms.terms)
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Count the terms of the batch; for parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
@@ -302,11 +324,13 @@ class _TermCounter:
         first = len(listed.sizes)
         new = self.terms[first:]
         sizes = np.maximum(np.fromiter(map(len, map(str.lower, new)), np.int32, len(new)) + (2 - n), 0) + 1
+        if self.divides_runs:  # a term of a script without spaces is an n-gram of characters itself
+            sizes[list(map(is_unspaced, new))] = 0
         sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have none themselves
         listed.sizes.frombytes(sizes.astype(np.int32).tobytes())
         listed.starts.extend([-1] * len(new))
         within = self.cache.terms_within(np.frombuffer(listed.sizes, np.int32), MOST_NGRAMS)
-        for id_ in np.flatnonzero(within & (np.array(listed.starts) < 0)).tolist():
+        for id_ in np.flatnonzero(within & (np.array(listed.starts) < 0) & (np.array(listed.sizes) > 0)).tolist():
             listed.starts[id_] = len(listed.ids)
             listed.ids.extend(map(self._char_id, char_ngrams(self.terms[id_], n)))
         n_new = len(self.terms) - len(listed.sizes)  # new n-grams of characters
@@ -357,6 +381,8 @@ class _TermCounter:
                 self._override(i, 1, text)
             return
         self.cache.load(batch)
+        if self.divides_runs:
+            self.cache.store_runs(self.terms, self.ids)
         if self.words is not None:
             self.cache.store_plain(self.words)
         tokens, lengths = self.language.cut_spans(self.cache.unknown())
@@ -419,7 +445,7 @@ class _TermCounter:
 
     def located(self, i: int, text: str) -> list[Located]:
         """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
-        tokens, whole = self.cache.tokens(i), replace_surrogates(text)
+        tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
         terms = self._kept_terms(tokens)
@@ -434,7 +460,9 @@ class _TermCounter:
                 start = text.find(token, end)
             if start >= 0:
                 end = start + len(token)
-                if (term := terms[token]) is not None:
+                if self.divides_runs and is_unspaced(token):
+                    located += _located_in_run(token, start)
+                elif (term := terms[token]) is not None:
                     located.append(new_tuple(Located, (term, start, end, token)))
         return located
 
@@ -445,6 +473,8 @@ class _TermCounter:
             tokens, ids, starts = self.cache.token_places(i, text)
         else:
             tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
+        if self.divides_runs and any(map(is_unspaced, tokens)):
+            return _placed(self.located(i, text))
         tokens = [replace_surrogates(token) for token in tokens]
         term_of = self._kept_terms(tokens)
         is_term = np.array([term_of[token] is not None for token in tokens], bool)
@@ -481,6 +511,20 @@ def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray
             starts.append(start)
             end = start + len(token)
     return list(number_of), np.array(ids, np.int32), np.array(starts, np.int32)
+
+
+def _placed(located: list[Located]) -> TermPlaces:
+    """Return terms and their places in arrays."""
+    ids: dict[tuple[str, str], int] = {}
+    numbers = [ids.setdefault((one.token, one.term), len(ids)) for one in located]
+    starts, ends = (np.array([one[k] for one in located], np.int64) for k in (1, 2))
+    return TermPlaces([token for token, _ in ids], [term for _, term in ids], np.array(numbers, np.int64), starts, ends)
+
+
+def _located_in_run(run: str, start: int) -> list[Located]:
+    """Return the n-grams of a run of a script without spaces that begins at `start` in its text."""
+    places = [(run[first:stop], start + first, start + stop) for first, stop in places_in_run(len(run))]
+    return [Located(term, first, stop, term) for term, first, stop in places]
 
 
 @contextmanager

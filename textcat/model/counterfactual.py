@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.features.rows import Rows
+from textcat.features.scripts import is_unspaced
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.zones import TextParts
@@ -47,7 +48,7 @@ class _Remainders:
 
     def _find_words(self) -> None:
         """List the words, and count the occurrences that removing each takes from each entry: (n_words, n_entries)."""
-        counts, words = self._counts, dict[int, int]()
+        counts, words = self._counts, dict[str, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
         members = [() if id_ in is_chars else self.members(id_) for id_ in ids]
@@ -61,18 +62,25 @@ class _Remainders:
             for member in members[i]:
                 taken[words[member], i] = occurrences[i]
         for i, id_ in enumerate(ids if is_chars else ()):
-            if id_ >= 0 and id_ not in is_chars:
-                for chars in char_ngrams(counts.terms[id_], self._features.chars):
-                    taken[words[id_], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
-        self.words, self._taken = [counts.terms[id_] for id_ in words], taken
+            if id_ >= 0 and id_ not in is_chars and not self._is_in_run(term := counts.terms[id_]):
+                for chars in char_ngrams(term, self._features.chars):
+                    taken[words[term], entry_of[text_of[i], f"~{chars}~"]] += occurrences[i]
+        self.words, self._taken = list(words), taken
 
-    def members(self, id_: int) -> tuple[int, ...]:
-        """Return the ids of the words in a term, which is a word or an n-gram."""
+    def members(self, id_: int) -> tuple[str, ...]:
+        """Return the words in a term, which is a word or an n-gram; in a script without spaces, each character is one.
+
+        An n-gram of such characters is gone with any of them.
+        """
         members: list[int] = []
         while id_ < 0:
             id_, right = self._counts.ngrams[~id_].tolist()
             members.append(right)
-        return tuple(member for member in (*members, id_) if self._counts.terms[member] != OTHER)
+        terms = [term for member in (*members, id_) if (term := self._counts.terms[member]) != OTHER]
+        return tuple(dict.fromkeys(terms[0])) if terms and self._is_in_run(terms[0]) else tuple(terms)
+
+    def _is_in_run(self, term: str) -> bool:
+        return self._features.tokens_.divides_runs and is_unspaced(term)
 
     def _find_cells(self) -> None:
         """List the cells of the row: each is an entry of the counts in a part of the text, with column and weight."""

@@ -84,7 +84,7 @@ class Rankings:
         all_apart = features.zone_terms is True
         prefixes = tuple(f"{zone}:" for zone in document.zones) if all_apart else features.zone_prefixes()
         # Function words are seldom what persons decide by, whatever they add to the score.
-        is_stop = stop_word_test(features.tokens.lang if features.tokens else "xx")
+        is_stop = stop_word_test(features.tokens.language_of_words if features.tokens else "xx")
         return explanation_in_words(explanation, prefixes, n, is_stop)
 
     def _prior(self, state: TopicState) -> Weights | None:

@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Collection, Sequence
 
+from textcat.features.scripts import NGRAMS
 from textcat.reading.document import Document
 from textcat.recipe import Recipe
 
@@ -14,16 +15,20 @@ _UNSPACED = {
     "zh": re.compile("[\u3400-\u9fff]{5,}"),
 }
 _KANA = re.compile("[\u3040-\u30ff]")
-_NAME_IT = "Name their language, as with --lang {code} (in a recipe: lang = {code!r} in [tokens])"
+_CUT_THEM = "Leave out segmenter = 'spacy' in [tokens] of the recipe, or name their language by lang = {code!r} there"
 SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
 _JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
 
 
-def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: str = _NAME_IT) -> None:
-    """Warn if documents are written without spaces between words, and the recipe's language would not split them."""
-    if (lang := recipe.tokens.get("lang", "en")) in _UNSPACED:
+def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
+    """Warn if documents are written without spaces between words, and the recipe leaves them whole.
+
+    A recipe does so if texts are left to spaCy's tokenizer of a language that is written with spaces.
+    """
+    lang = recipe.tokens.get("lang", "en")
+    if recipe.tokens.get("segmenter", NGRAMS) == NGRAMS or lang in _UNSPACED:
         return
     texts = [text for document in documents for text in document.zones.values()]
     n_characters = sum(len("".join(text.split())) for text in texts)
@@ -34,7 +39,7 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe, remedy: s
     if share > 0.2:
         warnings.warn(
             f"{share:.0%} of the characters of the documents stand in runs without spaces, as Chinese, Japanese and "
-            f"Thai are written; with the language {lang!r} each run is one term. {remedy.format(code=code)}.",
+            f"Thai are written; with the language {lang!r} each run is one term. {_CUT_THEM.format(code=code)}.",
             stacklevel=3,
         )
 

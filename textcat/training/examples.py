@@ -157,11 +157,12 @@ class CountedCorpus:
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
         """Add the n-grams of characters that a recipe has; the recipe must otherwise have the terms of these counts."""
-        n = recipe.make_features().chars
-        self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n)
+        features = recipe.make_features()
+        n, divides_runs = features.chars, features.tokens.divides_runs
+        self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts
-            with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n))
+            with_chars = StoredCounts(zones, n_texts, zone_of, with_char_ngrams(counts, n, divides_runs=divides_runs))
             self.document_counts = with_chars.select(np.arange(len(with_chars)))
 
     def clear(self) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pools import TEXTS, same
 
 from textcat.errors import TextcatError
+from textcat.recipe import read_recipe
 from textcat.teaching.pool import Pool, PoolError, build_pool, open_pool
 
 
@@ -82,10 +83,9 @@ def test_what_is_no_pool_and_holds_no_document_is_told_in_a_sentence(tmp_path, a
 def test_a_language_without_spaces_is_told(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "石油工人工会投票罢工 oil"}\n{"text": "黄金价格在伦敦下跌"}\n', encoding="utf-8")
-    with pytest.warns(
-        UserWarning, match=r"86% of the characters of the documents .* lang = 'zh' in \[tokens\], given by --rec"
-    ):
-        build_pool(path, tmp_path / "pool", jobs=1)
+    recipe = read_recipe("active-learning").with_settings(["tokens.segmenter=spacy"])
+    with pytest.warns(UserWarning, match=r"86% of the characters of the documents .* or .* by lang = 'zh'"):
+        build_pool(path, tmp_path / "whole", recipe=recipe, jobs=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         build_pool(path, tmp_path / "pool", jobs=1)

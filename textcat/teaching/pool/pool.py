@@ -262,8 +262,7 @@ def build_pool(
     pool = open_pool(folder, verify=not new)
     if new:
         sample = [Document("", pool.document(i)) for i in range(0, len(pool), max(1, len(pool) // SCRIPT_SAMPLE))]
-        remedy = "Start with a recipe that sets their language: lang = {code!r} in [tokens], given by --recipe"
-        warn_if_unsegmented(sample, recipe, remedy)
+        warn_if_unsegmented(sample, recipe)
     return pool
 
 

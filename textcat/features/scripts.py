@@ -1,0 +1,55 @@
+"""Find the runs of scripts that are written without spaces between words, and list the terms of such a run."""
+
+from __future__ import annotations
+
+import re
+
+from textcat.errors import TextcatError
+
+NGRAMS, SPACY = "ngrams", "spacy"
+SEGMENTERS = NGRAMS, SPACY
+#: Languages written without spaces between words. spaCy's tokenizers of some of them need packages, or do not exist.
+UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
+NEUTRAL_LANGUAGE = "xx"  # spaCy's name for rules that belong to no language, such as those for Latin words in Chinese
+LONGEST_NGRAM = 3  # characters
+
+# The letters and marks, without digits and punctuation. The list is fixed, and not asked of Python's tables of Unicode,
+# which grow from one version to the next: a model must read a text as it did when it was trained.
+_THAI = ((0x0E01, 0x0E3A), (0x0E40, 0x0E4E))
+_LAO = ((0x0E81, 0x0EBD), (0x0EC0, 0x0ECE), (0x0EDC, 0x0EDF))
+_MYANMAR = ((0x1000, 0x103F), (0x1050, 0x108F), (0x109A, 0x109D), (0xA9E0, 0xA9EF), (0xA9FA, 0xA9FE), (0xAA60, 0xAA76))
+_KHMER = ((0x1780, 0x17D3), (0x17D7, 0x17D7), (0x17DC, 0x17DD))
+# Also the signs that repeat or lengthen what stands before them.
+_KANA = (
+    *((0x3041, 0x3096), (0x3099, 0x309A), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF)),
+    *((0x31F0, 0x31FF), (0xFF66, 0xFF9F), (0x1B000, 0x1B16F)),
+)
+_HAN = ((0x3005, 0x3007), (0x303B, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
+#: The first and the last character of each range of characters that runs consist of, in order.
+UNSPACED_RANGES = tuple(sorted((*_THAI, *_LAO, *_MYANMAR, *_KHMER, *_KANA, *_HAN)))
+_RUN = re.compile("[{}]+".format("".join(f"{chr(first)}-{chr(last)}" for first, last in UNSPACED_RANGES)))
+
+
+def is_unspaced(term: str) -> bool:
+    """Return whether a term begins with a character of a script that is written without spaces between words.
+
+    Where runs of such scripts are cut into n-grams, these terms are the n-grams, and words never contain such a
+    character.
+    """
+    return not term.isascii() and _RUN.match(term) is not None
+
+
+def places_in_run(n: int) -> list[tuple[int, int]]:
+    """Return the places (start, end) of the terms of a run of n characters: its 1-, 2- and 3-grams, by their start."""
+    sizes = range(1, LONGEST_NGRAM + 1)
+    return [(start, start + size) for start in range(n) for size in sizes if start + size <= n]
+
+
+def language_of_words(lang: str, segmenter: str) -> str:
+    """Return the spaCy language that tokenizes what is not cut into n-grams; raise TextcatError for a wrong segmenter.
+
+    Between the n-grams of an unspaced language are words of other languages.
+    """
+    if segmenter not in SEGMENTERS:
+        raise TextcatError(f"There is no segmenter {segmenter!r}: give {' or '.join(map(repr, SEGMENTERS))}.")
+    return NEUTRAL_LANGUAGE if segmenter == NGRAMS and lang in UNSPACED_LANGUAGES else lang
