@@ -51,6 +51,19 @@ def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_set
     assert textcat.load("other").recipe == asked_for.complete().as_dict()
 
 
+def test_the_language_of_most_documents_is_found_and_told(run):
+    texts = {"money": "Die Bank erhöht den Zinssatz wieder", "rain": "Heute regnet es im ganzen Land sehr stark"}
+    lines = [{"text": f"{text} {i}", "topics": [topic]} for topic, text in texts.items() for i in range(3)]
+    Path("german.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run("train", "german.jsonl", "--out", "model", "--lang", "auto")
+    assert "textcat: language de, by 6 of 6 sampled documents; --lang names another.\n" in run.err
+    assert textcat.load("model").recipe["tokens"]["lang"] == "de"
+    by_name = textcat.train(
+        textcat.open_corpus("german.jsonl"), read_recipe("short-texts").with_settings(["tokens.lang=de"])
+    )
+    assert (textcat.load("model").weights == by_name.weights).all()
+
+
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     run("train", "newswire")
     assert (run.code, run.err) == (0, "")

@@ -38,7 +38,11 @@ def _changed_recipe(
     ] = None,
     learner: common.Learner = None,
     lang: Annotated[
-        str | None, Option(help="Language of the documents, such as de: short for --set tokens.lang=LANG.")
+        str | None,
+        Option(
+            help="Language of the documents, such as de: short for --set tokens.lang=LANG. With auto, that of most "
+            "documents is found."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -89,12 +93,15 @@ def train(
     from textcat.model import storage
     from textcat.model.support import checked_keep_support
 
-    stages, read = terminal.new_stages(), read.speaking(recipe)
+    stages, finds_language = terminal.new_stages(), recipe.tokens.get("lang") == "auto"
+    read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
     if out is not None:
         _check_replacing(out, force=force)
-    counted = _counted_while_read(read.stream(corpus), recipe, stages, updatable=updatable)
+    reading = None if finds_language else read.stream(corpus)
+    counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
+    recipe = _in_language_of(documents, recipe) if finds_language else recipe
     from textcat.training.train import train_and_evaluate
 
     recipe, why = recipe.for_corpus(documents)
@@ -111,6 +118,20 @@ def train(
     with stages.stage("save"):
         storage.save(tagger, folder)
     show_training(terminal.console(), tagger, documents, folder, stages, per_topic=topics, as_json=as_json)
+
+
+def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
+    """Return the recipe with the language of most documents of the corpus, and tell it."""
+    from textcat.training.identification import LANGUAGE_SAMPLE, identify_language
+
+    found = identify_language(corpus.sample_train(LANGUAGE_SAMPLE))
+    without = "" if found.lang != "xx" else "; spaCy has no rules for its words, so those of no language are used"
+    echo(
+        f"textcat: language {found.identified}, by {found.n_documents:,} of {found.n_sampled:,} sampled "
+        f"documents{without}; --lang names another.",
+        err=True,
+    )
+    return recipe.with_settings([f"tokens.lang={found.lang}"])
 
 
 def _check_replacing(folder: Path, *, force: bool) -> None:

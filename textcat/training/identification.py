@@ -1,0 +1,58 @@
+"""Name the language that most documents of a corpus are written in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textcat.errors import TextcatError, install_hint
+from textcat.features.language import UnknownLanguageError, open_language
+from textcat.features.scripts import NEUTRAL_LANGUAGE, UNSPACED_LANGUAGES
+from textcat.reading.document import Document
+
+AUTO = "auto"
+LANGUAGE_SAMPLE = 500  # documents by which the language of a corpus is found
+_SPACYS = {"nn": "nb", "no": "nb"}  # codes that spaCy has another one for
+_MOST_CHARACTERS = 2_000  # of a document, which are enough
+
+
+class CorpusLanguage(NamedTuple):
+    """Hold the language of a corpus, and by how many documents it was found."""
+
+    lang: str  # a code that `Tokens` takes; "xx" if spaCy has no tokenizer of the language
+    identified: str  # the code of the language
+    n_documents: int  # of this language
+    n_sampled: int
+
+
+def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
+    """Return the language that most of the documents are written in; of two, the first one in alphabetical order.
+
+    Raise TextcatError if py3langid is not installed or no document has a letter.
+    """
+    try:
+        import py3langid
+    except ImportError:
+        raise TextcatError(
+            f"The language of documents is named by py3langid, which is not installed: {install_hint('lang')}, or name "
+            "the language, as in --lang de."
+        ) from None
+    texts = [" ".join(document.zones.values())[:_MOST_CHARACTERS] for document in documents]
+    texts = [text for text in texts if any(map(str.isalpha, text))]
+    if not texts:
+        raise TextcatError("No training document has a letter to tell the language by: name it, as in --lang de.")
+    languages = Counter(py3langid.classify(text)[0] for text in texts)
+    identified, n_documents = min(languages.items(), key=lambda item: (-item[1], item[0]))
+    return CorpusLanguage(_known_to_spacy(identified), identified, n_documents, len(texts))
+
+
+def _known_to_spacy(identified: str) -> str:
+    lang = _SPACYS.get(identified, identified)
+    if lang in UNSPACED_LANGUAGES:
+        return lang
+    try:
+        open_language(lang)
+    except UnknownLanguageError:
+        return NEUTRAL_LANGUAGE
+    return lang
