@@ -67,7 +67,7 @@ def terms(
         if is_run:
             kept += [part[i : i + n] for i in range(len(part)) for n in (1, 2, 3) if i + n <= len(part)]
         else:
-            settings = lowercase, alphabetic, remove_stop_words, alphanumeric, singularize
+            settings = lowercase, alphabetic, remove_stop_words, alphanumeric, singularize and lang == "en"
             kept += words_of(nlp_of(words_lang(lang, segmenter))(part), *settings)
     return kept
 

@@ -157,8 +157,7 @@ class CountedCorpus:
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
         """Add the n-grams of characters that a recipe has; the recipe must otherwise have the terms of these counts."""
-        features = recipe.make_features()
-        n, divides_runs = features.chars, features.tokens.divides_runs
+        n, divides_runs = recipe.make_features().chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
         if self.document_counts is not None:
             zones, n_texts, zone_of, counts = self.document_counts
