@@ -1,4 +1,4 @@
-/* Sparse rows times one vector of weights: each sum in eight parts, so that every instruction set gives the same bits. */
+/* Sparse rows times one vector of weights. Each sum has eight parts, so all instruction sets give the same bits. */
 #ifndef TEXTCAT_RANKING_H
 #define TEXTCAT_RANKING_H
 
@@ -7,7 +7,7 @@
 
 #define N_SUMS 8
 
-/* The entries from p on, fewer than eight, and the bias. Entry p of a row counts towards sum p mod 8. */
+/* Add the entries of a row from p on (fewer than eight), and the bias. Entry p counts towards sum p mod 8. */
 static inline float finished_sum(float *sums, const int32_t *indices, const float *x, const float *w, ptrdiff_t p,
                                  ptrdiff_t end, float bias)
 {

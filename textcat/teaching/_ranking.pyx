@@ -1,5 +1,5 @@
-"""Compiled: train one linear ranker on a few rows of a large matrix, multiply all of its rows by the weights, and say
-how likely it is to find as few as were found.
+"""Compiled: train a linear ranker on a few rows of a large matrix, multiply all rows of the matrix by the weights, and
+compute tails of the hypergeometric distribution.
 """
 
 from libc.math cimport exp, fabs, fmax, fmin, lgamma
@@ -29,10 +29,11 @@ def rows_times(
     const place[::1] indptr, const int32_t[::1] indices, const float[::1] data, ptrdiff_t first, ptrdiff_t last,
     const float[::1] w, float bias, float[::1] scores, bint plain=False,
 ):
-    """Write ``X[i] @ w + bias`` for the rows from first to before last; plain: without instructions of newer machines.
+    """Write ``X[i] @ w + bias`` to ``scores[i]`` for each row i of ``first <= i < last``.
 
-    Entry p of a row counts towards sum p mod 8; the eight sums are added by halves: sum k and sum k + 4, then k and
-    k + 2, then the last two; and the bias last.
+    Entry p of a row counts towards sum p mod 8. The eight sums are added by halves: sum k and sum k + 4, then k and
+    k + 2, then the last two; and the bias last. So the result is the same to the bit with and without AVX2
+    instructions; `plain` leaves AVX2 out.
     """
     if first >= last:
         return
@@ -59,10 +60,11 @@ def gather(
     int32_t[::1] number_of, int32_t[::1] columns, ptrdiff_t n_columns, int64_t[::1] ends, int32_t[::1] numbers,
     float[::1] values, ptrdiff_t n_rows,
 ):
-    """Copy rows behind the n_rows that `ends`, `numbers` and `values` hold, and return how many columns there are then.
+    """Append the given `rows` of a matrix to the `n_rows` rows that `ends`, `numbers` and `values` already hold.
 
-    Columns get numbers in the order in which they are met: number_of (of all columns, -1: none yet) and columns (of the
-    numbers given) tell which.
+    Columns are numbered in the order in which they occur. `number_of` has the number of each column of the matrix (-1:
+    not numbered yet); `columns` has the column of each number. Return the number of numbered columns, which was
+    `n_columns` before.
     """
     cdef ptrdiff_t r, p, q = ends[n_rows - 1] if n_rows else 0
     cdef int32_t column
@@ -87,13 +89,15 @@ def solve(
 ):
     """Minimise ``|w - w₀|²/2 + (b - b₀)²/2 + Σ c_i max(0, 1 - y_i (w·x_i + b·constant))²`` from w₀ = w and b₀ = bias.
 
-    A row x_i stands for ``x_i - m``, and w for ``w - times·m``, where m is dense, and known by products alone: means[i] is
-    ``m·x_i``, square ``m·m``, and along ``m·w`` at the start. Without any m all four are 0.
+    In the formula, x_i means row i minus a dense vector m, and w means ``w - times·m``. m is not given, only products
+    with it: means[i] is ``m·x_i``, square is ``m·m``, and along is ``m·w`` at the start. Without any m, these products
+    and times are 0.
 
-    By dual coordinate descent (Hsieh et al., ICML 2008, algorithm 1 for the L2-SVM): row i has a coefficient α_i ≥ 0, and
-    w = w₀ + Σ α_i y_i x_i. Every epoch presents all rows in an order drawn anew; the last is the one in which no
-    projected gradient is larger than tol, and rows of less than .3 tol stay as they are. w becomes the solution;
-    returns b, the coefficients, the number of epochs, and times.
+    The method is dual coordinate descent (Hsieh et al., ICML 2008, algorithm 1 for the L2-SVM): row i has a coefficient
+    α_i ≥ 0, and w = w₀ + Σ α_i y_i x_i. Every epoch presents all rows in a new random order; training ends after the
+    first epoch in which no projected gradient is larger than tol, or after max_epochs. A coefficient whose projected
+    gradient is at most .3 tol is not changed. The solution is written into w; b, the coefficients, the number of
+    epochs, and times are returned.
     """
     cdef ptrdiff_t n = labels.shape[0], epochs = 0, i, j, k, p, first, length
     cdef double gradient, projected, worst, alpha, step
@@ -143,10 +147,11 @@ cdef double log_binomial(double n, double k) noexcept nogil:
 
 
 def hypergeometric_tail(double k, double N, double marked, double s):
-    """Return P(X <= k) for X marked ones among s that are drawn, without replacement, from N.
+    """Return P(X <= k), where X is the number of marked items among s items drawn without replacement.
 
-    From the term at k, or the one above it, the others follow by their ratios; those on the side where they fall are
-    summed.
+    They are drawn from N items, of which `marked` are marked. If k is left of the mode, the terms from k downwards are
+    summed; otherwise those from k + 1 upwards, and the sum is subtracted from 1. Each term follows from the one before
+    it by their ratio.
     """
     cdef bint below = k < (s + 1) * (marked + 1) / (N + 2)  # k is left of the mode
     cdef double x = k if below else k + 1, least = fmax(0, s - (N - marked)), most = fmin(s, marked), term, total

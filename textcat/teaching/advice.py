@@ -1,4 +1,4 @@
-"""Advise when to stop: a sentence for persons, and the last estimate of recall that tells them something."""
+"""Advise a person when to stop: a sentence, and the latest estimate of recall that is informative."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 
 from textcat.teaching.stopping import DRAWN, SEVERAL_RANKERS, Estimate, History, Stopper
 
-_PREFIXES = 500  # answers that are taken back at most, to find the last estimate that tells something
+_PREFIXES = 500  # the largest number of answers that are left out to find an earlier informative estimate
 
 
 class Band(NamedTuple):
-    """An estimate of recall with its bounds, and the number of answers by which it was made."""
+    """An estimate of recall with its bounds, and the number of answers that it is based on."""
 
     estimate: Estimate
     n_answers: int
 
 
 class KnownBand(NamedTuple):
-    """The result of `last_band` for some answers, so that later calls need not look at these again."""
+    """The `band` that `last_band` returned for `answers`; a later call need not look at these answers again."""
 
     answers: Any
     band: Band | None
 
 
 def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
-    """Return the estimate if it tells something, or else the last earlier one that did; None if there is none.
+    """Return the latest informative estimate: the given one, or one made of fewer answers; None if there is none.
 
-    It depends on the answers alone, so it is the same after a session was opened again.
+    `known` is the result of an earlier call; answers that it includes are not looked at again. The result depends only
+    on the answers, so it is the same after a session is opened again.
     """
     n, n_known, answers = len(history.answers), 0, np.asarray(history.answers, bool)
     if known is not None and np.array_equal(answers[: len(known.answers)], known.answers):
@@ -47,7 +48,10 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, known: Kno
 
 
 def _tells_something(estimate: Estimate, history: History) -> bool:
-    """Return whether an estimate does more than to say that most of the archive may belong to the topic."""
+    """Return whether an estimate is informative: something is found, all figures are finite, and the total is small.
+
+    The total is small if it is at most half of the documents, or more than a quarter of the documents are found.
+    """
     figures = estimate.recall, estimate.low, estimate.high, estimate.relevant
     n_found = int(sum(history.answers))
     is_narrow = 2 * estimate.relevant <= history.n_documents or 4 * n_found > history.n_documents
@@ -55,7 +59,7 @@ def _tells_something(estimate: Estimate, history: History) -> bool:
 
 
 def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
-    """Return in a sentence whether one can stop, or how many answers "no" it takes until one can."""
+    """Return a sentence that tells whether a person can stop or, if not, after how many further answers "no"."""
     aim = f"{_percent(stopper.target)} found, with {_percent(stopper.confidence)} confidence"
     if math.isnan(estimate.recall):
         aim = f"so says the rule {stopper.rule}"
@@ -81,7 +85,10 @@ def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
 
 
 def about_band(band: Band | None, history: History) -> str:
-    """Return why there is no new estimate of the total, and what helps, in a sentence; "" if there is one."""
+    """Return a sentence that tells why the latest answer gave no informative estimate of the total, and what helps.
+
+    Return "" if it gave one, or if nothing is found yet.
+    """
     n = len(history.answers)
     if (band is not None and band.n_answers == n) or not any(history.answers):
         return ""

@@ -11,16 +11,19 @@ from textcat.teaching.pool.duplicates import Groups
 
 
 class Assignment:
-    """The documents that each person can be asked about; of each group of near-duplicates, only the first.
+    """The documents that each person can be asked about; a group of near-duplicates is represented by its first one.
 
-    `overlap` is the share of documents that every person is asked about; for the rest one answer is enough.
+    `overlap` is the share of documents that every person is asked about; each of the others needs only one answer.
     """
 
     def __init__(self, groups: Groups, seed: int, overlap: float):
         self._groups, self._seed, self._overlap = groups, seed, overlap
 
     def open_to(self, state: TopicState, person: str, shown_to_others: Iterable[int]) -> NDArray[np.bool_]:
-        """Return a mask of the documents that a person can be asked about: shape (n_documents,)."""
+        """Return a mask of the documents that a person can be asked about: shape (n_documents,).
+
+        `shown_to_others` has the positions of the documents that other persons are being asked about.
+        """
         is_open = self._groups.is_first.copy()
         is_open[list(state.judged_by(person))] = False
         if self._overlap < 1:
@@ -38,5 +41,5 @@ class Assignment:
         return is_open
 
     def _is_for_all(self, group: int) -> bool:
-        """Return whether every person is asked about a group: a random draw that depends only on seed and position."""
+        """Return whether every person is asked about a group; the random draw depends only on seed and group."""
         return zlib.crc32(b"%d %d" % (self._seed, group)) < self._overlap * 2**32

@@ -1,4 +1,4 @@
-"""Turn a person's words into a row of a pool, which also has related terms: longer words and parts of compounds."""
+"""Turn a person's words into a row with a pool's columns; the row also has related terms, such as longer words."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scipy.sparse import csr_matrix, vstack
 
 from textcat.documents import Document
 
-_SHORTEST = 3  # letters of a word that is expanded, and of the parts of a compound
-_MOST = 5  # longer terms that a word is expanded by
+_SHORTEST = 3  # the least number of letters of a word that is expanded, and of the parts of a compound
+_MOST = 5  # the largest number of longer terms that are added to a word
 _COMMON = 0.01  # share of the documents: a word that more documents have, such as "the", is not expanded
-_WEIGHT = 0.5  # of all the longer terms together, compared with the word
+_WEIGHT = 0.5  # weight of all terms added to a word together, compared with the word
 
 
 class Descriptions:
-    """Rows of descriptions, queries and names of topics, by the features of a pool.
+    """Turn descriptions, queries and names of topics into rows, with the features of a pool.
 
-    A description has few words, and people write some of them differently from the documents: "alum" for aluminium,
-    "sunseed" for sun seed. So a word that few documents or none have also stands for the five most frequent terms
-    that begin with it; and a word that no document has also stands for the two words of which it is composed. If the
-    features have no vocabulary, as with `hash_bits`, words are not expanded.
+    A description has few words, and people write some of these differently from the documents: "alum" for aluminium,
+    "sunseed" for sun seed. So a word that at most few documents have is expanded: the row also gets the five most
+    frequent terms that begin with the word. If no document has the word, the row also gets the two words of which it is
+    composed. If the features have no vocabulary, as with `hash_bits`, words are not expanded.
     """
 
     def __init__(self, features: Any) -> None:
@@ -34,7 +34,10 @@ class Descriptions:
         self._kept: dict[str, csr_matrix] = {}
 
     def rows(self, texts: Sequence[str]) -> csr_matrix:
-        """Return rows of length 1, or empty ones: shape (n_texts, n_terms), float32."""
+        """Return a row of length 1 for each text; a text without known terms gets an empty row.
+
+        Shape (n_texts, n_terms), float32.
+        """
         for text in set(texts) - self._kept.keys():
             self._kept[text] = self._row(text)
         none = csr_matrix((0, len(self._features.idf_)), dtype=np.float32)
@@ -56,17 +59,17 @@ class Descriptions:
         return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
     def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return those columns that stand for words; columns of character n-grams are left out."""
+        """Return the given columns without those of character n-grams."""
         names = self._features.listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 
     def _idf_of_common(self) -> float:
-        """Return the idf at or above which a word is expanded, because few documents have it."""
+        """Return the idf of a word in 1 % of the documents: only words with this idf or a larger one are expanded."""
         n, smooth = self._features.n_documents_, self._features.idf == "smooth"
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 
     def _related(self, word: str, word_columns: NDArray[np.int32]) -> list[int]:
-        """Return the columns of terms that a word stands for in addition to its own."""
+        """Return the columns of the terms by which a word is expanded; `word_columns` are the word's own columns."""
         vocabulary, idf = self._features.vocabulary_, self._features.idf_
         if len(word) < _SHORTEST or (len(word_columns) and idf[word_columns].min() < self._idf_of_common()):
             return []

@@ -1,4 +1,4 @@
-"""Write topics to a session's journal, and make the entries of its answers."""
+"""Add and change topics in a session's journal, and make the journal's entries for answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_topic(
     random: float | None = None,
     person: str = "",
 ) -> None:
-    """Add a topic, and say what it is about; all but criteria and exclusion reasons is used as evidence.
+    """Add a topic to a session. The name, description, query, examples and model are evidence for its ranker.
 
     Parameters
     ----------
@@ -40,27 +40,27 @@ def add_topic(
     name : str
         Its words are evidence, too.
     description, query : str
-        In words.
+        What the topic is about, in sentences; and words that occur in its documents.
     examples : iterable of str
-        Ids of documents that belong to it: they are answered with yes.
+        Ids of documents that belong to the topic: the answer "yes" is recorded for each.
     model : (tagger or its folder, topic), optional
         Start with a model's weights for a topic, matched to the pool's terms by name.
     criteria : str
-        By which persons decide. They are shown next to each document.
+        The criteria by which persons decide; they are shown next to each document, and are no evidence.
     exclusion_reasons : iterable of str
         Reasons for the answer "no" that persons can choose from.
     strategy : str, optional
-        The name of a `QueryStrategy`: which documents are asked about.
+        The name of the `QueryStrategy` that chooses the documents to ask about; by default the session's.
     random : float, optional
-        The share of questions that are drawn at random; some estimates of recall need them.
+        The share of questions that are drawn at random; some estimates of recall need such questions.
     person : str
         The person who gives the examples.
 
     Raises
     ------
     TextcatError
-        If the topic exists already, there is no such document or strategy, or the model shares no term with the
-        pool.
+        If the topic exists already, its name is empty or too long, an exclusion reason is too long, there is no such
+        document or strategy, the model has no such topic, or the model shares no term with the pool.
     """
     with session.lock:
         topics = session.current.topics
@@ -90,7 +90,7 @@ def change_topic(
     session : Session
     topic : str
     criteria, exclusion_reasons, strategy, random : optional
-        As for `add_topic`; by default unchanged.
+        As for `add_topic`; a setting that is not given stays as it is.
     """
     with session.lock:
         change = session.topic_state(topic).query.changed(strategy, random).about
@@ -113,9 +113,11 @@ def entry_of_answer(
     note: str = "",
     question: Question | None = None,
 ) -> dict[str, Any]:
-    """Return the journal's entry of an answer on a topic, with the document's rank and score, and the model's number.
+    """Return the journal's entry of an answer on a topic, with the document's rank, its score, and the model's number.
 
-    The model is the one that chose the document or, if the document was not asked about, the last one trained.
+    `question` is the question that the person answers; None if the person was not asked about the document. Rank and
+    score are those of the question or, without a question, those by the latest model; without any model the entry has
+    no rank and score.
     """
     entry = {"topic": topic, "position": position, "id": session.pool.ids[position], "answer": answer}
     entry |= {"source": source, "note": note}
@@ -130,7 +132,7 @@ def entry_of_answer(
 
 
 def check_answers(answers: Iterable[str], source: str) -> None:
-    """Raise TextcatError if there is no such answer, or no such source of answers."""
+    """Raise TextcatError if an answer or the source is none of those allowed, or if "skip" would adjudicate."""
     if source not in SOURCES or source == "example":
         raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and adjudicated.")
     for answer in answers:
@@ -139,7 +141,10 @@ def check_answers(answers: Iterable[str], source: str) -> None:
 
 
 def checked_exclusion_reason(reason: str, answer: str) -> str:
-    """Return an exclusion reason in one line; raise TextcatError if it is too long, or the answer is not "no"."""
+    """Return an exclusion reason in one line, without repeated spaces.
+
+    Raise TextcatError if the reason is too long, or if it comes with another answer than "no".
+    """
     reason = " ".join(reason.split())
     if reason and answer != "no":
         raise TextcatError(f"The exclusion reason {reason!r:.80} came with {answer!r}: give it with the answer 'no'.")
@@ -152,7 +157,7 @@ def checked_exclusion_reason(reason: str, answer: str) -> str:
 
 
 def _check_name(name: str, topics: Container[str]) -> None:
-    """Raise TextcatError if a name is empty, too long, or that of another topic."""
+    """Raise TextcatError if a new topic's name is empty, too long, or one of `topics`."""
     if not name.strip():
         raise TextcatError("A topic needs a name: give one.")
     if len(name) > LONGEST_NAME:

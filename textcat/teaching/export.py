@@ -1,8 +1,8 @@
 """Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
 
-Each function writes the topics named, by default all, and returns the path. TextcatError is raised if there is no such
-topic, if the file's name has another ending than the formats have, if a topic of a corpus or a model has no answer
-"yes", or if a topic of a model has no answer "no".
+Each `write_…` function exports the given topics, by default all, to `out`, and returns its path. It raises TextcatError
+if the session has no such topic, or if the extension of `out` names no format that the function can write. A corpus
+and a model need a document with the label "yes" for each topic; a model also needs one with the label "no".
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ _COLUMNS = (
 )
 #: The formats that labels can be written in.
 LABEL_FORMATS = ("jsonl", "csv", "ris")
-LONGEST_FACT = 200  # characters of the authors of a document, or of its journal, where it is shown
+LONGEST_FACT = 200  # characters of a bibliographic fact, such as the authors, where a document is shown
 _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
 class _Labelled(NamedTuple):
-    """A document that has a label for some of the topics, or whose near-duplicate has."""
+    """A document with its labels; it was judged itself, or is a near-duplicate of a document that was judged."""
 
     position: int
-    judged_as: int  # the position of the document that was judged
-    labels: dict[str, bool]
+    judged_as: int  # position of the first of its near-duplicates, which represents the whole group
+    labels: dict[str, bool]  # by topic
     disputed: list[str]  # topics on which persons disagree
-    exclusion_reasons: dict[str, str]
+    exclusion_reasons: dict[str, str]  # by topic
 
 
 def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write each document that has been judged for one of the topics: as JSON Lines, CSV or RIS, by the file's ending.
+    """Write the documents that have a label for any of the topics as JSON Lines, CSV or RIS, by the extension of `out`.
 
-    A line of JSON is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. Documents judged by yes or no
-    are written, and their near-duplicates, which get the label of the document in ``judged_as``. A topic that a
-    document has not been judged for is not in its labels. ``"disputed": ["strikes"]`` names topics on which persons
-    disagree and nobody has adjudicated the label; ``"exclusion_reasons": {"strikes": "no strike"}`` tells why a label
-    is no. CSV and RIS have title, authors, year, journal and DOI, too; RIS has all fields of the record that it can
-    hold, and a note for each topic, such as ``strikes: no (no strike)``.
+    A line of JSON is ``{"id": "17", "labels": {"strikes": true}, "judged_as": "17"}``. All documents judged by yes or
+    no are written, and so are their near-duplicates; a near-duplicate has the label of the document in ``judged_as``.
+    Topics for which a document was not judged are not in its ``labels``. ``"disputed": ["strikes"]`` names topics on
+    which persons disagree and nobody has adjudicated the label; ``"exclusion_reasons": {"strikes": "no strike"}`` tells
+    why a label is no. CSV and RIS also have title, authors, year, journal and DOI. RIS has all fields of the record
+    that RIS can hold, and a note for each topic, such as ``strikes: no (no strike)``.
     """
     return _write_records(session, out, topics, included_only=False)
 
 
 def write_included(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write the documents whose label for one of the topics is yes, in the same forms as `write_labels`."""
+    """Write the documents whose label is yes for at least one of the topics, in the formats of `write_labels`."""
     return _write_records(session, out, topics, included_only=True)
 
 
@@ -111,7 +111,7 @@ def _label_row(session: Session, record: _Labelled, prefixes: Mapping[str, str])
 
 
 def _as_reference(session: Session, record: _Labelled) -> dict[str, Any]:
-    """Return the fields of a document's record, with a note for each label."""
+    """Return the fields of a document's record, with an additional note for each label."""
     notes = []
     for topic, label in record.labels.items():
         reason = f" ({record.exclusion_reasons[topic]})" if topic in record.exclusion_reasons else ""
@@ -125,7 +125,7 @@ def _as_reference(session: Session, record: _Labelled) -> dict[str, Any]:
 
 
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
-    """Return the fields of a document by the common names of references, with its id, title and text."""
+    """Return a document's fields under the common names of references; its text is the field `abstract`."""
     zones = pool.document(i)
     text = "\n".join(text for name, text in zones.items() if text and name != "title")
     own = {"id": pool.ids[i], "title": zones.get("title", ""), "abstract": text}
@@ -135,8 +135,9 @@ def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
 def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write the documents judged for any of the topics as JSON Lines, a corpus for `textcat train` and `textcat learn`.
 
-    The field ``labelled_for`` has the topics that a document was judged for; for others it is neither a positive nor a
-    negative example. Of a group of near-duplicates only one is written, so that it does not count several times.
+    The field ``labelled_for`` has the topics that a document was judged for; for all other topics the document is
+    neither a positive nor a negative example. Only the first document of each group of near-duplicates is written, so
+    that the group counts as one example.
     """
     format_by_ending(out, ("jsonl",), "a corpus")
     documents = _documents(session, session.chosen_topics(topics))
@@ -150,11 +151,15 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
+<<<<<<< HEAD
     """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
 
     TextcatError is raised, too, if the recipe names a learner of another package that has not been imported: the
     session may be a stranger's.
     """
+=======
+    """Train a model with the pool's recipe on the documents judged for any of the topics, and save it in a folder."""
+>>>>>>> e925a32 (Word the docstrings of teaching more plainly)
     from textcat.model.storage import save
     from textcat.training.train import train
 
@@ -170,11 +175,11 @@ def write_model(
 
 
 def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write all steps in order as JSON Lines, or as CSV if the file's name ends in .csv.
+    """Write all steps of the session in order, as JSON Lines or CSV, by the extension of `out`.
 
-    A line is an answer: who gave it and when, the document's rank and score, the number of the model that gave these
-    (the number of earlier changes to the topic), why the document was shown, where it was answered, and whether the
-    answer was undone. Or it is a new topic, a keyword, an undo, or a change of strategy.
+    A step is an answer, a new topic, a change of a topic, a keyword, or an undo. The line of an answer tells who gave
+    the answer and when, the document's rank and score, the number of the model that computed these (the number of
+    earlier changes to the topic), why the document was shown, where it was answered, and whether the answer was undone.
     """
     made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), session.chosen_topics(topics)
     lines = [*session.journal.lines]
@@ -207,7 +212,7 @@ def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dic
 
 
 def reference_line(pool: Pool, i: int) -> str:
-    """Return authors, journal, year and DOI of a document in a line; "" if its record has none of them."""
+    """Return the authors, journal, year and DOI of a document as one line; "" if its record has no such field."""
     fields = bibliographic_fields(pool, i)
     authors = fields.get("authors") or ""
     by = "; ".join(map(str, authors)) if isinstance(authors, list) else str(authors)
@@ -218,7 +223,10 @@ def reference_line(pool: Pool, i: int) -> str:
 
 
 def _documents(session: Session, topics: list[str]) -> list[Document]:
-    """Return the documents judged for any of the topics, in the order of the archive, with their topics."""
+    """Return the documents judged for any of the topics, with their topics, in the order of the archive.
+
+    Raise TextcatError if a topic has no document with the label "yes".
+    """
     with session.lock:
         of_topic = {topic: session.topic_state(topic).labels.copy() for topic in topics}
     for topic, labels in of_topic.items():
@@ -235,5 +243,5 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a record from which the same zones are read."""
+    """Return zones as fields of a record, such that reading the record gives the same zones."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}

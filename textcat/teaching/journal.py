@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 JOURNAL, LOCK = "session.jsonl", ".lock"
 _MARK, _FORMAT = "textcat session", 1
-_STEP = "step"  # the number of a line, by which a missing one is noticed
+_STEP = "step"  # key of a line's number; a gap in the numbers shows that a line is missing
 
 Line = dict[str, Any]
 
@@ -27,9 +27,9 @@ Line = dict[str, Any]
 class SessionJournal:
     """The lines of a session: a header, followed by the steps in order.
 
-    Each line is a JSON object with its number and a checksum. `append` returns when the line would survive a power
-    failure; a line that a killed process has left unfinished was never acknowledged, and is cut off when the session
-    is opened again. Without a folder, the lines are kept in memory only.
+    Each line is a JSON object with its number and a checksum. When `append` returns, the line is on disk, and survives
+    a power failure. A killed process may leave an incomplete last line, for which `append` never returned; the line is
+    cut off when the session is opened again. Without a folder, the lines are kept in memory only.
     """
 
     def __init__(self, folder: Path | None, header: Line, lines: list[Line]):
@@ -40,7 +40,10 @@ class SessionJournal:
 
     @classmethod
     def create(cls, folder: Path | None, header: Mapping[str, Any]) -> SessionJournal:
-        """Start a journal in a folder that has none; a missing folder is created."""
+        """Start a journal in a folder, or in memory if `folder` is None; a missing folder is created.
+
+        Raise TextcatError if the folder already has a journal.
+        """
         journal = cls(folder, dict(header), [])
         if folder is None:
             return journal
@@ -64,7 +67,10 @@ class SessionJournal:
 
     @classmethod
     def open(cls, folder: Path, *, read_only: bool = False) -> SessionJournal:
-        """Open the journal of a folder, to resume or only to read; raise TextcatError if it is damaged."""
+        """Open the journal of a folder, for writing or (`read_only`) only for reading.
+
+        Raise TextcatError if there is no journal, it is damaged, or (for writing) another process has it open.
+        """
         if not is_session(folder):
             raise TextcatError(
                 f"{folder} is no session, as it has no {JOURNAL}: `textcat teach ARCHIVE --topic NAME` starts one."
@@ -97,7 +103,7 @@ class SessionJournal:
         self._file, self._length = folders.reopen(self.folder / JOURNAL), length
 
     def append(self, entry: Mapping[str, Any]) -> Line:
-        """Add a line, and return it when it is on disk."""
+        """Add an entry as the next numbered line; return the line when it is on disk."""
         n = len(self.lines)
         line = {_STEP: n + 1, **entry}
         if self.folder is None:
@@ -119,7 +125,10 @@ class SessionJournal:
         return line
 
     def _take_back(self) -> None:
-        """Cut off an incomplete line, so that the next one is not appended to it; if that fails, too, stop writing."""
+        """Cut an incomplete line off the file, so that the next line does not continue it.
+
+        If this fails, too, close the file: later calls of `append` raise TextcatError.
+        """
         file, self._file = self._file, None
         with suppress(OSError):
             os.ftruncate(file.fileno(), self._length)
@@ -138,7 +147,7 @@ class SessionJournal:
             raise
 
     def close(self) -> None:
-        """Stop writing, and let other processes write."""
+        """Close the file and release the lock, so that other processes can write."""
         if self._file is not None:
             self._file.close()
         if self.lock is not None:

@@ -1,4 +1,4 @@
-"""Keep the current answers of each person on each topic and group of near-duplicates, read from a journal."""
+"""Derive the current answers from a session's journal, for each topic, group of near-duplicates and person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from textcat.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
 from textcat.teaching.query import QueryStrategy, Reason
 
-LONGEST_NAME = 300  # characters of a topic's: it stands in headings and addresses
+LONGEST_NAME = 300  # characters of a topic's name, which stands in headings and addresses
 ANSWERS = ("yes", "no", "skip")
 # Where a document was judged: when it was asked about; in search results; in a list, where answers can also be changed;
 # as an example when the topic was started; to adjudicate a disagreement of two persons.
@@ -26,7 +26,7 @@ SOURCES = ("asked", "search", "list", "example", "adjudicated")
 class Judgement(NamedTuple):
     """A person's answer on a document, with the document's rank and score at that time."""
 
-    step: int  # the number of its line in the journal
+    step: int  # the number of the judgement's line in the journal
     at: float  # seconds since 1970
     person: str
     topic: str
@@ -35,15 +35,15 @@ class Judgement(NamedTuple):
     answer: str  # one of ANSWERS
     source: str  # one of SOURCES
     note: str = ""
-    why: Reason = Reason.NOT_ASKED  # it was asked about
-    model: int = 0  # that gave the rank and score: the number of changes to the topic before it was trained
-    rank: int = 0  # among the documents not judged by then, from 1; 0 if there was no ranking yet
+    why: Reason = Reason.NOT_ASKED  # the reason why the document was asked about
+    model: int = 0  # number of the model that gave rank and score: the changes to the topic that it was trained on
+    rank: int = 0  # among the documents that were not judged by then, from 1; 0 if there was no ranking yet
     score: float | None = None
     exclusion_reason: str = ""  # why the answer is "no", if the person gave a reason
 
 
 class Disagreement(NamedTuple):
-    """A document on which persons disagree, and each one's last answer."""
+    """A document on which persons disagree, and each person's current judgement."""
 
     position: int
     id: str
@@ -51,41 +51,41 @@ class Disagreement(NamedTuple):
 
     @property
     def answers(self) -> dict[str, str]:
-        """Each person's answer."""
+        """Each person's current answer, by the person's name."""
         return {judgement.person: judgement.answer for judgement in self.judgements}
 
 
 class Pair(NamedTuple):
-    """The agreement of two persons."""
+    """The agreement of two persons on the documents that both have judged."""
 
     people: tuple[str, str]
-    documents: int  # that both have judged
-    kappa: float | None  # Cohen's; None if it is not defined
+    documents: int  # number of documents that both have judged
+    kappa: float | None  # Cohen's kappa; None if it is not defined
 
 
 class Agreement(NamedTuple):
     """The agreement of persons on the documents that at least two of them have judged."""
 
-    kappa: float | None  # of several pairs the mean, weighted by their documents; None if it is not defined
-    agreed: float | None  # the share on which they agree
-    documents: int  # that a pair has judged, over all pairs
+    kappa: float | None  # mean over the pairs, weighted by their numbers of documents; None if it is not defined
+    agreed: float | None  # share of `documents` on which the pair agrees; None if there are no pairs
+    documents: int  # number of documents that both persons of a pair have judged, summed over the pairs
     pairs: list[Pair]
     disagreements: list[Disagreement]  # not adjudicated yet, the oldest first
 
 
 @dataclass
 class TopicState:
-    """The current answers on one topic, and what it was started with."""
+    """The current answers on one topic, and the texts and settings that the topic was started with."""
 
     name: str
     about: dict[str, Any]
-    answers: dict[int, dict[str, list[Judgement]]] = field(
-        default_factory=dict
-    )  # of a group, by person; the last counts
-    adjudications: dict[int, list[Judgement]] = field(default_factory=dict)
-    labels: dict[int, bool] = field(default_factory=dict)  # of the groups that have one
-    sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)  # of keywords, with their steps
-    n_changes: int = 0  # changes that affect the ranking; the model's number
+    # By group, then by person; the person's last judgement counts.
+    answers: dict[int, dict[str, list[Judgement]]] = field(default_factory=dict)
+    adjudications: dict[int, list[Judgement]] = field(default_factory=dict)  # by group; the last one counts
+    labels: dict[int, bool] = field(default_factory=dict)  # by group, for groups that have a label
+    # By keyword: pairs of the journal's step, and whether the keyword speaks for the topic (None: it was removed).
+    sides: dict[str, list[tuple[int, bool | None]]] = field(default_factory=dict)
+    n_changes: int = 0  # changes that affect the ranking; also the number of the model trained on them
 
     def __post_init__(self) -> None:
         self.change({})
@@ -97,12 +97,12 @@ class TopicState:
         self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
 
     def labelled(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """Return the groups that have a label, ascending, and 1 or -1 for each."""
+        """Return the groups that have a label, in ascending order, and their labels: 1 for yes, -1 for no."""
         groups = sorted(self.labels)
         return np.array(groups, np.int64), np.array([1 if self.labels[group] else -1 for group in groups], np.int8)
 
     def examples(self) -> tuple[str, ...]:
-        """Return the ids of the documents that the topic was started with."""
+        """Return the ids of the example documents that the topic was started with."""
         histories = (of_person for of_group in self.answers.values() for of_person in of_group.values())
         return tuple(
             judgement.id for judgements in histories for judgement in judgements if judgement.source == "example"
@@ -118,25 +118,28 @@ class TopicState:
         return {person: judgements[-1] for person, judgements in self.answers.get(group, {}).items() if judgements}
 
     def persons(self) -> list[str]:
-        """Return the names of the persons who have answered, sorted."""
+        """Return the sorted names of the persons who have a current answer."""
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
-        """Yield the groups that a person need not be asked about any more: answered, skipped, or adjudicated."""
+        """Yield the groups that a person is no longer asked about.
+
+        The person has answered or skipped them, or somebody has adjudicated them.
+        """
         for group, judgements in self.answers.items():
             if judgements.get(person):
                 yield group
         yield from (group for group, judgements in self.adjudications.items() if judgements)
 
     def first_of(self, group: int) -> Judgement:
-        """Return the first current judgement by yes or no on a group that has a label."""
+        """Return the earliest current judgement by yes or no on a group; the group must have a label."""
         judgements = [*self.standing(group).values(), *self.adjudications.get(group, ())]
         return min(
             (judgement for judgement in judgements if judgement.answer != "skip"), key=lambda judgement: judgement.step
         )
 
     def exclusion_reason(self, group: int) -> str:
-        """Return the exclusion reason that was given last for a group with the label "no"; "" if there is none."""
+        """Return the exclusion reason given last for a group; "" if there is none, or the label is not "no"."""
         if self.labels.get(group, True):
             return ""
         judgements = self.adjudications.get(group) or self.standing(group).values()
@@ -144,13 +147,16 @@ class TopicState:
         return max(given, key=lambda judgement: judgement.step).exclusion_reason if given else ""
 
     def n_answers(self) -> int:
-        """Count the current answers, including skips."""
+        """Count the current answers, including skips and adjudications."""
         return sum(bool(judgements) for persons in self.answers.values() for judgements in persons.values()) + sum(
             map(bool, self.adjudications.values())
         )
 
     def in_order(self) -> list[tuple[Judgement, bool]]:
-        """Return the first judgement of each group that has a label, and the label, in the order of the answers."""
+        """Return a pair for each group that has a label: its first judgement, and its label.
+
+        The pairs are in the order in which these judgements were given.
+        """
         first = ((self.first_of(group), label) for group, label in self.labels.items())
         return sorted(first, key=lambda pair: pair[0].step)
 
@@ -161,7 +167,7 @@ class TopicState:
         return sorted(current, key=lambda judgement: judgement.step)
 
     def keywords(self) -> dict[str, bool]:
-        """Return the keywords, in alphabetical order, and whether they speak for the topic."""
+        """Return the keywords in alphabetical order: True if a keyword speaks for the topic, False if against it."""
         sides = {
             term: steps_and_sides[-1][1] for term, steps_and_sides in sorted(self.sides.items()) if steps_and_sides
         }
@@ -173,7 +179,7 @@ class TopicState:
         return len(opinions) > 1 and not self.adjudications.get(group)
 
     def agreement(self) -> Agreement:
-        """Compare the answers of each pair of persons."""
+        """Compute how far each pair of persons agrees, and list the disagreements that nobody has adjudicated."""
         of_pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
         disagreements = []
         for group in self.answers:
@@ -197,7 +203,7 @@ class TopicState:
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
     def update_label(self, group: int) -> None:
-        """Derive the label of a group from the answers on it."""
+        """Derive the label of a group from its current answers, and store it; without yes or no, remove the label."""
         label = _label(self.standing(group).values(), self.adjudications.get(group, []))
         if label is None:
             self.labels.pop(group, None)
@@ -206,9 +212,11 @@ class TopicState:
 
 
 def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> bool | None:
-    """Return a document's label: the answer that adjudicated it, or else the majority's, without skips; a tie is a yes.
+    """Return a document's label (True: yes) from the persons' judgements and the adjudications.
 
-    So if two persons disagree, the label is yes until it is adjudicated: a document too many is better than one missed.
+    The last adjudication counts or, if there is none, the majority of the answers yes and no. A tie is a yes: if two
+    persons disagree, the label is yes until somebody adjudicates it, because a document too many is better than a
+    missed one. Return None if nobody has answered yes or no.
     """
     if adjudicated:
         return adjudicated[-1].answer == "yes"
@@ -217,10 +225,11 @@ def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> boo
 
 
 def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
-    """Compute Cohen's kappa of two persons' answers on the same documents: (p - e) / (1 - e).
+    """Compute Cohen's kappa of two persons' answers on the same documents (True: yes): (p - e) / (1 - e).
 
-    p is the share on which they agree, and e what chance would give: the product of their shares of yes, plus that of
-    their shares of no. If all answers of both are yes, or all are no, e is 1 and kappa is not defined: None.
+    p is the share of the documents on which the persons agree. e is the share expected by chance: the product of their
+    shares of yes, plus the product of their shares of no. Return None where kappa is not defined: if there are no
+    documents, or if e is 1 because all answers of both persons are yes, or all are no.
 
     Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20
     (1960).
@@ -236,7 +245,10 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 
 
 class Judgements:
-    """The current answers on all topics of a session, from the lines of its journal, by groups of near-duplicates."""
+    """The current answers on all topics of a session, derived from the lines of its journal.
+
+    `group_of` returns the group of near-duplicates of a document; an answer counts for the whole group.
+    """
 
     def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
         self._journal, self._group_of = journal, group_of
@@ -244,20 +256,23 @@ class Judgements:
 
     def _replay(self) -> None:
         self.topics: dict[str, TopicState] = {}
-        self._done: dict[str, list[int]] = {}  # the steps of each person that can be undone
+        self._done: dict[str, list[int]] = {}  # each person's steps that can be undone
         self._lines: dict[int, Mapping[str, Any]] = {}
         for line in self._journal.lines:
             self.apply(line)
 
     def topic(self, name: str) -> TopicState:
-        """Return the state of a topic; raise TextcatError if there is none of this name."""
+        """Return the state of a topic; raise TextcatError if the session has no topic of this name."""
         if name not in self.topics:
             names = f"it has {', '.join(map(repr, self.topics))}" if self.topics else "add one first"
             raise TextcatError(f"The session has no topic {name!r}: {names}.{did_you_mean(name, self.topics)}")
         return self.topics[name]
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry to the journal, and apply it."""
+        """Write an entry to the journal, and apply it to the current answers.
+
+        Raise TextcatError if one of its texts is not valid Unicode.
+        """
         answers = entry.get("answers", ())
         texts = [answer[name] for answer in answers for name in ("note", "exclusion_reason") if name in answer]
         for value in ({**entry.get("about", {}), **entry.get("change", {})}).values():
@@ -274,7 +289,7 @@ class Judgements:
             raise
 
     def apply(self, line: Mapping[str, Any]) -> None:
-        """Apply a line of the journal to the current state."""
+        """Change the current answers by a line of the journal."""
         if "undo" in line:
             step = self._done[line["person"]].pop()
             assert step == line["undo"]
@@ -302,7 +317,7 @@ class Judgements:
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
-        """Return the line of a person's last answer or keyword; None if there is nothing left to undo."""
+        """Return the journal's line of a person's last answer or keyword; None if there is nothing left to undo."""
         done = self._done.get(person)
         return self._lines[done[-1]] if done else None
 
@@ -321,7 +336,7 @@ class Judgements:
 
 
 def judgements_of(line: Mapping[str, Any]) -> Iterator[Judgement]:
-    """Yield the judgements of a line of the journal: one on each topic that was answered."""
+    """Yield the judgements in a line of the journal: one for each topic that the person answered."""
     for answer in line.get("answers", ()):
         facts = {**answer, "why": Reason(answer.get("why", ""))}
         yield Judgement(step=line["step"], at=line["at"], person=line["person"], **facts)

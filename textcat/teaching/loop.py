@@ -1,6 +1,6 @@
 """The loop of active learning: rank all documents by the answers so far, choose one to ask about, take its answer.
 
-A session and a simulation run the same loop. They differ only in where answers come from: persons, or labels.
+A session and a simulation run the same loop. They differ only in the source of the answers: persons, or labels.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from textcat.teaching.query import QueryStrategy, Reason
 
 
 class RanksDocuments(Protocol):
-    """The methods of a ranker that the loop calls."""
+    """The methods that the loop calls on its ranker."""
 
     def train(self, positions: Any, labels: Any, examples: Any = None) -> Any:
-        """Train on documents with the labels 1 and -1, and on other examples; return the weights for `scores`."""
+        """Train on documents, by their positions and labels (1 or -1), and on `examples` that are not documents.
+
+        Return weights that `scores` takes.
+        """
 
     def scores(self, weights: Any) -> NDArray[Any]:
         """Score all documents with the weights that `train` returned."""
@@ -26,21 +29,21 @@ class RanksDocuments(Protocol):
 class Answers(Protocol):
     """The answers on a topic so far."""
 
-    n_changes: int  # that affect the ranking
+    n_changes: int  # number of changes that affect the ranking
 
     def labelled(self) -> tuple[NDArray[Any], NDArray[np.int8]]:
-        """Return the positions of the documents that have a label, and 1 or -1 for each."""
+        """Return the positions of the documents that have a label, and their labels (1 or -1)."""
 
 
 class Ranking(NamedTuple):
     """The scores of all documents for a topic."""
 
-    model: int  # the number of changes to the answers that it includes
-    weights: Any  # of the ranker
+    model: int  # number of the model: how many changes to the answers the ranking includes
+    weights: Any  # those that the ranker returned
     scores: NDArray[np.float32]
 
     def rank_of(self, position: int, is_open: NDArray[np.bool_]) -> int:
-        """Return the rank of a document among those that are open, from 1."""
+        """Return the rank of a document among the open documents, counted from 1; `is_open` is their mask."""
         return 1 + int(np.count_nonzero((self.scores > self.scores[position]) & is_open))
 
 
@@ -49,14 +52,14 @@ class Choice(NamedTuple):
 
     position: int
     reason: Reason
-    rank: int  # among the documents that are open, from 1
+    rank: int  # among the documents that are open, counted from 1
     score: float
 
 
 class Loop:
-    """Active learning of one topic: call `rank` and `ask`, and repeat this when there are new answers.
+    """Active learning of one topic: call `rank`, then `ask`; when there are new answers, call both again.
 
-    Random choices are a function of the key and of the number of answers.
+    Random choices depend only on the key (such as seed and topic) and on the number of answers.
     """
 
     def __init__(self, ranker: RanksDocuments, key: tuple[Any, ...]):
@@ -64,14 +67,20 @@ class Loop:
         self._ranker, self._key = ranker, key
 
     def rank(self, answers: Answers, *evidence: Any) -> Ranking:
-        """Train the ranker on the answers and on other evidence, and score all documents."""
+        """Train the ranker on the answers and further evidence, and return a ranking with the scores of all documents.
+
+        `evidence` are further arguments of the ranker's `train`.
+        """
         positions, labels = answers.labelled()
         weights = self._ranker.train(positions, labels, *evidence)
         self.ranking = Ranking(answers.n_changes, weights, np.asarray(self._ranker.scores(weights)))
         return self.ranking
 
     def ask(self, query: QueryStrategy, is_open: NDArray[np.bool_], n_answers: int, *key: str) -> Choice | None:
-        """Choose one of the open documents by the latest ranking; return None if none is open."""
+        """Choose one of the open documents by the latest ranking; return None if no document is open.
+
+        `is_open` is the mask of the open documents; `key`, such as a person's name, is appended to the loop's own key.
+        """
         assert self.ranking is not None
         chosen = query.choose(self.ranking.scores, is_open, n_answers, (*self._key, *key))
         if chosen is None:

@@ -1,8 +1,9 @@
 """Measure how much work an order of questions saves: loss, WSS, RRF, recall, answers needed.
 
-All measures are functions of N, the number of documents, and `found`, an ascending array of shape (R,): its i-th value
-is the number of answers given when the i-th of R relevant documents was found, including that answer. The starting
-examples count as answers. A measure that needs a relevant or an irrelevant document is ``nan`` if there is none.
+The parameter `curve` of the measures is an ascending array of shape (R,), as `found_at` returns it: its i-th value is
+the number of answers given when the i-th of R relevant documents was found, including that answer. The starting
+examples count as answers. N is the number of documents. A measure is ``nan`` if it needs a relevant or an irrelevant
+document, and there is none.
 """
 
 import math
@@ -17,12 +18,12 @@ _EXACT = 1e-9  # so that 0.95 · 20 is 19 in spite of rounding errors
 
 
 def found_at(answers: ArrayLike) -> NDArray[np.int64]:
-    """Return `found` from the answers (true: relevant) in the order in which they were given."""
+    """Return the curve of a run, from its answers (True: relevant) in the order in which they were given."""
     return np.flatnonzero(np.asarray(answers, bool)) + 1
 
 
 def loss(curve: ArrayLike, n_documents: int) -> float:
-    """Return the area between the recall curve and the best one, divided by that between the best and the worst.
+    """Return the area between the best recall curve and this one, divided by that between the best and the worst one.
 
     ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
     in random order. It is the loss of ASReview (asreview.metrics.loss), which defines it in terms of recall.
@@ -34,7 +35,7 @@ def loss(curve: ArrayLike, n_documents: int) -> float:
 
 
 def answers_to_reach(curve: ArrayLike, recall: float) -> float:
-    """Return the number of answers until a recall is reached, that is, until ⌈recall · R⌉ documents are found."""
+    """Return the number of answers until a recall is reached: until ⌈recall · R⌉ relevant documents are found."""
     curve = np.asarray(curve)
     return float(curve[max(math.ceil(recall * len(curve) - _EXACT), 1) - 1]) if len(curve) else math.nan
 
@@ -84,6 +85,9 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 
 
 def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
-    """Return the recall after each number of answers in `at`, averaged over runs with these `founds`: shape (n_at,)."""
+    """Return the recall after each number of answers in `at`, averaged over runs: shape (n_at,).
+
+    `founds` has the curve of each run.
+    """
     counts = np.minimum(np.asarray(at, np.float64), n_documents)
     return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)

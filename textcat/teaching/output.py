@@ -1,4 +1,4 @@
-"""Write what a session exports to a file, as JSON Lines, CSV or RIS: the ending of the file's name decides."""
+"""Write what a session exports to a file, as JSON Lines, CSV or RIS: the file's extension decides."""
 
 import csv
 import io
@@ -14,7 +14,10 @@ from textcat.spreadsheets import safe_cell
 
 
 def format_by_ending(out: str | os.PathLike[str], formats: Sequence[str], what: str) -> str:
-    """Return the format that the ending of a file's name asks for, such as "csv"; raise TextcatError for any other."""
+    """Return the format that the extension of `out` names, such as "csv".
+
+    Raise TextcatError if it is none of `formats`; `what` names the content in the message.
+    """
     ending = Path(out).suffix.lower()
     if ending.removeprefix(".") in formats:
         return ending.removeprefix(".")
@@ -34,7 +37,7 @@ def json_line(fields: Mapping[str, Any]) -> str:
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield rows as lines of CSV that are safe in spreadsheets, after a line with the columns."""
+    """Yield a CSV header with the columns, and the rows as lines of CSV; spreadsheets run no cell as a formula."""
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, columns, lineterminator="\r\n")
     writer.writerow({column: safe_cell(column) for column in columns})
@@ -47,7 +50,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iter
 
 
 def write_lines(out: str | os.PathLike[str], lines: Iterable[str]) -> Path:
-    """Write a file, whole or not at all, and return its path."""
+    """Write lines to a file atomically, so that it is written whole or not at all, and return its path."""
     path = Path(out).expanduser()
     write_atomically(path, lines)
     return path

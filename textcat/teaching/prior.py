@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 def keep(
     pool: Pool, folder: Path | None, model: Tagger | str | os.PathLike[str], topic: str, *, number: int
 ) -> dict[str, Any]:
-    """Map a model's weights for a topic to a pool's terms, save them next to the journal, and return its new entry.
+    """Map a model's weights for a topic to a pool's terms, and save them; return an entry for `read`.
 
-    A weight is multiplied by the idf of its term in the model and divided by that in the pool, so that an occurrence of
-    the term counts as much as in the model. Terms that the pool does not have are left out. Without a folder the
-    entry contains the weights. The topic is given by its id or its name. TextcatError is raised if the model has no
-    such topic or shares no named term with the pool.
+    A weight is multiplied by the idf of its term in the model, and divided by the term's idf in the pool, so that an
+    occurrence of the term counts as much as in the model. Terms that the pool does not have are left out. The weights
+    are saved in `folder`, in a file with `number` in its name; if `folder` is None, the entry itself contains the
+    weights. `topic` is the topic's id or name. TextcatError is raised if the model has no such topic, or shares no
+    named term with the pool.
     """
     if not hasattr(model, "features"):
         from textcat.model import storage
@@ -72,7 +73,7 @@ def keep(
 
 
 def read(folder: Path | None, entry: Mapping[str, Any]) -> Weights:
-    """Return the weights saved by `keep`; raise TextcatError if their file is missing or damaged."""
+    """Return the weights that `keep` saved, by its entry; raise TextcatError if their file is missing or damaged."""
     if folder is None:
         return Weights(np.array(entry["columns"], np.int32), np.array(entry["values"], np.float32), 0.0)
     path = folder / entry["file"]

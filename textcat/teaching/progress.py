@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from textcat.teaching.session import Session
 
 _PAUSE = 600.0  # seconds between answers that count as a break, not as thinking
-_PACED = 20  # last answers from which the pace is computed
+_PACED = 20  # the number of last pauses from which the pace is computed
 
 
 class Counts(NamedTuple):
@@ -37,22 +37,22 @@ class Progress(NamedTuple):
     n_groups: int  # groups of near-duplicates, each judged as one document
     yes: int  # groups with this label
     no: int
-    skipped: int  # groups without an answer but skips
+    skipped: int  # groups that were skipped, and have no label
     found: int  # documents of the topic, including near-duplicates
     at_random: int  # answers to questions drawn at random
     disagreements: int  # not adjudicated yet
     persons: list[str]
-    model: int  # the number of changes that the ranking includes
+    model: int  # the number of changes to the topic so far; the next ranking includes all of them
     curve: list[int]  # documents found after each answer
     pace: float | None  # answers a minute, by the median time between the last answers
     estimate: Estimate | None  # of recall, by the rule asked for
-    band: Band | None = None  # the last estimate that tells something
-    advice: str = ""  # when to stop, in a sentence
-    about_band: str = ""  # why there is no new band, and what helps
+    band: Band | None = None  # the latest estimate that is informative
+    advice: str = ""  # a sentence that tells when to stop
+    about_band: str = ""  # a sentence that tells why there is no new band, and what helps; "" if there is one
 
     @property
     def counts(self) -> Counts:
-        """The numbers of answers."""
+        """The number of documents with each answer."""
         return Counts(self.yes, self.no, self.skipped)
 
     @property
@@ -61,14 +61,17 @@ class Progress(NamedTuple):
         return self.n_groups - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:
-        """Return pairs of the numbers of answers and documents found, at up to `most` points of the curve and at 0."""
+        """Return the gain curve as pairs: a number of answers, and the number of documents found by then.
+
+        The first pair is (0, 0); up to `most` evenly spaced points of the curve follow.
+        """
         n = len(self.curve)
         places = sorted({round(k * (n - 1) / (most - 1)) for k in range(most)}) if n else []
         return [(0, 0), *((position + 1, self.curve[position]) for position in places)]
 
 
 def history(session: Session, topic: str) -> History:
-    """Return the answers on a topic for stopping rules: one for each group of near-duplicates."""
+    """Return the answers on a topic as stopping rules take them: one for each group of near-duplicates with a label."""
     with session.lock:
         order = session.topic_state(topic).in_order()
     n = len(session.groups)
@@ -80,7 +83,7 @@ def history(session: Session, topic: str) -> History:
 def estimate(
     session: Session, topic: str, rule: str = "", target: float | None = None, confidence: float | None = None
 ) -> Estimate:
-    """Estimate the recall of a topic; by default as the session's `Stopper` does.
+    """Estimate the recall of a topic; by default with the rule, target and confidence of the session's `Stopper`.
 
     Parameters
     ----------
@@ -89,7 +92,7 @@ def estimate(
     rule : str, optional
         One of `textcat.teaching.stopping.RULES`.
     target, confidence : float, optional
-        The recall that is wanted, and the confidence in it.
+        The recall to reach, and the confidence that it is reached.
 
     Returns
     -------

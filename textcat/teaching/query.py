@@ -30,11 +30,12 @@ class Reason(str, Enum):
 
 @dataclass(frozen=True)
 class QueryStrategy:
-    """A way of choosing the document to ask about next; raise TextcatError if there is no such way.
+    """A strategy for choosing the document to ask about next.
 
-    "highest" chooses the document with the highest score, the first of several equal ones; "uncertain" the one with the
-    score closest to 0; "mixture" asks a random fifth of the questions as "uncertain", the others as "highest". The
-    share `random` of the questions is about any open document, all equally likely: some estimates of recall need them.
+    "highest" chooses the document with the highest score (the first one of several equals); "uncertain" chooses the
+    document with the score closest to 0; "mixture" chooses for a random fifth of the questions like "uncertain", and
+    for the others like "highest". For the share `random` of the questions, an open document is drawn at random; some
+    estimates of recall need such questions. TextcatError is raised for another name, or a share outside [0, 1].
     """
 
     name: str = "highest"
@@ -48,7 +49,7 @@ class QueryStrategy:
 
     @classmethod
     def parse(cls, text: str) -> QueryStrategy:
-        """Read a name, optionally with a share of random questions, such as "mixture:0.05"."""
+        """Parse the name of a strategy, optionally with a share of random questions, such as "mixture:0.05"."""
         name, colon, share = text.partition(":")
         try:
             return cls(name, float(share) if colon else 0.0)
@@ -59,7 +60,7 @@ class QueryStrategy:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The entries about this strategy in a journal."""
+        """The name and the share of random questions, as entries of a journal's line."""
         return {"strategy": self.name, "random": self.random}
 
     def changed(self, name: str | None = None, random: float | None = None) -> QueryStrategy:
@@ -69,10 +70,11 @@ class QueryStrategy:
     def choose(
         self, scores: NDArray[np.float32], is_open: NDArray[np.bool_], n_answers: int, key: tuple[Any, ...]
     ) -> tuple[int, Reason] | None:
-        """Return the position of the document to ask about next, and why it was chosen; None if none is open.
+        """Return the position of the document to ask about next, and why it was chosen; None if no document is open.
 
-        Documents with larger scores are more relevant, and 0 is the decision boundary. Random choices are a function
-        of the key (a seed, the name of the topic) and of the number of answers so far.
+        `is_open` is the mask of the open documents. Documents with larger scores are more relevant, and 0 is the
+        decision boundary. Random choices depend only on the key (such as a seed and the name of the topic) and on the
+        number of answers so far.
         """
         uncertain = STRATEGIES[self.name]
         if uncertain in (0, 1) and not self.random:

@@ -16,14 +16,15 @@ class Queue(NamedTuple):
 
     name: str
     topic: str
-    documents: list[tuple[int, bool | None]]  # positions; whether they had the topic's label when the list was made
+    # Pairs of a position, and whether the document had the topic's label when the list was made (None: unknown).
+    documents: list[tuple[int, bool | None]]
 
 
 def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """Read lines of JSON with `id`, `topic` and optionally `labelled`, as `textcat report --label-issues` writes them.
 
-    There is a queue for each topic, without documents that the pool does not have; TextcatError is raised if the
-    pool has none of the documents, or the file is not such a list.
+    Return a queue for each topic. Documents that the pool does not have are left out; TextcatError is raised if no
+    document is left, or if the file is not such a list.
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}
     n = 0

@@ -17,7 +17,7 @@ from textcat.errors import TextcatError
 from textcat.recipe import RankerSettings
 from textcat.teaching._ranking import add_up, gather, rows_times, solve
 
-ENTRIES_OF_A_THREAD = 1_000_000  # with fewer, starting a thread takes longer than the multiplication
+ENTRIES_OF_A_THREAD = 1_000_000  # the least number: with fewer entries, starting a thread takes longer than its work
 
 
 class Examples(NamedTuple):
@@ -25,14 +25,14 @@ class Examples(NamedTuple):
 
     rows: csr_matrix  # with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1
-    weights: NDArray[np.float64]  # 1: each counts as much as a judged document
+    weights: NDArray[np.float64]  # 1: the example counts as much as a judged document
 
 
 class Weights(NamedTuple):
     """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
-    With a `background` it is ``(x - m)·(w - background·m) + bias``, where m is the mean row of the pool; see
-    `Ranker.whole`.
+    If `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``, where m is the mean row of the pool,
+    times `RankerSettings.background`; see `Ranker.whole`.
     """
 
     columns: NDArray[np.int32]  # each once, in no particular order
@@ -42,7 +42,7 @@ class Weights(NamedTuple):
     background: float = 0.0
 
     def dense(self, n_columns: int) -> NDArray[np.float32]:
-        """Return w of the first columns, such as those of terms, without the background: shape (n_columns,)."""
+        """Return the first n_columns entries of w as a dense array; the background is not subtracted."""
         w = np.zeros(n_columns, np.float32)
         is_first = self.columns < n_columns
         w[self.columns[is_first]] = self.values[is_first]
@@ -58,21 +58,22 @@ class _Background(NamedTuple):
     """The mean row of a pool, times `RankerSettings.background`."""
 
     row: NDArray[np.float32]
-    products: NDArray[np.float32]  # of it and each row
-    square: float  # of it and itself
+    products: NDArray[np.float32]  # dot products of `row` and each row of the pool
+    square: float  # dot product of `row` and itself
 
 
 class Ranker:
     """A linear support vector machine with squared hinge loss over the rows of a pool.
 
-    It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over the judged rows, examples and
-    presumed negatives i. c_i is the weight of each (1 for a judged document), rescaled so that the sum over negatives
-    is 1/ratio of the sum over positives, and the total is unchanged. w₀ is given by the prior and the anchor, otherwise
-    0. With examples, x is a row minus the mean row of the pool.
+    It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²``, where the sum is over the judged
+    rows, the examples, and the rows presumed negative. c_i is the weight of row i (1 for a judged document); the
+    weights are rescaled so that those of negatives sum to 1/ratio of those of positives, and their total is unchanged.
+    w₀ is 0 unless there is a prior, or an anchor (see `RankerSettings`). If there are examples, x is a row minus the
+    mean row of the pool, times `RankerSettings.background`.
 
-    Rows are not copied, and may be memory-mapped; embeddings, which `RankerSettings.embeddings` asks for, are appended
-    to them as columns. The seed is that of the order in which rows are presented, and of the draw of presumed
-    negatives. Scores are the same to the bit for any number of threads.
+    Without embeddings the rows are not copied, and may be memory-mapped. If `RankerSettings.embeddings` is not 0,
+    embeddings are appended to the rows as columns. The seed determines the order in which rows are presented, and the
+    draw of the rows presumed negative. Scores are the same to the bit for any number of threads.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Ranker:
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)  # how many a text has, tells how long it is
+        self._n_terms, entries = rows.shape[1], np.diff(rows.indptr)  # the number of entries tells how long a text is
         if settings.embeddings:
             if embeddings is None:
                 raise TextcatError(
@@ -95,7 +96,7 @@ class Ranker:
         self.rows_of_counts = _arrays(rows)
         self.n_parts = max(1, min(n_threads or effective_n_jobs(-1), len(rows.data) // ENTRIES_OF_A_THREAD))
         self._threads = ThreadPoolExecutor(self.n_parts - 1) if self.n_parts > 1 else None
-        self.lock = Lock()  # of what is written to and cleaned again: no topic waits longer than for one training
+        self.lock = Lock()  # of the two arrays below, which every call fills and clears: topics wait for one call only
         self._number_of = np.full(self.shape[1], -1, np.int32)
         self._w = np.zeros(self.shape[1], np.float32)
         mean = max(1, entries.mean() if len(entries) else 1)
@@ -110,10 +111,11 @@ class Ranker:
         examples: Examples | None = None,
         prior: Weights | None = None,
     ) -> Weights:
-        """Train on judged rows, given once each in any order, with labels above 0 (true) for relevant ones.
+        """Train on judged rows and examples, and return the weights.
 
-        w and the bias are regularised towards a prior, such as the weights of a model's topic, or else towards 0. The
-        weights are the same to the bit for any order of the rows. TextcatError is raised if a row is given twice.
+        `positions` and `labels` have an entry for each judged row; a label above 0 or True means relevant. w and the
+        bias are regularised towards `prior`, such as the weights of a model's topic, or towards 0 without one. The
+        result is the same to the bit for any order of the rows. TextcatError is raised if a row is given twice.
         """
         positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0
         order = np.argsort(positions)
@@ -151,7 +153,8 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return the weights w of the terms and a bias such that ``x·w + bias`` is the score of a row x of the pool.
 
-        No background is subtracted from x, and embeddings are left out. The row's factor, from `factors`, multiplies w.
+        x is the row as it is: what the background changes is included in w and the bias. `factor` is the row's entry
+        in `factors`, by which w is multiplied. Embeddings are left out.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -168,12 +171,12 @@ class Ranker:
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
 
     def _along(self, weights: Weights) -> float:
-        """Return the dot product of the background's row and w."""
+        """Return m·(w - background·m), the dot product of the background's row m and the weights."""
         product = _dot(self._background.row[weights.columns], weights.values)
         return product - weights.background * self._background.square
 
     def _times(self, columns: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the products of all rows and w."""
+        """Return the dot products of all rows and w, which has `values` at `columns`: shape (n_documents,)."""
         scores = np.empty(self.shape[0], np.float32)
         ends = self.rows_of_counts[0]
         shares = ends[0] + (ends[-1] - ends[0]) * np.arange(1, self.n_parts) / self.n_parts
@@ -195,7 +198,10 @@ class Ranker:
         return scores
 
     def presumed(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Draw unjudged rows, to be presumed negative; `positions` are those of the judged rows, ascending."""
+        """Return the positions of random unjudged rows, which are presumed negative.
+
+        `positions` are those of the judged rows, in ascending order.
+        """
         n = min(self.settings.presumed, self.shape[0] - len(positions))
         if n <= 0:
             return np.empty(0, np.int64)
@@ -253,7 +259,10 @@ class Ranker:
         return Weights(columns.copy(), w.astype(np.float32), bias * constant, n_epochs, times if square else 0.0)
 
     def _gathered(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
-        """Return the columns that n rows or the prior have, and the rows with these columns numbered from 0."""
+        """Return the columns that the prior or any of n rows has, and the rows with these columns numbered from 0.
+
+        The rows are three arrays: where each row ends, and the number of the column and the value of each entry.
+        """
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
         n_columns = n_prior = len(prior.columns) if prior else 0
         n_rows, n_entries = 0, sum(sizes)
@@ -272,7 +281,7 @@ class Ranker:
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-    """Rescale weights so that those of negatives sum to 1/ratio of those of positives; their total stays the same."""
+    """Rescale weights so that those of negatives sum to 1/ratio of those of positives; the total stays the same."""
     of_positives, of_negatives = float(c[y > 0].sum()), float(c[y < 0].sum())
     if not of_positives or not of_negatives:
         return c
@@ -290,7 +299,7 @@ def _arrays(rows: csr_matrix) -> tuple[Any, Any, Any]:
 
 
 def _ranks(examples: Examples) -> NDArray[np.int64]:
-    """Return an order of examples that does not depend on the order in which they are given."""
+    """Return the indices of the examples, sorted by their content, so that the order of the argument has no effect."""
     ends, indices, data = _arrays(examples.rows)
     keys = [
         (int(label), float(weight), indices[first:last].tobytes(), data[first:last].tobytes())

@@ -35,14 +35,14 @@ class Rankings:
         self._descriptions = Descriptions(pool.features)
         self._loops: dict[str, Loop] = {}
         self._priors: dict[str, Weights] = {}
-        self._texts = threading.Lock()  # of the features, which turn texts into terms
+        self._texts = threading.Lock()  # held while the features turn texts into rows
 
     def latest(self, topic: str) -> Ranking | None:
         """Return the last ranking of a topic, which may not include the last answers; None if there is none yet."""
         return self._loops[topic].ranking if topic in self._loops else None
 
     def of(self, state: TopicState) -> Ranking:
-        """Return the ranking of a topic by all of its answers."""
+        """Return the ranking of a topic that includes all of its answers; train it if the latest one does not."""
         latest = self.latest(state.name)
         if latest is not None and latest.model == state.n_changes:
             return latest
@@ -50,17 +50,21 @@ class Rankings:
         return loop.rank(state, self._examples(state), self._prior(state))
 
     def ask(self, state: TopicState, is_open: NDArray[np.bool_], person: str) -> Choice | None:
-        """Choose a document to ask a person about; return None if none is open."""
+        """Choose one of the open documents to ask a person about; return None if no document is open."""
         self.of(state)
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
 
     def rows_of(self, texts: list[str]) -> Any:
-        """Return the rows of texts, as if each were title and body of a document."""
+        """Return a row for each text: that of a document with the text as its title and as its body."""
         with self._texts:
             return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
-        """Return a tagger of one topic with a ranking's weights, times the length factor of a document."""
+        """Return a tagger of one topic that has a ranking's weights.
+
+        If `position` is given, the weights are multiplied by the length factor of the document there, so that the
+        tagger scores this document as the ranking does. `labels` are those of the topic, by group.
+        """
         from textcat.model.tagger import Tagger
 
         w, bias = self._ranker.whole(ranking.weights, 1 if position is None else self._ranker.factors[position])
@@ -93,7 +97,7 @@ class Rankings:
         return self._priors.get(state.name)
 
     def _examples(self, state: TopicState) -> Examples | None:
-        """Return the examples of a topic that are no documents: its name, description and query, and keywords."""
+        """Return a topic's texts and keywords as examples; None if there are none, or no document has their terms."""
         about = " ".join(filter(None, [name_in_words(state.name), state.about["description"]]))
         descriptions = [text for text in (about, state.about["query"]) if text.strip()]
         keywords = state.keywords()
@@ -108,14 +112,14 @@ class Rankings:
 
 
 def checked_position(pool: Pool, position: int) -> int:
-    """Return a position; raise TextcatError if a pool has no document there."""
+    """Return a position unchanged; raise TextcatError if the pool has no document there."""
     if not 0 <= position < len(pool):
         raise TextcatError(f"No document {position}: choose one of the session's {len(pool):,}, counted from 0.")
     return int(position)
 
 
 def name_in_words(name: str) -> str:
-    """Return a topic's name with spaces between words: the tokenizer would read rec.sport.hockey as a web address."""
+    """Return a topic's name with spaces for separators: the tokenizer would read rec.sport.hockey as a web address."""
     return SEPARATORS.sub(" ", name).strip()
 
 
@@ -139,7 +143,7 @@ def evidence(session: Session, topic: str, position: int, n: int = 30) -> Explan
 
 
 def terms(session: Session, topic: str, n: int = 20) -> list[tuple[str, float]]:
-    """Return the terms of largest weight for a topic, with their weights.
+    """Return the n terms with the largest weights for a topic, and these weights.
 
     Parameters
     ----------

@@ -21,11 +21,11 @@ FORMATS = ("csv", "jsonl")
 
 
 class ScreeningCounts(NamedTuple):
-    """The number of records at each stage; records from `screened` on are counted without near-duplicates."""
+    """The number of records at each stage; from `screened` on, near-duplicates are not counted."""
 
     topic: str
-    identified: int
-    unreadable: int  # removed before screening
+    identified: int  # all records of the inputs
+    unreadable: int  # could not be read, and were removed before screening
     duplicates: int  # near-duplicates of an earlier record, removed before screening
     screened: int  # answered by yes or no
     included: int
@@ -75,7 +75,7 @@ def write_counts(session: Session, out: str | os.PathLike[str], topics: Sequence
     ----------
     session : Session
     out : path
-        Its name ends in .csv or .jsonl.
+        Its extension, .csv or .jsonl, decides the format.
     topics : sequence of str, optional
         By default all.
 

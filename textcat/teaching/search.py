@@ -23,14 +23,14 @@ class Found(NamedTuple):
     id: str
     zones: dict[str, str]
     score: float  # the cosine of its row and the query's
-    answer: str  # the person's own for the topic, "" if there is none
-    label: bool | None  # the result of all persons' answers
+    answer: str  # the person's own answer for the topic; "" if there is none
+    label: bool | None  # the label for the topic that all persons' answers give; None if there is none
 
 
 class SearchResults(NamedTuple):
-    """A page of search results, the most similar first."""
+    """A page of search results, the most similar document first."""
 
-    n_found: int
+    n_found: int  # on all pages
     documents: list[Found]
 
 
@@ -50,7 +50,10 @@ class Searcher:
         self._latest: Hits | None = None
 
     def find(self, query: str) -> Hits:
-        """Return the documents that share a term with a query; a document whose id is the query comes first."""
+        """Return the documents that share a term with a query, the most similar first.
+
+        If the query is the id of a document, this document comes before all others.
+        """
         hits = self._latest
         if hits is None or hits.query != query:
             scores = np.asarray(self._pool.rows @ self._rows_of([query]).toarray().ravel())
@@ -66,7 +69,10 @@ class Searcher:
         return hits
 
     def page(self, hits: Hits, offset: int, limit: int, state: TopicState | None, person: str) -> SearchResults:
-        """Return some of the hits, with the answers on a topic."""
+        """Return up to `limit` hits, beginning with number `offset` (from 0).
+
+        If a topic's `state` is given, each has the person's answer and the label for this topic.
+        """
         documents = []
         for position in hits.order[max(offset, 0) : max(offset, 0) + limit].tolist():
             group = self._groups.of(position)
@@ -80,7 +86,7 @@ class Searcher:
 def search(
     session: Session, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
 ) -> SearchResults:
-    """Search documents by words, the most similar to the query first; a document whose id is the query leads.
+    """Search documents by words, the most similar to the query first; a document whose id is the query precedes them.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ STOPPER = Stopper()
 
 
 class Question(NamedTuple):
-    """The document to judge next, and why it was chosen."""
+    """A question to a person: the document to judge next, and why it was chosen."""
 
     topic: str
     position: int
@@ -49,28 +49,28 @@ class Question(NamedTuple):
     why: Reason
     n_answers: int  # on the topic, so far
     duplicates: tuple[str, ...]  # ids of its near-duplicates, which get the same answer
-    model: int  # number of changes to the topic that the ranking includes
+    model: int  # number of the model: how many changes to the topic its ranking includes
     answers: dict[str, str]  # the person's own answers on the document for other topics
     fields: dict[str, Any]  # of its record, such as authors and year
 
 
 class Session:
-    """A pool, topics, and a journal of judgements, for any number of persons and threads.
+    """A pool, the topics taught over it, and a journal of judgements, for any number of persons and threads.
 
-    `create` starts one that is kept in a folder, `open` opens it again; ``Session(pool)`` is one in memory. `next` uses
-    a ranking that includes all answers; it is computed when it is first needed. It depends only on the pool, the
-    settings, the seed and the judgements that were not undone or replaced: a session that is opened again asks the same
-    question with the same scores, to the bit.
+    `create` starts a session that is saved in a folder, and `open` opens it again; ``Session(pool)`` starts a session
+    in memory. `next` chooses by a ranking that includes all answers; a ranking is computed when it is first needed. It
+    depends only on the pool, the settings, the seed and the judgements that were not undone or replaced: a session that
+    is opened again asks the same question with the same scores, to the bit.
 
     Parameters
     ----------
     pool : Pool
     ranker : Ranker, optional
-        Over the pool's rows; by default one with the settings that the journal has.
+        A ranker of the pool's rows; by default one with the settings in the journal.
     query : QueryStrategy
         The strategy of new topics for which no other is given.
     stopper : Stopper
-        Estimates recall.
+        Estimates recall, and tells when to stop.
     journal : SessionJournal, optional
         By default a new one in memory.
     """
@@ -95,8 +95,8 @@ class Session:
         self._asked: dict[tuple[str, str], Question] = {}
         self.bands: dict[tuple[str, Stopper], KnownBand] = {}
         self.estimates: dict[tuple[str, int, Stopper], Estimate] = {}
-        self.lock = threading.RLock()  # of what changes
-        self.current = Judgements(self.journal, self.groups.of)  # what the lines of the journal give together
+        self.lock = threading.RLock()  # held while answers and rankings are read or changed
+        self.current = Judgements(self.journal, self.groups.of)  # the current answers, by all lines of the journal
 
     @classmethod
     def create(
@@ -114,7 +114,7 @@ class Session:
         Parameters
         ----------
         folder : path or None
-            For the journal; it may be the folder of the pool. None: nothing is saved.
+            Folder of the journal; it may be the folder of the pool. None: nothing is saved.
         pool : Pool
         seed : int, default=0
             Seed of the questions that are drawn at random.
@@ -124,7 +124,7 @@ class Session:
         settings : RankerSettings, optional
             How documents are ranked; by default as the pool's recipe says.
         **parts
-            `query` and `stopper`, as of a `Session`.
+            The parameters `query` and `stopper` of `Session`.
 
         Returns
         -------
@@ -153,7 +153,7 @@ class Session:
         read_only : bool, default=False
             Open the session only for reading, which is possible while another process has it open.
         **parts
-            `query` and `stopper`, as of a `Session`.
+            The parameters `query` and `stopper` of `Session`.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class Session:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the journal; None in memory."""
+        """The folder of the journal; None if the session is in memory."""
         return self.journal.folder
 
     @property
@@ -196,7 +196,10 @@ class Session:
             return list(self.current.topics)
 
     def chosen_topics(self, topics: Iterable[str] | None = None) -> list[str]:
-        """Return topics, by default all; raise TextcatError if there is none, or not one of them."""
+        """Return the given topics, each once, or by default all topics of the session.
+
+        Raise TextcatError if the session has no topic at all, or does not have one of these.
+        """
         chosen = self.topics() if topics is None else list(dict.fromkeys(topics))
         if not chosen:
             raise TextcatError("The session has no topic: add one first.")
@@ -205,7 +208,7 @@ class Session:
         return chosen
 
     def topic_state(self, name: str) -> TopicState:
-        """Return the answers on a topic and what it was started with; raise TextcatError if there is none."""
+        """Return a topic's answers and what it was started with; raise TextcatError if there is no such topic."""
         return self.current.topic(name)
 
     def about(self, topic: str) -> dict[str, Any]:
@@ -219,7 +222,7 @@ class Session:
     # --- questions and answers ----------------------------------------------------------------------------------------
 
     def next(self, topic: str, person: str = "") -> Question | None:
-        """Return the next question to a person; None if no document is left to ask about.
+        """Return the next question to a person; None if no document is left to ask the person about.
 
         Parameters
         ----------
@@ -251,17 +254,17 @@ class Session:
         exclusion_reason: str = "",
         others: Mapping[str, str] | None = None,
     ) -> None:
-        """Record an answer; when this returns, it is on disk. It replaces the person's earlier answer on the document.
+        """Record an answer, which is saved when this returns; it replaces the person's earlier answer on the document.
 
         Parameters
         ----------
         topic : str
         position : int
-            The document; the answer counts for its near-duplicates, too.
+            Position of the document in the pool; the answer counts for its near-duplicates, too.
         answer : {"yes", "no", "skip"}
         person : str
         source : {"asked", "search", "list", "adjudicated"}
-            Where the document was answered. An answer that adjudicates a disagreement overrides persons' own answers.
+            Where the person answered. "adjudicated" settles a disagreement: it overrides the persons' own answers.
         note : str
         exclusion_reason : str
             Why the document does not belong to the topic: any text, with the answer "no" only.
@@ -271,7 +274,8 @@ class Session:
         Raises
         ------
         TextcatError
-            If there is no such topic, document, answer or source, or the disk fails.
+            If there is no such topic, document, answer or source, an exclusion reason is too long or comes with another
+            answer than "no", or the disk fails.
         """
         answer_of = {topic: answer, **(others or {})}
         with self.lock:
@@ -297,15 +301,15 @@ class Session:
             self._asked.pop((topic, person), None)
 
     def set_keyword(self, topic: str, term: str, speaks_for: bool | None, person: str = "") -> None:
-        """Add a keyword, which speaks for or against a topic: a short example that has only this word or these words.
+        """Add or remove a keyword: one or several words that are a short training example for or against a topic.
 
-        TextcatError is raised if no document has it.
+        TextcatError is raised if no document has any of these words.
 
         Parameters
         ----------
         topic, term : str
         speaks_for : bool or None
-            None removes the keyword.
+            Whether the keyword speaks for the topic (True) or against it (False); None removes the keyword.
         person : str
         """
         with self.lock:
@@ -316,11 +320,11 @@ class Session:
             self.current.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
 
     def keywords(self, topic: str) -> dict[str, bool]:
-        """Return the keywords of a topic, and whether they speak for it."""
+        """Return the keywords of a topic: True if a keyword speaks for the topic, False if against it."""
         return self.topic_state(topic).keywords()
 
     def undo(self, person: str = "") -> list[Judgement] | None:
-        """Undo a person's last answer or keyword; return None if there is none.
+        """Undo a person's last answer or keyword; return None if there is nothing to undo.
 
         Otherwise return the judgements that were undone: one for each topic that was answered at the same time, or an
         empty list if a keyword was undone.
@@ -340,12 +344,15 @@ class Session:
     progress = progress.progress
 
     def judgements(self, topic: str) -> list[Judgement]:
-        """Return the current answers on a topic, one per person and group of near-duplicates, in their order."""
+        """Return the current answers on a topic in the order in which they were given.
+
+        There is one per person and group of near-duplicates, and one per adjudicated group.
+        """
         with self.lock:
             return self.topic_state(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
-        """Return the label of each judged document of a topic, near-duplicates included."""
+        """Return the labels for a topic by position (True: yes), also those of near-duplicates of judged documents."""
         with self.lock:
             labels = self.topic_state(topic).labels
             return dict(sorted((i, label) for group, label in labels.items() for i in self.groups.members(group)))
@@ -394,7 +401,7 @@ def _question(session: Session, state: TopicState, choice: Choice, person: str) 
 
 
 def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:
-    """Return the ranker of a journal's session."""
+    """Return a ranker with the settings in the journal's header; raise TextcatError if it has unknown settings."""
     try:
         settings = RankerSettings(**journal.header["ranker"])
     except TypeError as error:
@@ -412,7 +419,7 @@ def _header(
     overlap: float = 1.0,
     settings: RankerSettings | None = None,
 ) -> dict[str, Any]:
-    """Return the first line of a new journal."""
+    """Return the entries for the header of a new journal: facts about the pool, and the session's settings."""
     path = ""
     if pool.folder is not None:
         resolved = pool.folder.resolve()

@@ -1,6 +1,7 @@
-"""Simulate active learning on a labelled corpus: the order in which documents are asked about, and its cost in answers.
+"""Simulate active learning on a labelled corpus, to count the answers that it takes to find the relevant documents.
 
-`simulate` is one run of the loop; `experiment` makes many, over topics, strategies and seeds, in parallel, and resumes.
+`simulate` makes one run of the loop. `experiment` makes many runs, over topics, settings and seeds, in parallel; if it
+is interrupted, it resumes.
 """
 
 import hashlib
@@ -35,9 +36,9 @@ from textcat.teaching.rankings import name_in_words
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"
-_FOLDS, _GROWTH = 5, 1.2  # of `supervised`: folds, and the ratio of the numbers of answers at which it measures
-_SUPERVISED = 0.95  # of the average precision with all labels
-_RULES_LOOK = 1.02  # the least ratio of the numbers of answers at which stopping rules are evaluated
+_FOLDS, _GROWTH = 5, 1.2  # for `supervised`: folds, and the ratio of successive numbers of answers that it tries
+_SUPERVISED = 0.95  # the share of the average precision with all labels that is to be reached
+_RULES_LOOK = 1.02  # the least ratio of successive numbers of answers at which stopping rules are evaluated
 
 
 class Run(NamedTuple):
@@ -47,23 +48,23 @@ class Run(NamedTuple):
     the order of their scores.
     """
 
-    order: NDArray[np.int32]  # positions
+    order: NDArray[np.int32]  # positions of the documents
     answers: NDArray[np.bool_]
-    at_random: NDArray[np.bool_]
+    at_random: NDArray[np.bool_]  # whether the question was drawn at random
     scores: NDArray[np.float32]  # of each document when it was asked about; nan before the first training
     n_asked: int
     n_trained: int  # number of trainings
 
     @property
     def found(self) -> NDArray[np.int64]:
-        """The number of answers when each relevant document was found: see `measures`."""
+        """The number of answers when each relevant document was found: the `curve` that `measures` take."""
         return measures.found_at(self.answers)
 
 
 def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     """Return a function from the number of answers to the number of questions before the next training.
 
-    ``"1:100,5:500,10"`` is 1 below 100 answers, 5 below 500, then 10.
+    ``"1:100,5:500,10"`` is 1 below 100 answers, 5 below 500, then 10. TextcatError is raised for any other form.
     """
     parts = [part.partition(":") for part in steps.replace(" ", "").split(",")]
     sizes, limits = [part[0] for part in parts], [part[2] for part in parts[:-1]]
@@ -88,7 +89,7 @@ def simulate(
     whole: bool = False,
     watch: Callable[[stopping.History], bool] | None = None,
 ) -> Run:
-    """Ask about documents as a session does, and answer by their labels.
+    """Simulate the teaching of a topic: ask about documents as a session does, and answer by their labels.
 
     Parameters
     ----------
@@ -99,8 +100,9 @@ def simulate(
     strategy : str
         As for `QueryStrategy.parse`.
     start : {"example", "description", "random"}
-        Start with one relevant and one irrelevant document, drawn by the seed; with `examples`, such as a description's
-        row; or with random documents until there is one of each kind.
+        The first answers. "example": on one relevant and one irrelevant document, drawn by the seed; "description":
+        none, because `examples` has the row of a description; "random": on random documents, until there is one of each
+        kind.
     examples : Examples, optional
         Training examples that are not documents of the pool.
     seed : int
@@ -111,8 +113,8 @@ def simulate(
     whole : bool
         Continue after the last relevant document is found, until all are asked about.
     watch : callable, optional
-        Called with the history after each training; as long as it returns true, the run continues after the last
-        relevant document is found.
+        Called with the history after each training, until it returns False. Until then, the run continues even after
+        the last relevant document is found.
 
     Returns
     -------
@@ -140,18 +142,18 @@ def simulate(
 
 
 class _LabelledAnswers:
-    """The answers of a run so far, given by labels, in the order of the questions."""
+    """The simulated answers of a run so far, taken from the labels, in the order of the questions."""
 
     def __init__(self, labels: NDArray[np.bool_]):
         n = len(labels)
         self._labels, self._order = labels, np.empty(n, np.int32)
         self._at_random, self._scores = np.zeros(n, bool), np.full(n, np.nan, np.float32)
-        self._ranks = np.full(n, n, np.int32)  # of those that were asked about at random
+        self._ranks = np.full(n, n, np.int32)  # rank of each document that the strategy drew at random; else n
         self.is_open, self.n_open, self.n_relevant_open = np.ones(n, bool), n, int(labels.sum())
         self.n_changes = 0  # answers
 
     def start(self, start: str, generator: np.random.Generator) -> None:
-        """Answer the first questions, which no ranking chooses."""
+        """Answer the questions before the first ranking; `start` is that of `simulate`."""
         labels, positions = self._labels, []
         if start == "example":
             positions = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
@@ -163,7 +165,7 @@ class _LabelledAnswers:
             self._answer(position)
 
     def add(self, choice: Choice) -> None:
-        """Answer a question."""
+        """Answer the question about a chosen document."""
         k = self.n_changes
         self._scores[k] = choice.score
         if choice.reason == Reason.AT_RANDOM:
@@ -176,19 +178,19 @@ class _LabelledAnswers:
         self.n_relevant_open -= int(self._labels[position])
 
     def labelled(self) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-        """Return the positions of the documents that were asked about, and 1 or -1 for each."""
+        """Return the positions of the documents that were asked about, and their labels (1 or -1)."""
         positions = self._order[: self.n_changes]
         return positions, np.where(self._labels[positions], 1, -1).astype(np.int8)
 
     def history(self) -> stopping.History:
-        """Return the answers for stopping rules."""
+        """Return the answers so far, as stopping rules take them."""
         k = self.n_changes
         return stopping.History.of(
             self._labels[self._order[:k]], self._at_random[:k], self._ranks[:k], len(self._labels)
         )
 
     def run(self, ranking: Ranking | None, n_trained: int) -> Run:
-        """Return the run: documents that were not asked about follow by their scores."""
+        """Return the run; documents that were not asked about follow in the order of their scores by `ranking`."""
         if ranking is not None:
             rest = np.flatnonzero(self.is_open)
             self._order[self.n_changes :] = rest[np.argsort(-ranking.scores[rest], kind="stable")]
@@ -200,8 +202,8 @@ def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Ex
 
     Quality is the mean average precision by stratified 5-fold cross-validation: each fold is ranked after training on
     the judged documents of the other folds. Nearly as good means 95 % of the quality of training on all documents of
-    the other folds. Quality is measured at 10 answers, and then each time at a fifth more. The folds are the same for
-    all runs.
+    the other folds. Quality is measured at 10 answers, and again each time that the number of answers has grown by a
+    fifth. The folds are the same for all runs.
     """
     labels = np.asarray(labels, bool)
     fold = np.empty(len(labels), np.int8)
@@ -234,13 +236,13 @@ def supervised(ranker: RanksDocuments, labels: ArrayLike, run: Run, examples: Ex
 
 @dataclass(frozen=True)
 class SimulatedTopic:
-    """A topic of a labelled corpus: rows and labels."""
+    """A topic of a labelled corpus, with the rows and labels of all documents."""
 
     corpus: str
     topic: str
     rows: csr_matrix
     labels: NDArray[np.bool_]
-    examples: Examples | None = None  # rows of its description, for `start="description"`
+    examples: Examples | None = None  # the row of its description, for `start="description"`
     embeddings: NDArray[np.float32] | None = None  # of its documents, for rankers that use them
 
     @cached_property
@@ -264,7 +266,7 @@ def simulated_topics(
 ) -> list[SimulatedTopic]:
     """Return topics of a corpus, by default all, over the rows of its training and test documents.
 
-    Topics of no document or of all documents are left out.
+    Topics that no document has, or all documents have, are left out.
 
     Parameters
     ----------
@@ -273,7 +275,8 @@ def simulated_topics(
         How documents become rows.
     topics : sequence of str, optional
     description : str
-        The topic in words, in addition to its name; by default its description in the corpus, or else its names.
+        The topic in words, used in addition to its name; by default the topic's description in the corpus or, without
+        one, its names in a vocabulary.
     embeddings : bool, default=False
         Compute embeddings, for rankers whose settings use them.
 
@@ -306,18 +309,18 @@ def simulated_topics(
 
 
 class Setting(NamedTuple):
-    """A configuration of teaching that an experiment compares with others."""
+    """A configuration of teaching, which an experiment compares with others."""
 
     name: str
     settings: RankerSettings | None = RankerSettings()  # None: `make` needs no settings
     strategy: str = "highest"
     start: str = "example"
     steps: str = STEPS
-    rules: tuple[str, ...] = ()  # stopping rules to be tried
-    target: float = 0.95  # the recall that they stop at
+    rules: tuple[str, ...] = ()  # stopping rules to evaluate
+    target: float = 0.95  # the recall at which the rules stop
     confidence: float = 0.95
     supervised: bool = False  # whether to compute `supervised`, which takes longer
-    make: Callable[..., RanksDocuments] = partial(Ranker, n_threads=1)  # called with rows, settings= and seed=
+    make: Callable[..., RanksDocuments] = partial(Ranker, n_threads=1)  # makes a ranker from rows, settings= and seed=
 
 
 class Result(NamedTuple):
@@ -325,12 +328,12 @@ class Result(NamedTuple):
 
     corpus: str
     topic: str
-    way: str
+    way: str  # name of the setting
     seed: int
     n_documents: int
-    found: list[int]  # as in `measures`
-    stops: dict[str, int]  # by stopping rule: after how many answers it said stop
-    supervised: int | None  # answers; None if not computed
+    found: list[int]  # the `curve` that `measures` take
+    stops: dict[str, int]  # by stopping rule: the number of answers after which it said stop
+    supervised: int | None  # the number of answers that `supervised` returns; None if it was not called
     seconds: float  # of processor time
 
     @property
@@ -402,7 +405,7 @@ def experiment(
 
 
 def run_key(topic: SimulatedTopic, setting: Setting, seed: int) -> str:
-    """Return the key of a run among the results that are kept, made of everything that its result depends on."""
+    """Return the key under which the result of a run is saved; it contains everything that the result depends on."""
     facts = {**setting._asdict(), "settings": setting.settings and asdict(setting.settings)}
     facts |= {"make": getattr(setting.make, "__qualname__", "")}
     del facts["name"]
@@ -464,7 +467,7 @@ def by_topic(results: Iterable[Result]) -> dict[tuple[str, str, str], list[Resul
 
 
 def means_by_setting(results: Iterable[Result], measure: str) -> dict[str, measures.Mean]:
-    """Return for each setting the mean of a measure over topics, with the confidence interval of the seeds' means.
+    """Return for each setting the mean of a measure over topics and seeds, with its confidence interval over the seeds.
 
     Parameters
     ----------
@@ -489,10 +492,11 @@ def means_by_setting(results: Iterable[Result], measure: str) -> dict[str, measu
 def leave_one_out(
     figures: Mapping[str, Mapping[str, float]], *, relative: bool = False
 ) -> dict[str, tuple[str, float]]:
-    """Choose for each review the setting that is best on all others, and return it with its figure on that review.
+    """For each review, choose the setting with the smallest mean loss on all other reviews.
 
-    `figures` are losses by setting and review. The mean of the returned losses estimates the loss on an unseen review.
-    If `relative`, settings are compared by the mean of log losses, so that reviews with small losses count as much.
+    `figures` has the losses, by setting and then by review. Return, by review, the chosen setting and its loss on this
+    review; the mean of these losses estimates the loss on an unseen review. If `relative`, settings are compared by the
+    mean of log losses, so that reviews with small losses count as much as the others.
     """
     reviews = list(next(iter(figures.values())))
     weigh: Callable[[float], float] = math.log if relative else float

@@ -1,4 +1,4 @@
-"""Stopping rules: answers so far → the recall of a topic, with a confidence band, and how many more answers are needed.
+"""Stopping rules: from the answers so far, estimate the recall of a topic, and how many more answers are needed.
 
 There are two kinds of rules. ``quantile`` and ``sample`` have *a guarantee that needs no model*: they hold for any
 ranker and topic, because they use documents drawn at random. The others need fewer answers, because they assume how
@@ -28,27 +28,28 @@ DEFAULT_RULE = "learned"
 class History(NamedTuple):
     """The answers on a topic, in their order, and further data that the rules use.
 
-    Each of the last two fields is for a single rule, which gives no estimate without it.
+    The fields `reached` and `captures` are each for a single rule, which gives no estimate without its field.
     """
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
     at_random: Any  # bool, for each answer: was the document drawn at random from all that were open then?
     n_documents: int  # of the pool, including those that were answered
-    # For "quantile": bool, for each answer: would the ranking have reached the document by now? Only random ones count.
+    # For "quantile": bool, for each answer: would the ranking have reached the document by now? It counts only for
+    # documents that were drawn at random.
     reached: Any = None
     # For "chao": int, for each answer: how many of several independent rankers would have asked about it by now?
     captures: Any = None
 
     @classmethod
     def of(cls, answers: Any, at_random: Any, ranks: Any, n_documents: int) -> "History":
-        """Return the history of answers, by the rank that each document had when it was asked about.
+        """Return the history of answers; `reached` is computed from the rank of each document when it was asked about.
 
         Parameters
         ----------
         answers, at_random : ndarray of shape (n_answers,), bool
-            In order: whether the document is relevant, and whether it was drawn at random.
+            For each answer, in order: whether the document is relevant, and whether it was drawn at random.
         ranks : ndarray of shape (n_answers,), int
-            From 1, among the documents without an answer.
+            The document's rank among the documents without an answer then, counted from 1.
         n_documents : int
 
         Returns
@@ -78,15 +79,17 @@ class Estimate(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The finds of a history, in the form that all rules take."""
+    """The finds (relevant documents found) of a history, in the form that all rules take."""
 
     t: NDArray[np.floating[Any]]  # the numbers of answers, from 1, at which something was found
-    n: int  # answers
-    N: int  # documents
+    n: int  # number of answers
+    N: int  # number of documents
     sums: tuple[float, float]  # over the finds: Σ t^8, with t in units of `unit`; and Σ log t
     unit: float  # the number of answers when the sums were computed: a later "no" changes only n
-    drawn: tuple[int, int, int, int] | None = None  # at random: answers, yes, yes and reached; open before the first
-    captures: tuple[int, int] | None = None  # finds that only one, and only two of the rankers would have made
+    # Of the questions drawn at random: the number of answers, of "yes" answers, of "yes" answers that the ranking would
+    # have reached (-1: unknown); and the number of documents that were open before the first such question.
+    drawn: tuple[int, int, int, int] | None = None
+    captures: tuple[int, int] | None = None  # number of finds that exactly one, and exactly two rankers would have made
 
     @property
     def r(self) -> int:
@@ -96,7 +99,7 @@ class Course(NamedTuple):
 
 @dataclass(frozen=True)
 class Stopper:
-    """A stopping rule, the recall that is wanted, and the confidence that it is reached.
+    """A stopping rule, the recall to reach, and the confidence that it is reached.
 
     Parameters
     ----------
@@ -134,7 +137,7 @@ class Stopper:
         ----------
         rule : str
         target, confidence : float, optional
-            As for the class; "" and None leave them unchanged.
+            As for the class; "" and None leave a value unchanged.
 
         Returns
         -------
@@ -147,7 +150,7 @@ class Stopper:
         """Estimate the recall so far, and how many more answers are needed.
 
         ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of finds,
-        and M(q) the upper bound of the number of missing documents at confidence q.
+        and M(q) is the upper bound of the number of missing documents at confidence q.
         """
         course = course_of_history(history)
         n_more = self._more(course)
@@ -158,7 +161,7 @@ class Stopper:
         return Estimate(self.rule, recall, low, high, course.r + missing, n_more)
 
     def may_stop(self, history: History) -> bool:
-        """Return whether the recall is reached with the confidence."""
+        """Return whether the target recall is reached with the required confidence."""
         return self._is_enough(course_of_history(history))
 
     def _is_enough(self, course: Course) -> bool:
@@ -170,7 +173,10 @@ class Stopper:
         return bool(course.r and SURE[self.rule](course)(allowed) >= self.confidence)
 
     def _more(self, course: Course) -> int | None:
-        """Find by bisection the number of answers "no" after which one can stop: a "no" makes no rule less sure."""
+        """Return how many answers "no" it takes until one can stop; None if the rule cannot tell.
+
+        Bisection finds the number, because an answer "no" never makes a rule less sure.
+        """
         if self._is_enough(course):
             return 0
         if self.rule in DRAWN:
@@ -199,7 +205,7 @@ def course_of_history(history: History) -> Course:
 
 
 def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
-    """Return the number of missing documents: an estimate, a lower bound, and an upper bound."""
+    """Return an estimate of the number of missing documents, and its lower and upper bound."""
     left = course.N - course.n
     sure = SURE[rule](course) if left and course.r else probability_of_none
     if sure is probability_of_none:
@@ -245,11 +251,12 @@ CONSTANTS = (511.0, 2.25, 0.1)  # C, p, φ: learnt by scripts/benchmarks/teachin
 
 
 def fit_missing(course: Course) -> tuple[float, float]:
-    """Return shape a and odds θ of the negative binomial distribution of the number of documents that are missing.
+    """Return the shape a of the negative binomial distribution of the number of missing documents, and θ = mean / a.
 
     ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8``, where t_i is the number of
-    answers at find i: a find counts less the longer ago it was, 0.43 if a tenth of the answers came after it.
-    ``a θ`` is the mean number missing. A "no" lowers both a and θ, so it never makes the rule less sure.
+    answers at find i, n that of all answers, N the number of documents, and (C, p, φ) are CONSTANTS. The longer ago a
+    find was, the less it counts: 0.43 if a tenth of the answers came after it. An answer "no" lowers both a and θ, so
+    it never makes the rule less sure.
     """
     n, N, (c, p, spread) = course.n, course.N, CONSTANTS
     recent = 1 + course.sums[0] * (course.unit / n) ** FADE
@@ -257,7 +264,7 @@ def fit_missing(course: Course) -> tuple[float, float]:
 
 
 def sure_missing(course: Course) -> _Sure:
-    """Return the confidence by the rule "learned", a function of m."""
+    """Return a function of m: the confidence, by the rule "learned", that at most m documents are missing."""
     a, odds = fit_missing(course)
     return lambda m: float(betainc(a, _whole(m) + 1, 1 / (1 + odds)))
 
@@ -265,10 +272,10 @@ def sure_missing(course: Course) -> _Sure:
 def expected_missing(course: Course) -> float:
     """Return the expected number of missing documents when finds come at a rate ``λ(x) = A x^-b``.
 
-    On the scale ``u = log x`` the finds until n have the density ``e^(cu)``, truncated at both ends, ``c = 1 - b``; its
-    mean gives c (maximum likelihood), and the curve from n to N gives the missing documents. Sneyd & Stevenson,
-    Stopping criteria for technology assisted reviews based on counting processes, SIGIR 2021, fit the same rate to
-    batches by least squares.
+    On the scale ``u = log x``, the finds up to answer n have a density proportional to ``e^(cu)`` between the first and
+    the last answer, where ``c = 1 - b``. The mean of u over the finds gives c (maximum likelihood), and the rate from n
+    to N gives the number of missing documents. Sneyd & Stevenson, Stopping criteria for technology assisted reviews
+    based on counting processes, SIGIR 2021, fit the same rate to batches by least squares.
     """
     u0, u1, u2 = (math.log(x + 0.5) for x in (0, course.n, course.N))
     c = _tilt((course.sums[1] / course.r - u0) / (u1 - u0)) / (u1 - u0)
@@ -277,7 +284,7 @@ def expected_missing(course: Course) -> float:
 
 
 def _tilt(mean: float) -> float:
-    """Return the k, within ±50, for which the density proportional to ``e^(kx)`` on [0, 1] has this mean."""
+    """Return the k, within ±50, for which the density proportional to ``e^(kx)`` on [0, 1] has the given mean."""
     low, high = -50.0, 50.0
     for _ in range(50):
         k = (low + high) / 2
@@ -292,16 +299,18 @@ def _sure_poisson(course: Course) -> _Sure:
 
 
 def _sure_hypergeometric(course: Course) -> _Sure:
-    """Return 1 - p for the hypothesis that more than m are missing, from the last s answers, for the best s.
+    """Return a function of m: the confidence 1 - p that at most m documents are missing.
 
-    ``p = min_s P(X <= k)`` with X hypergeometric: s draws without replacement from the documents open before them, with
-    more than m + k relevant ones, k of them found. Callaghan & Müller-Hansen, Statistical stopping criteria for
-    automated screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``.
-    Treating the ranker's last answers as random draws only makes the rule stop later; taking the best of several s
-    makes it stop earlier.
+    p is the smallest p-value, over several s, of the hypothesis that more than m documents are missing; it treats the
+    last s answers as a random sample. ``p = min_s P(X <= k)``, where k of the s answers are "yes", and X is the number
+    of relevant documents among s draws without replacement from the documents that were open before these answers,
+    m + 1 + k of them relevant (hypergeometric). Callaghan & Müller-Hansen, Statistical stopping criteria for automated
+    screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``. As the ranker asks
+    about likely documents first, treating its questions as random draws only makes the rule stop later; taking the best
+    of several s makes it stop earlier.
     """
     r, n, N = course.r, course.n, course.N
-    # Of all stretches with the same number of finds the longest counts: it begins after the find before.
+    # Of all stretches of last answers with the same number of finds, the longest counts: it begins after a find.
     starts = np.concatenate([[0.0], course.t[course.t < n]])
     k, s, open_then = r - np.arange(len(starts), dtype=float), n - starts, N - starts
     if len(s) > STRETCHES:  # only the most promising, by the normal approximation, at 95 % recall
@@ -326,10 +335,11 @@ STRETCHES = 16
 
 
 def _sure_sample(course: Course) -> _Sure:
-    """Return the confidence from s random questions with k "yes" among them: ``1 - P(Bin(s, (m + 1)/N') <= k)``.
+    """Return a function of m: the confidence that at most m documents are missing, ``1 - P(Bin(s, (m + 1)/N') <= k)``.
 
-    N' documents were open before the first. As long as more than m relevant ones are open, each random question has at
-    least the chance (m + 1)/N' of a "yes", whatever the ranker did in between: the rule assumes nothing else.
+    s questions were drawn at random, k of their answers are "yes", and N' documents were open before the first of these
+    questions. As long as more than m relevant documents are open, each random question has at least the chance
+    (m + 1)/N' of a "yes", whatever the ranker asks in between: the rule assumes nothing else.
     """
     if course.drawn is None:
         return probability_of_none
@@ -338,11 +348,12 @@ def _sure_sample(course: Course) -> _Sure:
 
 
 def _sure_quantile(course: Course) -> _Sure:
-    """Return the confidence, from a random sample, in a recall of at least ``r / (r + m)``: ``P(Bin(s, recall) < j)``.
+    """Return a function of m: the confidence in a recall of at least ``r / (r + m)``, ``P(Bin(s, recall) < j)``.
 
-    The sample has s relevant documents, and the ranking would have reached j of them by now. Lewis, Yang & Frieder,
-    Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial confidence bound. The
-    sample determines the j at which one can stop. Valid if the ranker is not trained on the sample.
+    The questions drawn at random found s relevant documents, and the ranking would have reached j of these by now.
+    Lewis, Yang & Frieder, Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial
+    confidence bound; s determines the j at which one can stop. The bound is valid if the ranker is not trained on the
+    random questions.
     """
     if course.drawn is None or course.drawn[2] < 1:
         return probability_of_none
@@ -351,12 +362,12 @@ def _sure_quantile(course: Course) -> _Sure:
 
 
 def _sure_chao(course: Course) -> _Sure:
-    """Return the confidence by Chao's estimator, from the f1 finds of only one ranker and the f2 finds of only two.
+    """Return a function of m: the confidence, by Chao's estimator, that at most m documents are missing.
 
-    ``missing = f1 (f1 - 1) / (2 (f2 + 1))``, log-normal with Chao's variance. Chao, Estimating the population size for
-    capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et al., Using Chao's estimator as a
-    stopping criterion for technology-assisted review, 2024. The estimator is a lower bound of what is missing.
-    Here f1 is at least 2.
+    f1 finds would have been made by exactly one ranker, f2 finds by exactly two; an f1 below 2 counts as 2. The number
+    of missing documents is log-normal around ``f1 (f1 - 1) / (2 (f2 + 1))``, a lower bound, with Chao's variance. Chao,
+    Estimating the population size for capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et
+    al., Using Chao's estimator as a stopping criterion for technology-assisted review, 2024.
     """
     if course.captures is None:
         return probability_of_none
@@ -377,16 +388,17 @@ def _chao(course: Course) -> float:
 
 
 def _knee(course: Course) -> bool:
-    """Return whether to stop: the gain curve is ``156 - min(r, 150)`` times as steep before its knee as after it.
+    """Return True (stop) if the `steepness` of the gain curve is at least ``156 - min(r, 150)``.
 
-    The knee is the find farthest above the line from the start to now; one is added to the number of finds after it.
-    Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section 5.
+    The knee is the find farthest above the straight line from the curve's start to its end; one is added to the number
+    of finds after the knee. Cormack & Grossman, Engineering quality and reliability in technology-assisted review,
+    SIGIR 2016, section 5.
     """
     return steepness(course) >= 156 - min(course.r, 150)
 
 
 def steepness(course: Course) -> float:
-    """Return how many times as steep the gain curve is before its knee as after it."""
+    """Return the steepness of the gain curve before its knee, divided by that after it; 0 if there is no find."""
     t, r, n = course.t, course.r, course.n
     if not r:
         return 0.0
@@ -397,10 +409,9 @@ def steepness(course: Course) -> float:
 
 
 def _budget(course: Course) -> bool:
-    """Return whether to stop: after three quarters of the pool, or after 10 N / r answers if the curve has a knee.
+    """Return True (stop) after three quarters of the pool, or after 10 N / r answers if the gain curve has a knee.
 
-    A curve has a knee if it is at least 6 times as steep before some find as after it.
-    Cormack & Grossman, 2016, section 6.
+    The curve has a knee if its `steepness` is at least 6. Cormack & Grossman, 2016, section 6.
     """
     return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
 

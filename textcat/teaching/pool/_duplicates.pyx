@@ -5,15 +5,15 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 import numpy as np
 
 cdef enum:
-    LOOKED_AT = 8  # leaders of one key, the earliest ones, so that work has a bound however alike documents are
+    LOOKED_AT = 8  # earliest leaders of a key that a document is compared with: this bounds the work
 
 
 def distinct_terms(
     const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts, size_t n_terms
 ):
-    """Count the distinct terms of every document: shape (n_documents,), int32; for the parameters see `rows`.
+    """Count the distinct terms of every document: shape (n_documents,), int32.
 
-    N-grams of terms, whose ids are negative, do not count.
+    N-grams of terms, whose ids are negative, do not count. `textcat.features._rows.rows` explains the parameters.
     """
     cdef Py_ssize_t d, p, t, i
     counted = np.zeros(parts.shape[0], np.int32)
@@ -31,7 +31,7 @@ def distinct_terms(
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
-    """The finalizer of splitmix64."""
+    """Return x with mixed bits, by the finalizer of splitmix64."""
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     x = (x ^ (x >> 27)) * <uint64_t>0x94D049BB133111EB
     return x ^ (x >> 31)
@@ -41,28 +41,29 @@ def leaders(
     const int64_t[::1] indptr, const int32_t[::1] indices, const uint8_t[::1] counts, const int32_t[::1] sizes,
     int32_t everywhere, const int32_t[::1] class_of, const int32_t[::1] differences, int bits, size_t n_keys,
 ):
-    """Return the leader of each document, in the order of the documents: shape (n_documents,), int32.
+    """Return the position of each document's leader, in the order of the documents: shape (n_documents,), int32.
 
-    A document's leader is the first earlier leader whose Jaccard coefficient with it is at least 9/10; without one it
-    is its own. A pair of a + b terms with such a coefficient differs in (a + b) / 19 terms at most: divided by hash
-    into one part more than that, their terms are the same in at least one part, by which a leader is found.
+    A document's leader is the first earlier leader whose Jaccard coefficient with the document is at least 9/10; a
+    document without such a leader is its own leader. Two documents of a and b terms with such a coefficient differ in
+    at most (a + b) / 19 terms. So if terms are divided by hash into one part more than this number, the two documents
+    have the same terms in at least one part. The hash of a part is a key, under which leaders are looked up.
 
     Parameters
     ----------
     indptr, indices : ndarray of int64 and int32
         The rows of documents; columns ascend.
     counts : ndarray of shape (n_columns,), uint8
-        1 for a column that counts; 0 for one that does not, such as that of a pair of words.
+        1 for a column that counts; 0 for a column that does not count, such as that of a pair of words.
     sizes : ndarray of shape (n_documents,), int32
-        How many terms each document has, those without a column among them.
+        The number of terms of each document, including terms without a column.
     everywhere : int
-        How many terms without an entry in any row all documents have.
+        The number of terms that all documents have, but that have no entry in any row.
     class_of : ndarray of shape (largest size + 1,), int32
-        The class of documents of each size. Two that are near are of the same class, or of neighbouring ones.
+        The class of each size. Near-duplicates are of the same class, or of neighbouring classes.
     differences : ndarray of shape (n_classes + 1,), int32
-        In how many terms two documents may differ that are of the class before this one, or of this one.
+        For each class, in how many terms two near-duplicates may differ that are of this class or the class before.
     bits, n_keys : int
-        The keys' table has 2**bits slots, and there are at most so many keys of leaders.
+        The table of keys has 2**bits slots; n_keys is the largest possible number of keys of leaders.
     """
     cdef Py_ssize_t n = indptr.shape[0] - 1, i, e, k
     cdef int32_t size, best, y, n_parts, known, looked_at, half
@@ -140,7 +141,11 @@ cdef inline bint near(
     const int32_t* columns, int64_t i, int64_t i_end, int64_t j, int64_t j_end, const uint8_t* counts, int64_t a,
     int64_t b, int64_t shared
 ) noexcept nogil:
-    """Return whether 19 o >= 9 (a + b), for o shared terms of sets of a and b."""
+    """Return whether two rows have a Jaccard coefficient of at least 9/10: whether 19 o >= 9 (a + b).
+
+    a and b are the sizes of their sets of terms, and o is the number of terms that both have; `shared` of these have no
+    entry in the rows.
+    """
     cdef int64_t differing = 0, most = (a + b) // 19
     if 10 * a < 9 * b or 10 * b < 9 * a:
         return False

@@ -1,4 +1,4 @@
-"""Group the rows of near-duplicates: documents that share nine tenths of their terms with an earlier one."""
+"""Group near-duplicates: documents whose terms have a Jaccard coefficient of at least .9 with an earlier document's."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ def near_duplicates(
     """Return for each document the position of the first document that it nearly duplicates: shape (n_documents,).
 
     Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient
-    |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; if there is none, it becomes a leader.
-    A document without any term is a leader that none joins. Work grows with the entries, not with the pairs: of more
-    than 8 leaders that share a part of their terms, but not nine tenths of all, only the first 8 are compared.
+    |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; without such a leader, the document
+    becomes a leader. A document without any term is a leader that no document joins. The work grows with the number of
+    entries, not with that of pairs: of more than 8 leaders that share a part of their terms, but not nine tenths of all
+    terms, a document is compared with the first 8 only.
 
-    `sizes` are the numbers of distinct terms of the documents, including terms without a column, which only one
-    document has; `counted` masks the columns that are terms, as pairs of words are not; `everywhere` is the number of
-    terms that all documents have, if these terms have no entries. The columns of each row must ascend.
+    `sizes` has the number of distinct terms of each document, including terms without a column, which only one document
+    has. `counted` is a mask of the columns that count as terms; those of word pairs, for example, do not. `everywhere`
+    is the number of terms that all documents have, but that have no entries. The columns of each row must ascend.
 
     Source: A. Arasu, V. Ganti, R. Kaushik, Efficient exact set-similarity joins, VLDB 2006 (PartEnum).
     """
@@ -57,14 +58,14 @@ class Groups:
         return self._n
 
     def of(self, position: int) -> int:
-        """Return the group of a document."""
+        """Return the group of a document: the position of the group's first document."""
         return int(self._firsts[position])
 
     def size_of(self, position: int) -> int:
-        """Return the number of documents in the group of a document."""
+        """Return the number of documents in the group of the document at a position."""
         return int(self._sizes[self._firsts[position]])
 
     def members(self, position: int) -> list[int]:
-        """Return the positions of the documents in the group of a document, the first one first."""
+        """Return the ascending positions of all documents in the group of the document at a position."""
         group = self.of(position)
         return [group] if self.size_of(group) == 1 else np.flatnonzero(self._firsts == group).tolist()

@@ -30,8 +30,8 @@ _LAYERS, _HEADS, _WIDTH = 6, 12, 384
 _PIECES_OF_A_TITLE = 48  # tokens; longer titles are truncated
 _AT_ONCE = 32  # titles, in the order of the documents
 _ROWS_IN_CACHE = 64  # at a time, where many small steps follow each other
-N_TITLE = N_TEXT = 64  # dimensions that are left of 384 for each: those in which the documents differ most
-# Weights of the similarity of two titles, and of two texts; that of two rows has 1.
+N_TITLE = N_TEXT = 64  # dimensions that are kept of 384 for each: those in which the documents differ most
+# Weights of the similarity of titles and of the similarity of texts; the similarity of rows has weight 1.
 TITLE_PIECES, TEXT_PIECES = 0.04, 0.05
 
 Array = NDArray[np.float32]
@@ -58,7 +58,7 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _reduced(vectors: NDArray[Any], n: int) -> Array:
-    """Return the n principal components of the vectors' directions, each row scaled to length 1 (or 0)."""
+    """Reduce vectors to the n principal components of their directions; scale each row to length 1 (or 0)."""
     x = _unit(vectors.astype(float))
     x = _unit(x - x.mean(0)) if len(x) > 1 else x
     _, axes = np.linalg.eigh(x.T @ x)
@@ -80,7 +80,7 @@ def gelu(x: Array) -> Array:
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019): six layers of a transformer."""
+    """The model all-MiniLM-L6-v2 (Wang et al., 2020; Reimers and Gurevych, 2019), a transformer of six layers."""
 
     def __init__(self, weights: dict[str, Array], tokenizer: Any) -> None:
         self._weights, self._tokenizer = weights, tokenizer
@@ -145,7 +145,11 @@ class MiniLM:
 
 @lru_cache(maxsize=1)
 def read_minilm() -> MiniLM:
-    """Read the model's files."""
+    """Read the model all-MiniLM-L6-v2 from its files, which are downloaded if needed.
+
+    Later calls return the same object.
+    Raise TextcatError if the package tokenizers is not installed, or a file cannot be read or downloaded.
+    """
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
@@ -164,7 +168,11 @@ def read_minilm() -> MiniLM:
 
 
 def _file(name: str) -> Path:
-    """Return the path of a file of the model, verified by checksum: in a folder the user names, or in the cache."""
+    """Return the path of one of the model's files, whose checksum is verified.
+
+    It is in the folder that the environment variable TEXTCAT_MINILM names or, if this is not set, in the user's cache,
+    to which it is downloaded if needed. Raise TextcatError if it cannot be read or downloaded, or is damaged.
+    """
     by_hand = f"put {' and '.join(CHECKSUMS)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
     if folder := os.environ.get(_VARIABLE):
         path = Path(folder).expanduser() / name

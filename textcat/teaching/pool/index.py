@@ -1,4 +1,4 @@
-"""Build and read the index of a pool: rows, vocabulary, ids, positions of the texts, groups of near-duplicates."""
+"""Build and read the index of a pool: vocabulary, ids, positions of the texts, groups of near-duplicates, and rows."""
 
 import json
 import logging
@@ -36,13 +36,13 @@ _ARRAYS = ("idf", "ends", "id_ends", "groups")
 _TYPES = [np.dtype(name) for name in ("float32", "float64", "int32", "int64")]
 _TERMS, _IDS = "terms.json", "ids.txt"
 _ROWS_PER_BLOCK = 16384
-_THREADS = 2  # that compute rows while earlier ones are written
+_THREADS = 2  # threads that compute rows while earlier rows are written
 
 log = logging.getLogger(__name__)
 
 
 class PoolError(TextcatError, ValueError):
-    """A folder that is not a pool, or is damaged; or documents that no pool can be made of."""
+    """Raised if a folder is not a pool or is damaged, or if no pool can be made of the documents."""
 
 
 FORMAT = FolderFormat(
@@ -66,21 +66,21 @@ class Index(NamedTuple):
     rows: csr_matrix
     ids: "Strings"
     groups: NDArray[np.int32]
-    ends: NDArray[np.int64]  # of the documents' lines in the shards, one behind the other
+    ends: NDArray[np.int64]  # where each document's line ends, in bytes from the start of the first shard
     shards: list[Shard]
     n_rejected: int
     sum: str
 
 
 class _PoolFeatures(TfIdf):
-    """Features that skip a preparation of about a second, which pays only if many texts are transformed."""
+    """Features that skip a preparation of about a second; the preparation pays only if many texts are transformed."""
 
     def known_terms(self) -> None:
         return None
 
 
 class Strings(Sequence[str]):
-    """Strings in a memory-mapped file, one after the other."""
+    """A sequence of strings, stored one after the other in a memory-mapped file."""
 
     def __init__(self, data: NDArray[np.uint8], ends: NDArray[np.int64]):
         self._data, self._ends = data, ends
@@ -102,7 +102,7 @@ class Strings(Sequence[str]):
             start = end
 
     def index(self, value: str, start: int = 0, stop: int | None = None) -> int:
-        """Return the position of the first string that equals a value; raise ValueError if none does.
+        """Return the position of the first string that equals a value; raise ValueError if there is no such string.
 
         Strings of the same length are compared byte by byte, from the last, as ids differ most in their last bytes.
         """
@@ -116,7 +116,7 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe for a number of documents; for many, its terms are single words of two documents or more."""
+    """Return the recipe for a number of documents: for more than 30,000, a copy with fewer terms (see `for_many`)."""
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
@@ -143,17 +143,17 @@ def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDAr
 
 
 class _Made(NamedTuple):
-    """Everything that is made from the texts of a pool, except its rows."""
+    """Everything that is computed from the texts of a pool, except its rows."""
 
     features: TfIdf
     groups: NDArray[np.int32]
-    lines: NDArray[Any]  # how many bytes each document's line has
+    lines: NDArray[Any]  # number of bytes of each document's line
     id_sizes: NDArray[Any]
     id_bytes: bytes
 
 
 def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
-    """Write the rows of an archive's texts, and then the rest of the index; each is written atomically."""
+    """Compute and write the rows of an archive's texts, and then the index; each folder is written atomically."""
     folder, made = archive.folder, None
     recipe_before, recipe = recipe, recipe_for(recipe, archive.n_documents)
     if recipe != recipe_before:
@@ -200,7 +200,7 @@ def _as_json(terms: list[str] | None) -> bytes:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count all texts in memory, and write their rows."""
+    """Count the terms of all texts in memory, write the rows, and return the other facts for the index."""
     lines: list[int] = []
     ids: list[bytes] = []
 
@@ -220,7 +220,10 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 
 
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Compute rows from pieces, several at a time, in parallel."""
+    """Compute rows from pieces (batches of counted documents), two at a time in parallel, and write them.
+
+    Return the other facts for the index.
+    """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
         facts = pieces.fit(features, advance)
@@ -250,7 +253,10 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 
 
 def read_index(folder: Path, *, verify: bool) -> Index:
-    """Memory-map the index of a pool; raise PoolError if a file is missing or has changed."""
+    """Memory-map the index of a pool; raise PoolError if a file is missing or damaged.
+
+    If `verify`, the checksums of all files are compared; if not, only those of files that are read anyway.
+    """
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")
     with FORMAT.open(folder / INDEX) as (manifest, opened):
@@ -263,12 +269,12 @@ def read_index(folder: Path, *, verify: bool) -> Index:
             raise PoolError(f"Cannot read the pool {folder}, {what}: check the disk.") from error
         except PoolError:
             raise
-        except Exception as error:  # what numpy, JSON and settings make of damaged files is of many kinds
+        except Exception as error:  # damaged files make numpy, JSON and settings raise many kinds of errors
             raise FORMAT.damaged(folder, f"it cannot be read ({error})") from error
 
 
 def _check_shards(folder: Path, shards: Sequence[Shard], *, verify: bool) -> None:
-    """Raise PoolError if the texts are not as they were written; read them only to verify them, several at a time."""
+    """Raise PoolError if a shard is missing or has another size; if `verify`, also if it has another checksum."""
     for shard in shards:
         path = folder / shard.name
         if not path.is_file() or path.stat().st_size != shard.n_bytes:

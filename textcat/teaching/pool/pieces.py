@@ -1,7 +1,7 @@
-"""Count the terms of documents in pieces, and make rows of them with only one piece in memory at a time.
+"""Count the terms of many documents in pieces, and make rows piece by piece, with few pieces in memory at a time.
 
-A piece is a worker's result for a batch, and the checkpoint of a pool of many documents. It numbers its terms itself,
-so that it depends only on the batch.
+A piece is a batch of documents with their counts. A worker makes it, and it is saved, so that an interrupted build of a
+pool resumes. Each piece numbers its terms by itself, so that it depends only on the batch.
 """
 
 import io
@@ -31,14 +31,14 @@ from textcat.teaching.pool._duplicates import distinct_terms
 
 
 class Piece(NamedTuple):
-    """The counted terms of some documents, and the other facts that a pool keeps about them."""
+    """The counted terms of a batch of documents, and the other facts that a pool keeps about these documents."""
 
     counted: StoredCounts
-    df: NDArray[Any]  # how many of the documents have each term
-    n_terms: NDArray[Any]  # distinct ones of each document
-    lines: NDArray[Any]  # the bytes of each document's line
-    id_bytes: NDArray[np.uint8]  # of the documents' ids, one after the other
-    id_sizes: NDArray[Any]
+    df: NDArray[Any]  # number of documents of the batch that have each term
+    n_terms: NDArray[Any]  # number of distinct terms of each document
+    lines: NDArray[Any]  # number of bytes of each document's line
+    id_bytes: NDArray[np.uint8]  # the documents' ids in UTF-8, one after the other
+    id_sizes: NDArray[Any]  # number of bytes of each id
 
     def __len__(self) -> int:
         return len(self.counted)
@@ -54,19 +54,25 @@ _MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 
 
 def for_many(recipe: Recipe) -> Recipe:
-    """Return a recipe without n-grams, stop words, signs, terms of single documents and terms of single zones."""
+    """Return a copy of a recipe for many documents, whose only terms are words that at least two documents have.
+
+    It has no n-grams, stop words or punctuation, and no separate terms for zones.
+    """
     least = max(2, recipe.features.get("min_df", 1))
     features = {**recipe.features, **_MANY_FEATURES, "min_df": least}
     return replace(recipe, tokens={**recipe.tokens, **_MANY_TOKENS}, features=features)
 
 
 def may_be_pieces(features: TfIdf) -> bool:
-    """Return whether rows can be made piece by piece: each column is a named term, the same for all zones."""
+    """Return whether rows can be made piece by piece: whether each column is a named term that all zones share."""
     return features.zone_terms in (False, []) and not features.chars and features.hash_bits is None
 
 
 def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[bytes], lines: Sequence[int]) -> bytes:
-    """Return the piece of some documents, as the bytes of a file of arrays."""
+    """Return a piece (a batch of documents with their counts), encoded as the bytes of a file of arrays.
+
+    `lines` has the number of bytes of each document's line.
+    """
     features.take_tokens()
     texts = ZoneTexts((Document("", zones_of_document) for zones_of_document in zones), features.zones, False)
     counts = features.tokens_.count_terms(texts)
@@ -90,7 +96,7 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
-    """Read a piece, with its terms or with empty strings in their place; raise ValueError if it is damaged."""
+    """Read a piece from a file; without `with_terms`, all its terms are "". Raise ValueError if the file is damaged."""
     try:
         with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
             arrays = todays_piece({name: stored[name] for name in stored.files if with_terms or name != _TERMS})
@@ -104,15 +110,15 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
 
 
 class Pieces:
-    """The pieces of an archive in a folder, by the positions of their first documents.
+    """The pieces of an archive in a folder, which hold all of its documents in order.
 
-    A missing piece raises OSError, a damaged one ValueError.
+    A missing piece raises OSError, and a damaged piece ValueError.
     """
 
     def __init__(self, folder: Path, n_documents: int):
         self._paths = sorted(folder.glob("*.npz")) if folder.is_dir() else []
         self.n_documents = n_documents
-        self._columns: list[NDArray[np.int32]] = []  # of the terms of each piece
+        self._columns: list[NDArray[np.int32]] = []  # for each piece, the columns of its terms
 
     def __iter__(self) -> Iterator[Piece]:
         position = 0
@@ -129,7 +135,7 @@ class Pieces:
         return len(self._paths)
 
     def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "_Facts":
-        """Fit features to all documents, as `TfIdf.fit` does, and return the other facts in the pieces."""
+        """Fit features to all documents, as `TfIdf.fit` does, and return the facts that rows do not contain."""
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
         numbers: list[NDArray[np.int32]] = []
@@ -162,7 +168,7 @@ class Pieces:
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
-        """Return the rows of a piece, by its number, with features that were fitted to all pieces; thread-safe."""
+        """Return the rows of piece number k, with features that `fit` has fitted; several threads may call this."""
         piece, columns = read_piece(self._paths[k], with_terms=False), self._columns[k]
         counts = piece.counted.counts
         of_terms = TermColumns(counts.terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
@@ -179,7 +185,7 @@ class _Facts(NamedTuple):
 
 
 def name_of(position: int) -> str:
-    """Return the name, without ending, of the file of the piece whose first document has a position."""
+    """Return the file name, without extension, of the piece whose first document is at a position."""
     return f"{position:012}"
 
 

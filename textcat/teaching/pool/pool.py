@@ -1,9 +1,9 @@
 """Build, open and read a pool: an archive's documents as rows, with ids, texts and groups of near-duplicates.
 
 The folder has the texts in shards of JSON Lines, ``part-00000.jsonl`` and so on, which other programs can read;
-``_rejected.jsonl`` with the records that could not be read; a journal, by which building it resumes; and two folders
-that are written last, each atomically: ``rows``, a store of rows, and ``index`` with the vocabulary, ids, positions of
-the texts, groups and a manifest.
+``_rejected.jsonl`` with the records that could not be read; a journal, from which an interrupted build resumes; and two
+folders that are written last, each atomically: ``rows``, a store of rows, and ``index`` with the vocabulary, ids,
+positions of the texts, groups and a manifest.
 """
 
 import logging
@@ -47,9 +47,9 @@ _EMBEDDINGS = "embeddings.npz"  # a zip, because it has a checksum
 
 
 class Pool:
-    """The documents of an archive, to be ranked and shown. `build_pool`, `open_pool` and `from_documents` make one.
+    """The documents of an archive, to be ranked and shown; `build_pool`, `open_pool` and `from_documents` make a pool.
 
-    All parameters are also attributes.
+    All parameters except `texts` are also attributes.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Pool:
     features : TfIdf
         Fitted on the pool: `pool.features.transform([description])` gives rows of other texts.
     rows : csr_matrix of shape (n_documents, n_terms), float32
-        Of a pool on disk, the arrays are memory-mapped.
+        A pool on disk has memory-mapped arrays.
     ids : sequence of str
         The documents' own ids, not necessarily unique.
     groups : ndarray of shape (n_documents,), int32
@@ -98,14 +98,14 @@ class Pool:
         ids: Sequence[str] | None = None,
         recipe: str | Path | Recipe = "active-learning",
     ) -> "Pool":
-        """Return a pool in memory.
+        """Return a new pool in memory.
 
         Parameters
         ----------
         documents : Corpus, or iterable of str or of documents with `zones`
-            Of a corpus, the training and the test documents.
+            From a corpus, both the training and the test documents are taken.
         ids : sequence of str, optional
-            By default the documents' own ids, or else their numbers, from 1.
+            By default the documents' own ids; a document without an id gets its number, counted from 1.
         recipe : str, Path or Recipe
 
         Returns
@@ -150,11 +150,11 @@ class Pool:
         return dict(zones)
 
     def fields(self, i: int) -> dict[str, Any]:
-        """Return the further fields of a document's record, such as authors and year; it may have none."""
+        """Return the further fields of a document's record, such as authors and year; {} if it has none."""
         return dict(self._texts[i].get("fields") or {})
 
     def embeddings(self) -> NDArray[np.float32]:
-        """Return the documents' embeddings, by `embeddings_of`; a pool on disk keeps them in its folder.
+        """Return the documents' embeddings, as `embeddings_of` computes them; a pool on disk saves them in its folder.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class Pool:
         return self._embeddings
 
     def _kept_embeddings(self) -> NDArray[np.float32] | None:
-        """Return the embeddings kept in the pool's folder; None if there are none, or they are incomplete."""
+        """Return the embeddings saved in the pool's folder; None if there are none, or they are incomplete."""
         if not self.folder:
             return None
         with suppress(OSError, ValueError), open_regular(self.folder / INDEX / _EMBEDDINGS) as file:
@@ -187,12 +187,12 @@ class Pool:
         return None
 
     def place_of(self, i: int) -> tuple[str, int]:
-        """Return the source of a document and its position there, as `textcat tag` names them; ("", 0) in memory."""
+        """Return a document's source and its position there, as in `textcat tag`; ("", 0) for a pool in memory."""
         fields = self._texts[i]
         return fields.get("source", ""), fields.get("position", 0)
 
     def position_of(self, id: str) -> int:
-        """Return the position of the first document with an id; raise PoolError if there is none."""
+        """Return the position of the first document with an id; raise PoolError if no document has it."""
         try:
             return self.ids.index(id)
         except ValueError:
@@ -215,15 +215,15 @@ def build_pool(
     restart: bool = False,
     progress: Stages | None = None,
 ) -> Pool:
-    """Write a pool of an archive to a folder, or open it if it exists; an interrupted build resumes.
+    """Build a pool of an archive in a folder, or open it if it was built before; an interrupted build resumes.
 
     Records that cannot be read are listed in ``_rejected.jsonl`` in the folder, with the reasons.
 
     Parameters
     ----------
     inputs : path, iterable of paths, or Corpus
-        Files, folders, patterns such as ``*.jsonl``, and URLs: all that `tag_archive` takes; or a corpus, of which the
-        training and the test documents are used.
+        Files, folders, patterns such as ``*.jsonl``, and URLs, as for `tag_archive`; or a corpus, whose training and
+        test documents are used.
     folder : path
         Created if missing.
     recipe : str, Path or Recipe
@@ -231,9 +231,9 @@ def build_pool(
     settings : InputSettings
         How inputs are read.
     jobs : int, default=-1
-        Processes that read; -1: one per core.
+        Number of processes that read the inputs; -1: one per core.
     restart : bool, default=False
-        Build the pool from scratch, even if there is one.
+        Build the pool from scratch, even if the folder has one.
     progress : Stages, optional
         Measures the time of each stage, and shows progress bars.
 
@@ -267,7 +267,7 @@ def build_pool(
 
 
 def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
-    """Open a pool made by `build_pool`; raise PoolError if the folder is no pool, or a file is missing or damaged.
+    """Open a pool made by `build_pool`; raise PoolError if the folder is not a pool, or a file is missing or damaged.
 
     If `verify`, all files are read once and compared with their checksums; else only sizes and offsets are checked.
     """
@@ -279,7 +279,7 @@ def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
 
 
 class _StoredTexts(Sequence[dict[str, Any]]):
-    """The lines of shards, read one by one."""
+    """The records of a pool's documents; each access reads one line of a shard."""
 
     def __init__(self, folder: Path, shards: Sequence[Shard], ends: NDArray[np.int64]):
         self._folder, self._shards, self._ends = folder, shards, ends

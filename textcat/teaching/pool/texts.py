@@ -54,15 +54,15 @@ log = logging.getLogger(__name__)
 #: The default size of a batch: larger batches look up terms less often.
 _BLOCK_BYTES = 4 << 20
 _DOCUMENTS_PER_BATCH = 4096  # of a corpus
-# For less input no pieces are kept: its terms are quickly counted again, in memory.
+# Pieces are kept only for inputs of at least so many bytes: terms of less input are quickly counted again, in memory.
 PIECES_FROM = 32 << 20
 PIECES = "_pieces"
 _NOT_FURTHER = {"id", "labelled_for", "split", "topics", "zones"}  # fields that a document has elsewhere
-DERIVED = ("index", "rows")  # what is derived from the shards, removed in this order
+DERIVED = ("index", "rows")  # folders that are derived from the shards; they are removed in this order
 
 
 class Shard(NamedTuple):
-    """A file of texts."""
+    """A file with some of the texts: a line of JSON for each document."""
 
     name: str
     n_bytes: int
@@ -71,7 +71,7 @@ class Shard(NamedTuple):
 
 @dataclass
 class Archive:
-    """The texts of an archive in a folder."""
+    """The texts of an archive, written to shards in a folder."""
 
     folder: Path
     shards: list[Shard]
@@ -87,7 +87,7 @@ class Archive:
 
 @dataclass
 class _ReadBatch(BatchResult):
-    """The lines of a batch's documents, the rejections, and the piece of these documents, if one is kept."""
+    """The lines of a batch's documents, the rejections, and the piece of these documents (b"" if none is kept)."""
 
     piece: bytes = b""
 
@@ -95,12 +95,12 @@ class _ReadBatch(BatchResult):
 class _Reading(NamedTuple):
     """The inputs of an archive, and the settings by which they are read."""
 
-    facts: dict[str, Any]  # as of `open_folder`
-    inputs: list[dict[str, Any]]
+    facts: dict[str, Any]  # the `facts` that `open_folder` takes
+    inputs: list[dict[str, Any]]  # the `inputs` that `open_folder` takes
     sources: Sequence[Source]  # empty for a corpus
     corpus: Corpus | None
     settings: InputSettings
-    features: TfIdf | None  # of pieces; None if none are kept
+    features: TfIdf | None  # the features that count pieces; None if no pieces are kept
 
     @property
     def n_bytes(self) -> int | None:
@@ -122,7 +122,7 @@ def read_archive(
 ) -> Iterator[Archive]:
     """Write the texts of an archive to a folder, from the last checkpoint on; lock the folder during the `with` block.
 
-    `limits` are those of `ShardWriter`.
+    `limits` are passed to `ShardWriter`.
     """
     reading = _reading_of(inputs, recipe, settings)
     check_output_apart(reading.sources, folder)
@@ -148,7 +148,7 @@ def read_archive(
 def _read_with_pieces(
     pieces: Path, reading: _Reading, state: RunState, workers: WorkerPool, bar: Bar, start_over: str
 ) -> Generator[tuple[Batch, _ReadBatch]]:
-    """Yield the batches that are not yet read, after writing the piece of each."""
+    """Read the remaining batches; yield each, with its lines, after its piece is written to the folder `pieces`."""
     position, documents, missing = state.counts.tagged, Counter(state.counts.inputs), Counter[str]()
     bar.show(completed=state.counts.records)
     with closing(_read(reading, state, workers, start_over)) as results:
@@ -176,7 +176,10 @@ def _archive_in(folder: Path) -> Archive:
 
 
 def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
-    """Write a piece; if a power failure damages it, its checksums show this, and its terms are counted again."""
+    """Write a piece, without syncing it: if a power failure damages it, its checksums show this.
+
+    Then all terms are counted again.
+    """
     folder.mkdir(exist_ok=True)
     path = folder / f"{name_of(position)}.npz"
     path.with_suffix(folders.UNFINISHED).write_bytes(piece)
@@ -184,7 +187,7 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
-    """Remove the pieces from a position on, which are not in the journal."""
+    """Remove unfinished files, and the pieces of documents from a position on, which are not in the journal."""
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
             folders.remove(path)
@@ -219,7 +222,7 @@ def _reading_of(
 def _read(
     reading: _Reading, state: RunState, workers: WorkerPool, start_over: str
 ) -> Generator[tuple[Batch, _ReadBatch]]:
-    """Yield the batches that are not yet read, each with the lines of its documents."""
+    """Read the remaining batches, and yield each with the lines of its documents."""
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
@@ -243,7 +246,10 @@ def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -
 
 @lru_cache(maxsize=1)
 def _unpickled(features: bytes) -> TfIdf | None:
-    """Return the features that this process has used before, because their token cache is filled."""
+    """Unpickle features; the same bytes give the same object again, whose token cache is already filled.
+
+    Return None if None was pickled, because no pieces are kept.
+    """
     return pickle.loads(features)
 
 
@@ -275,7 +281,7 @@ def _line(record: Record) -> bytes:
 
 
 def _encodable(value: Any) -> Any:
-    """Return a value of JSON whose texts can be encoded; integers beyond 64 bits become texts."""
+    """Make a JSON value writable: escape what UTF-8 cannot encode, and turn integers beyond 64 bits into texts."""
     if isinstance(value, Mapping):
         return {escape_undecodable(str(name)): _encodable(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
