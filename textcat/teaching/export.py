@@ -151,15 +151,11 @@ def write_corpus(session: Session, out: str | os.PathLike[str], topics: Sequence
 def write_model(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None, *, n_jobs: int | None = None
 ) -> Path:
-<<<<<<< HEAD
-    """Train a model by the pool's recipe on the documents judged for any of the topics, and save it.
+    """Train a model with the pool's recipe on the documents judged for any of the topics, and save it in a folder.
 
     TextcatError is raised, too, if the recipe names a learner of another package that has not been imported: the
     session may be a stranger's.
     """
-=======
-    """Train a model with the pool's recipe on the documents judged for any of the topics, and save it in a folder."""
->>>>>>> e925a32 (Word the docstrings of teaching more plainly)
     from textcat.model.storage import save
     from textcat.training.train import train
 
