@@ -222,8 +222,9 @@ class Recipe:
             settings = {"name": learner} | {name: value for name, value in self.learner.items() if name in shared}
             name = f"{self.name}-{learner.rpartition(':')[2]}"
             title = f"{learner}, on the features of the recipe {self.name}"
-            short = self.short and self.short.changed(learner)
-            return replace(self, name=name, title=title, learner=settings, short=short).changed(**parameters)
+            many, short = (other and other.changed(learner) for other in (self.many, self.short))
+            changed = replace(self, name=name, title=title, learner=settings, many=many, short=short)
+            return changed.changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
         return replace(self, learner={**self.learner, **changes})
 
@@ -232,15 +233,29 @@ class Recipe:
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         ``learner.name`` is set before the learner's parameters. The recipes `many` and `short` are changed in the same
-        way. A TextcatError is raised for an unknown field, or for a value that a field cannot have.
+        way; `for_corpus` checks the one that it chooses, as a value may suit one recipe only. A TextcatError is raised
+        for an unknown field, or for a value that a field cannot have.
         """
-        recipe, pairs, assignments = self, [], list(assignments)
+        pairs = []
         for assignment in assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
             pairs.append((path.strip(), text.strip()))
-        for path, text in sorted(pairs, key=lambda pair: pair[0] != "learner.name"):
+        pairs.sort(key=lambda pair: pair[0] != "learner.name")
+        recipe = self._assigned(pairs)
+        if pairs:
+            recipe.check()
+        many, short = (other and other._assigned(pairs) for other in (self.many, self.short))
+        return replace(recipe, many=many, short=short)
+
+    def _assigned(self, pairs: Iterable[tuple[str, str]]) -> "Recipe":
+        """Return the recipe with other values of fields, given as (field, value as text); the values are not checked.
+
+        A TextcatError is raised for an unknown field, or for a value of another type.
+        """
+        recipe = self
+        for path, text in pairs:
             types_of = {f"{section}.{name}": kind for section, name, kind in recipe._field_types()}
             if path not in types_of:
                 same_name = [field for field in types_of if field.endswith(f".{path}")]
@@ -255,13 +270,8 @@ class Recipe:
                 recipe = recipe.changed(value)
             else:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
-        if recipe.choose_chars and any(path.startswith("features.char") for path, _ in pairs):
+        if recipe.topics.get("choose_chars") and any(path.startswith("features.char") for path, _ in pairs):
             recipe = replace(recipe, topics={**recipe.topics, "choose_chars": False})
-        if pairs:
-            recipe.check()
-        for alternative in ("many", "short"):
-            if (other := getattr(recipe, alternative)) is not None:
-                recipe = replace(recipe, **{alternative: other.with_settings(assignments)})
         return recipe
 
     def check(self) -> None:
@@ -349,8 +359,15 @@ class Recipe:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average, and
-        otherwise this recipe itself, with the reason "".
+        otherwise this recipe itself, with the reason "". A TextcatError is raised if the chosen recipe, which has the
+        changes that were made to this one, cannot have some of them.
         """
+        chosen, why = self._suited_to(corpus)
+        if chosen is not self:
+            chosen.check()
+        return chosen, why
+
+    def _suited_to(self, corpus: "Corpus") -> tuple["Recipe", str]:
         if self.many is not None and len(corpus.topics) >= MANY_TOPICS:
             return self.many, f"{len(corpus.topics):,} topics"
         sample = corpus.sample_train(_N_SAMPLED)

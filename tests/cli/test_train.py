@@ -34,6 +34,27 @@ def test_where_no_recipe_is_named_many_topics_have_one_of_their_own(run, monkeyp
     assert (run.err, textcat.load("default").shortlist) == ("", None)
 
 
+def test_the_recipe_for_many_topics_is_taken_with_the_settings_and_the_learner_asked_for(run, monkeypatch):
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    run("train", "newswire", "--out", "chars", "--set", "features.chars=5", "--set", "features.char_weight=0.5")
+    assert run.err == "textcat: 50 topics: trained by the recipe many-topics; --recipe names another.\n"
+    asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=5", "features.char_weight=0.5"])
+    assert textcat.load("chars").recipe == asked_for.complete().as_dict()
+    run("train", "newswire", "--out", "pam", "--learner", "pam")
+    assert run.err == "textcat: 50 topics: trained by the recipe many-topics-pam; --recipe names another.\n"
+    assert textcat.load("pam").shortlist.size == 50
+
+
+def test_a_setting_that_only_the_other_recipe_can_have_is_refused_where_many_topics_take_theirs(run, monkeypatch):
+    run("train", "newswire", "--out", "few", "--set", "tags.strategy=scut")
+    assert run.code == 0
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    run("train", "newswire", "--out", "many", "--set", "tags.strategy=scut")
+    assert run.code == 1
+    assert run.err.startswith("textcat: Recipe many-topics: with a shortlist, the strategy in [tags] cannot be 'scut'")
+    assert not Path("many").exists()
+
+
 def test_where_no_recipe_is_named_short_texts_have_one_of_their_own_with_the_settings_asked_for(run):
     texts = {"person": ("Who is he?", "Who was she?"), "place": ("Where is it?", "Where was it?")}
     lines = [{"text": text, "topics": [topic]} for topic, both in texts.items() for text in both]

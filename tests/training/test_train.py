@@ -15,7 +15,7 @@ from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
-from textcat.recipe import Recipe, recipes
+from textcat.recipe import Recipe, default_recipe, recipes
 from textcat.training.cross_validation import assign_folds
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
@@ -311,3 +311,12 @@ def test_a_bug_in_training_is_not_taken_for_a_recipe_that_cannot_be_followed(cor
     monkeypatch.setattr(f"textcat.{step}", fail)
     with pytest.raises(error, match=r"^a bug$"):
         textcat.train(corpus, textcat.read_recipe("paum"))
+
+
+def test_the_default_recipe_with_other_settings_gives_way_to_the_one_for_many_topics(monkeypatch):
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    changed = default_recipe().with_settings(["features.chars=3", "topics.shortlist=20"])
+    tagger = textcat.train(textcat.open_corpus("newswire"), changed)
+    asked_for = textcat.read_recipe("many-topics").with_settings(["features.chars=3", "topics.shortlist=20"])
+    assert tagger.recipe == asked_for.as_dict()
+    assert tagger.shortlist.size == 20

@@ -53,9 +53,7 @@ def _changed_recipe(
     from textcat.recipe import default_recipe, read_recipe
 
     chosen = default_recipe() if recipe is None else read_recipe(recipe)
-    if learner or settings:
-        chosen = replace(chosen, many=None).changed(learner)  # no switch to a recipe for thousands of topics
-    chosen = chosen.with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
+    chosen = chosen.changed(learner).with_settings([*(settings or ()), *([f"tokens.lang={lang}"] if lang else ())])
     kappa = any(setting.partition("=")[0].strip() == "learner.kappa" for setting in settings or ())
     if kappa and chosen.learner.get("tau_pos", "prevalence") != "prevalence":
         raise BadParameter("kappa adapts τ₊ to prevalence, and here τ₊ is fixed; set learner.tau_pos=prevalence")

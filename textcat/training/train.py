@@ -109,10 +109,9 @@ def train(
         followed.
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
-    if recipe is None:
-        recipe, _ = default_recipe().for_corpus(corpus)
-    elif not isinstance(recipe, Recipe):
-        recipe = read_recipe(os.fspath(recipe))
+    if not isinstance(recipe, Recipe):
+        recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
+    recipe, _ = recipe.for_corpus(corpus)
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     return train_and_score(corpus, recipe, updatable=updatable, stages=stages, **options).tagger
 
