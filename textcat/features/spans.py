@@ -235,14 +235,15 @@ def _chars(
     sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
     sizes[is_in_run] = 0
     near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
-    order = np.argsort(near, kind="stable")
+    words = np.flatnonzero(~is_in_run[near])
+    order = words[np.argsort(near[words], kind="stable")]
     ids, firsts = np.unique(near[order], return_index=True)
     rows: list[tuple[int, int, int, int, int]] = []  # of each distinct term
     names: list[str] = []
     for id_ in ids.tolist():
         token, term = placed.tokens[id_], placed.terms[id_]
         around = padded_places(Located(term, 0, len(token), token))
-        for k, chars in enumerate([] if is_in_run[id_] else char_ngrams(term, n)):
+        for k, chars in enumerate(char_ngrams(term, n)):
             column = column_of(space, f"~{chars}~")
             if column >= 0:
                 rows.append((id_, column, around[k][0], around[k + len(chars) - 1][1], k))

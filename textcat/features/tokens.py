@@ -15,7 +15,7 @@ import numpy as np
 
 from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
 from textcat.features.language import open_language, replace_surrogates, singular
-from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, places_in_run
+from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, ngrams_of_runs, places_in_run
 from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
@@ -443,8 +443,11 @@ class _TermCounter:
             terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
         return terms
 
-    def located(self, i: int, text: str) -> list[Located]:
-        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
+    def located(self, i: int, text: str, runs: list[tuple[int, int]] | None = None) -> list[Located]:
+        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch.
+
+        If `runs` is given, the places of runs of scripts without spaces are added to it, and their n-grams left out.
+        """
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
@@ -461,7 +464,10 @@ class _TermCounter:
             if start >= 0:
                 end = start + len(token)
                 if self.divides_runs and is_unspaced(token):
-                    located += _located_in_run(token, start)
+                    if runs is None:
+                        located += _located_in_run(token, start)
+                    else:
+                        runs.append((start, end))
                 elif (term := terms[token]) is not None:
                     located.append(new_tuple(Located, (term, start, end, token)))
         return located
@@ -474,7 +480,8 @@ class _TermCounter:
         else:
             tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
         if self.divides_runs and any(map(is_unspaced, tokens)):
-            return _placed(self.located(i, text))
+            runs: list[tuple[int, int]] = []
+            return _placed(self.located(i, text, runs), text, runs)
         tokens = [replace_surrogates(token) for token in tokens]
         term_of = self._kept_terms(tokens)
         is_term = np.array([term_of[token] is not None for token in tokens], bool)
@@ -513,12 +520,18 @@ def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray
     return list(number_of), np.array(ids, np.int32), np.array(starts, np.int32)
 
 
-def _placed(located: list[Located]) -> TermPlaces:
-    """Return terms and their places in arrays."""
+def _placed(located: list[Located], text: str, runs: list[tuple[int, int]]) -> TermPlaces:
+    """Return words and the n-grams of runs, and their places in the text, in arrays."""
     ids: dict[tuple[str, str], int] = {}
     numbers = [ids.setdefault((one.token, one.term), len(ids)) for one in located]
     starts, ends = (np.array([one[k] for one in located], np.int64) for k in (1, 2))
-    return TermPlaces([token for token, _ in ids], [term for _, term in ids], np.array(numbers, np.int64), starts, ends)
+    names, *of_runs = ngrams_of_runs(text, runs)
+    of_runs[0] += len(ids)
+    of_words = np.array(numbers, np.int64), starts, ends
+    all_ids, starts, ends = (np.concatenate(both) for both in zip(of_words, of_runs, strict=True))
+    order = np.argsort(starts, kind="stable")
+    tokens, terms = [[word[k] for word in ids] + names for k in (0, 1)]
+    return TermPlaces(tokens, terms, all_ids[order], starts[order], ends[order])
 
 
 def _located_in_run(run: str, start: int) -> list[Located]:
