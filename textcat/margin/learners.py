@@ -74,6 +74,56 @@ def _describe(learner: "type[MarginClassifier]") -> str:
     return "\n".join([summary, "", *filter(None, parts), "", *sources])
 
 
+def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray], np.ndarray, bool]:
+    """Return the numbers of each topic's positive rows, the classes, and whether y may have several topics in a row.
+
+    `estimator` is the name of the class for the message of the ValueError if y is None.
+    """
+    if y is None:
+        raise ValueError(f"This {estimator} estimator requires y to be passed, but the target y is None")
+    names = None
+    if _are_label_lists(y):
+        from sklearn.preprocessing import MultiLabelBinarizer  # here, for training by the command needs none
+
+        binarizer = MultiLabelBinarizer(sparse_output=True)
+        y, names = binarizer.fit_transform(y), binarizer.classes_
+    labels = y if sp.issparse(y) else np.asarray(y)
+    multilabel = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
+    labels = sp.csc_array(labels) if multilabel else column_or_1d(labels, warn=True)
+    if labels.shape[0] != n_rows:
+        raise ValueError(f"X has {n_rows} rows and Y has {labels.shape[0]}; they must be as many")
+    if multilabel:
+        if not labels.shape[1]:
+            raise ValueError("Y has no column; an indicator Y needs one for each topic")
+        if labels.nnz and not np.isin(labels.data, (0, 1)).all():
+            raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
+        return rows_by_column(labels), np.arange(labels.shape[1]) if names is None else names, True
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has only one class, {classes[0]!r}; training needs at least two")
+    wanted = [1] if len(classes) == 2 else range(len(classes))
+    return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted], classes, False
+
+
+def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -> list[np.ndarray]:
+    """Return the numbers of the rows that each topic leaves out."""
+    if left_out is None:
+        return [NO_ROWS] * shape[1]
+    mask = sp.csc_array(left_out)
+    if not multilabel or mask.shape != shape:
+        raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
+    return rows_by_column(mask)
+
+
+def _has_probabilities(learner: "MarginClassifier") -> bool:
+    """Return True if `probability` is set; otherwise raise AttributeError, as scikit-learn's tools expect."""
+    if not learner.probability:
+        name = type(learner).__name__
+        raise AttributeError(f"{name} has scores, which are no probabilities: for these train {name}(probability=True)")
+    return True
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """Train one margin ranker per topic, and score rows by it: the base class of all learners; use a subclass.
@@ -298,8 +348,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         -------
         list of Problem
         """
-        positives = self._read_labels(y, X.shape[0])
-        not_used = self._read_left_out(left_out, (X.shape[0], len(positives)))
+        positives, self.classes_, self.multilabel_ = _read_labels(y, X.shape[0], type(self).__name__)
+        not_used = _read_left_out(left_out, (X.shape[0], len(positives)), multilabel=self.multilabel_)
         both = zip(positives, not_used, strict=True)
         positives = [np.setdiff1d(rows, out) if len(out) else rows for rows, out in both]
         n_used = X.shape[0] - np.array([len(out) for out in not_used])
@@ -351,44 +401,6 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         blocks = map(sp.csr_array, X.blocks() if is_on_disk(X) else [X])
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
-    def _read_labels(self, y: Any, n_rows: int) -> list[np.ndarray]:
-        """Return the numbers of each topic's positive rows; set `classes_` and `multilabel_`."""
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        names = None
-        if _are_label_lists(y):
-            from sklearn.preprocessing import MultiLabelBinarizer  # here, for training by the command needs none
-
-            binarizer = MultiLabelBinarizer(sparse_output=True)
-            y, names = binarizer.fit_transform(y), binarizer.classes_
-        labels = y if sp.issparse(y) else np.asarray(y)
-        self.multilabel_ = sp.issparse(y) or (labels.ndim == 2 and labels.shape[1] > 1)
-        labels = sp.csc_array(labels) if self.multilabel_ else column_or_1d(labels, warn=True)
-        if labels.shape[0] != n_rows:
-            raise ValueError(f"X has {n_rows} rows and Y has {labels.shape[0]}; they must be as many")
-        if self.multilabel_:
-            if not labels.shape[1]:
-                raise ValueError("Y has no column; an indicator Y needs one for each topic")
-            if labels.nnz and not np.isin(labels.data, (0, 1)).all():
-                raise ValueError("Unknown label type: an indicator Y must hold only 0 and 1")
-            self.classes_ = np.arange(labels.shape[1]) if names is None else names
-            return rows_by_column(labels)
-        check_classification_targets(labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y has only one class, {self.classes_[0]!r}; training needs at least two")
-        wanted = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        return [np.flatnonzero(codes == code).astype(np.int32) for code in wanted]
-
-    def _read_left_out(self, left_out: Any, shape: tuple[int, int]) -> list[np.ndarray]:
-        """Return the numbers of the rows that each topic leaves out."""
-        if left_out is None:
-            return [NO_ROWS] * shape[1]
-        mask = sp.csc_array(left_out)
-        if not self.multilabel_ or mask.shape != shape:
-            raise ValueError(f"left_out must be of the shape of an indicator Y, here {shape}, got {mask.shape}")
-        return rows_by_column(mask)
-
     def facts(self) -> dict[str, list]:
         """Return a list with a value per topic for each fact.
 
@@ -430,15 +442,6 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
-
-    def _has_probabilities(self) -> bool:
-        """Return True if `probability` is set; otherwise raise AttributeError, as scikit-learn's tools expect."""
-        if not self.probability:
-            name = type(self).__name__
-            raise AttributeError(
-                f"{name} has scores, which are no probabilities: for these train {name}(probability=True)"
-            )
-        return True
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
