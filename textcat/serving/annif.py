@@ -1,4 +1,4 @@
-"""Routes of Annif's API, below /v1, in which each model is a project."""
+"""The routes of Annif's API, below /v1, with each model as a project."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ routes = router("annif")
 
 
 class SuggestQuery(BaseModel):
-    """The options of a request for subjects."""
+    """The options of a request to suggest subjects."""
 
     limit: int = Field(10, ge=1, le=100_000)
     threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
@@ -29,7 +29,7 @@ class SuggestQuery(BaseModel):
 
 
 class SuggestForm(SuggestQuery):
-    """A form with a text and options."""
+    """A form with a text for which subjects are to be suggested, and options."""
 
     text: str
 
@@ -51,7 +51,7 @@ class AnnifBatch(BaseModel):
 
 
 class AnnifBackend(BaseModel):
-    """The backend of a project."""
+    """The backend of a project: the program that suggests its subjects."""
 
     backend_id: str
 
@@ -72,7 +72,7 @@ class AnnifProject(BaseModel):
 
 
 class AnnifProjects(BaseModel):
-    """The projects."""
+    """All projects: one for each served model."""
 
     projects: list[AnnifProject]
 
@@ -118,7 +118,7 @@ async def project(project: Project, call: Call) -> dict[str, Any]:
     responses=problems(body=True),
 )
 async def suggest(project: Project, call: Call) -> bytes:
-    """Suggest subjects for a text, as Annif does: a form with `text`, `limit` and `threshold`."""
+    """Suggest subjects for a text, as Annif does; the request is a form with `text`, `limit` and `threshold`."""
     form: SuggestForm = await form_of(call, SuggestForm)
     served = served_model(call, project, 1)
     tags = await served.work.tag_one(form.text, _choice(form, served))
@@ -129,7 +129,7 @@ async def suggest(project: Project, call: Call) -> bytes:
 async def suggest_batch(
     project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
 ) -> None:
-    """Suggest subjects for texts, as Annif does; the version is in the header `X-Model-Version`."""
+    """Suggest subjects for several texts, as Annif does; the header `X-Model-Version` has the model's version."""
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, project, len(body.documents))
     tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served), call.pause)

@@ -14,7 +14,7 @@ import orjson
 from textcat.errors import TextcatError
 from textcat.serving.http.problems import Problem
 
-# A name for each content type, by whose ending the format is recognised if the client sends no name.
+# A file name for each content type: if the client sends no name, the extension of this one tells the format.
 NAMES = {
     b"text/html": "file.html",
     b"message/rfc822": "file.eml",
@@ -23,13 +23,16 @@ NAMES = {
     b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
 }
 MEMORY = 1 << 30
-_ANSWER = 1 << 26  # bytes of the texts
-_AT_ONCE = 2
+_ANSWER = 1 << 26  # the largest number of bytes of a file's texts
+_AT_ONCE = 2  # the largest number of files that are read at the same time
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the text of each zone of a file; raise a Problem if it cannot be read in the time given."""
+    """Return the text of each zone of a file; raise a Problem if the file cannot be read within some seconds.
+
+    The extension of `name` tells the format of the file; `data` is the content of the file.
+    """
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     async with turn:
@@ -56,7 +59,7 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read a file from standard input, and write its zones to standard output as JSON."""
+    """Read a file from standard input, and write its zones, or an error, to standard output as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

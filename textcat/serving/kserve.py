@@ -1,4 +1,4 @@
-"""Routes of KServe's Open Inference Protocol, below /v2: only metadata and health, no inference."""
+"""The routes of KServe's Open Inference Protocol, below /v2: only those for metadata and health, not for inference."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class KServeServer(BaseModel):
 
 
 class KServeLive(BaseModel):
-    """Whether the server runs."""
+    """The confirmation that the server runs."""
 
     live: Literal[True]
 
 
 class KServeReady(BaseModel):
-    """Whether requests can be answered."""
+    """The confirmation that requests can be answered."""
 
     ready: Literal[True]
 
@@ -50,7 +50,7 @@ class KServeModel(BaseModel):
 
 
 class KServeModelReady(BaseModel):
-    """Whether a model is ready."""
+    """The confirmation that a model is ready."""
 
     name: str
     ready: Literal[True]
@@ -72,7 +72,7 @@ async def live() -> dict[str, Any]:
 
 @routes.get("/v2/health/ready", response_model=KServeReady, responses=problems())
 async def ready(call: Call) -> dict[str, Any]:
-    """Confirm that requests can be answered."""
+    """Confirm that all models are loaded and requests can be answered; otherwise answer 503."""
     store = call.app.store
     if len(store.models) < len(store.folders):
         raise Problem(503, "The models are being loaded: try again in a second.", {"Retry-After": "1"})
@@ -81,7 +81,7 @@ async def ready(call: Call) -> dict[str, Any]:
 
 @routes.get("/v2/models/{name}", response_model=KServeModel, responses=problems())
 async def model(name: Name, call: Call) -> dict[str, Any]:
-    """Return the name and version of a model; inputs and outputs are empty, as this protocol does not tag here."""
+    """Return the name and version of a model; inputs and outputs are empty, as no inference is offered here."""
     served = served_model(call, name)
     about = {"name": served.name, "versions": [served.version], "platform": "textcat", "inputs": [], "outputs": []}
     return {**served.named, **about}
@@ -89,6 +89,6 @@ async def model(name: Name, call: Call) -> dict[str, Any]:
 
 @routes.get("/v2/models/{name}/ready", response_model=KServeModelReady, responses=problems())
 async def model_ready(name: Name, call: Call) -> dict[str, Any]:
-    """Confirm that a model is ready."""
+    """Confirm that a model is loaded and can tag documents."""
     served = served_model(call, name)
     return {"name": served.name, "ready": True, **served.named}

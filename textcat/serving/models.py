@@ -28,13 +28,13 @@ async def models(call: Call) -> dict[str, Any]:
 
 @routes.get("/api/v1/models/{model}", response_model=s.ModelAnswer, responses=problems())
 async def model(model: Model, call: Call) -> dict[str, Any]:
-    """Describe a model."""
+    """Describe a model: its version, number of topics, corpus and recipe."""
     return served_model(call, model).summary()
 
 
 @routes.get("/api/v1/models/{model}/topics", response_model=s.TopicsAnswer, responses=problems(422))
 async def topics(model: Model, query: Annotated[s.TopicsQuery, Query()], call: Call) -> dict[str, Any]:
-    """List a model's topics, or those whose name contains the query."""
+    """List a model's topics whose name contains the query; without a query, all."""
     served = served_model(call, model)
     wanted = query.query.casefold()
     of_topics = served.tagger.topic_names

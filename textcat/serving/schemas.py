@@ -1,4 +1,4 @@
-"""pydantic models of requests and responses, which check requests and describe both in OpenAPI."""
+"""Define requests and responses as pydantic models, which check requests, and describe both in OpenAPI."""
 
 from typing import Annotated, Any, TypeAlias
 
@@ -27,7 +27,7 @@ class RequestModel(BaseModel):
 
 
 class _Choice(RequestModel):
-    """Which topics of a document to return."""
+    """The options that choose which topics of a document are returned."""
 
     top: _Top | None = Field(None, description="Return this many topics, above their thresholds or not.")
     min_probability: float | None = Field(
@@ -40,7 +40,7 @@ class _Choice(RequestModel):
 
     @property
     def choice(self) -> Choice:
-        """The options `top`, `min_probability` and `everything` as a tuple, by which documents are grouped."""
+        """The options as a tuple; documents with equal options are tagged together."""
         return Choice(self.top, self.min_probability, self.everything)
 
 
@@ -110,11 +110,11 @@ class _Explained(RequestModel):
 
 
 class ExplainText(_Explained, TextDocument):
-    """A text whose topics to explain."""
+    """A text, and the topics to explain for it."""
 
 
 class ExplainZones(_Explained, ZonesDocument):
-    """A document in zones whose topics to explain."""
+    """A document in zones, and the topics to explain for it."""
 
 
 ExplainRequest: TypeAlias = Annotated[
@@ -123,7 +123,7 @@ ExplainRequest: TypeAlias = Annotated[
 
 
 class TopicsQuery(BaseModel):
-    """Which topics of a model to list."""
+    """A request to list topics of a model: those whose name contains the query."""
 
     model_config = ConfigDict(extra="forbid")
     query: str = Field("", max_length=1000, description="Only topics whose name contains this.")
@@ -132,7 +132,7 @@ class TopicsQuery(BaseModel):
 
 
 class TopicQuery(BaseModel):
-    """Which topic to describe."""
+    """A request to describe a topic."""
 
     model_config = ConfigDict(extra="forbid")
     name: str = Field(description="Name of the topic; it may have any characters.", examples=["wheat"])
@@ -140,17 +140,17 @@ class TopicQuery(BaseModel):
 
 
 class FileQuery(BaseModel):
-    """The name of a file."""
+    """The name of the file that is sent."""
 
     model_config = ConfigDict(extra="forbid")
-    name: str = Field("", max_length=255, description="Its name, whose ending tells the format.", examples=["a.html"])
+    name: str = Field("", max_length=255, description="Its name; the extension tells the format.", examples=["a.html"])
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 
 
 class VersionedAnswer(BaseModel):
-    """An answer that names the model it comes from, and its version."""
+    """An answer that names the model that gave it, and the model's version."""
 
     model: str = Field(examples=["newswire"])
     version: str = Field(
@@ -159,7 +159,7 @@ class VersionedAnswer(BaseModel):
 
 
 class ModelAnswer(VersionedAnswer):
-    """A model."""
+    """A served model: its name and version, number of topics, and training."""
 
     topics: int
     corpus: str
@@ -169,7 +169,7 @@ class ModelAnswer(VersionedAnswer):
 
 
 class LimitsAnswer(BaseModel):
-    """The most that a request may hold."""
+    """The largest number of bytes, and of documents, that a request may have."""
 
     bytes: int
     documents: int
@@ -186,7 +186,7 @@ _NAME = Field(None, description="The topic's name in a vocabulary, if the model 
 
 
 class TopicRow(BaseModel):
-    """A topic."""
+    """A topic of a model."""
 
     topic: str = Field(examples=["wheat"])
     train_size: int = Field(description="Number of its positive training documents.")
@@ -195,28 +195,28 @@ class TopicRow(BaseModel):
 
 
 class TopicsAnswer(VersionedAnswer):
-    """Topics of a model."""
+    """A part of the topics of a model that match a query, and the number of all of these."""
 
     total: int = Field(description="Number of topics that match the query.")
     topics: list[TopicRow]
 
 
 class TermRow(BaseModel):
-    """A term of a topic."""
+    """A term, and its weight for a topic."""
 
     term: str
     weight: float
 
 
 class Curve(BaseModel):
-    """The probability of a score s is 1 / (1 + exp(-(a s + b)))."""
+    """The curve that turns a score s of a topic into a probability: 1 / (1 + exp(-(a s + b)))."""
 
     a: float
     b: float
 
 
 class TopicAnswer(VersionedAnswer, TopicRow):
-    """A topic with its terms, quality and curve."""
+    """A topic of a model, with its terms, its quality, and the curve of its probabilities."""
 
     terms: list[TermRow] = Field(description="The terms with the largest weights.")
     quality: dict[str, Any] | None = Field(description="Its quality as measured after training.")
@@ -224,11 +224,11 @@ class TopicAnswer(VersionedAnswer, TopicRow):
 
 
 class TagRow(BaseModel):
-    """A topic of a document."""
+    """A topic of a document, with the document's score and probability."""
 
     topic: str = Field(examples=["wheat"])
     score: float = Field(description="Signed, unscaled; larger = more relevant. Not a probability.", examples=[1.53])
-    probability: float | None = Field(description="null where the model has none.", examples=[0.97])
+    probability: float | None = Field(description="null if the model has no probabilities.", examples=[0.97])
     name: str | None = _NAME
 
 
@@ -251,12 +251,12 @@ class BatchAnswer(VersionedAnswer):
 
 
 class ExplainAnswer(VersionedAnswer):
-    """Why a document has topics, or has not."""
+    """Explanations of why a document has, or does not have, topics."""
 
     explanations: list[dict[str, Any]]
 
 
 class FileAnswer(BaseModel):
-    """The texts that a file holds."""
+    """The text of each zone of a file."""
 
     zones: dict[str, str]

@@ -15,7 +15,7 @@ from textcat.serving.store import Store
 if TYPE_CHECKING:
     from textcat.serving.tagging import Service
 
-_STOP_SECONDS = 30.0  # that running requests have when the server stops
+_STOP_SECONDS = 30.0  # seconds in which running requests must end when the server stops
 
 
 def serve_models(
@@ -27,9 +27,10 @@ def serve_models(
     limits: Limits,
     **options: Any,
 ) -> int:
-    """Serve models until a signal ends it, and return the signal's number.
+    """Serve models in several processes until a signal ends the server; return the signal's number.
 
-    `on_start` is called with the address of the server; `options` are those of `Service`.
+    `folders` has the folder of each model by its name, and `workers` is the number of processes. `on_start` is called
+    with the address of the server; `options` are passed to `Service`.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")

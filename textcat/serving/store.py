@@ -1,4 +1,4 @@
-"""The served models, which are loaded from folders, and loaded again if their folders are replaced."""
+"""The models that a server uses: each is loaded from a folder, and loaded again if the folder is replaced."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from textcat.serving.http.front import Call
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_CACHE_BYTES = 64 * 2**20  # of tokens: a server that runs for long meets many words only once
-_AGAIN = 10  # checks until a failed folder is tried again
+_CACHE_BYTES = 64 * 2**20  # limit of the token cache: a server that runs for long meets many words only once
+_AGAIN = 10  # checks until a folder that could not be loaded is tried again
 Identity: TypeAlias = tuple[int, ...] | None
 
 
 @dataclass(eq=False)
 class Served:
-    """A version of a model; a request uses the same version from beginning to end."""
+    """A version of a model that is served; a request uses the same version from beginning to end."""
 
     name: str
     version: str  # the first digits of the sha256 of its manifest
@@ -44,7 +44,7 @@ class Served:
         self.quality = {row.topic: row for row in rows}
 
     def answer(self, key: str, value: Any) -> bytes:
-        """Return an answer as JSON: the name and version of the model, and one other entry."""
+        """Return an answer as JSON: the name and version of the model, and `value` under `key`."""
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:
@@ -55,7 +55,7 @@ class Served:
             raise Problem(404, f"The model has no topic {topic!r:.100}: GET …/topics lists them.") from None
 
     def summary(self) -> dict[str, Any]:
-        """Return a description of the model for JSON."""
+        """Return a description of the model, which can be written as JSON."""
         recipe = self.tagger.recipe
         title = recipe.get("title") or recipe.get("learner", {}).get("name", "")
         return {
@@ -79,12 +79,14 @@ class _Folder:
 
 @dataclass(eq=False)
 class Store:
-    """Models by name, each loaded from a folder."""
+    """The served models by name; `folders` has the folder that each is loaded from."""
 
     folders: Mapping[str, Path]
-    on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None  # "loaded" or "failed", and why
-    on_batch: Callable[[int], object] = lambda n: None
-    seconds: float = 30.0  # of processor time that documents which are tagged together may take
+    # Called if a replaced model was loaded, with its version, or could not be loaded, with the error; the outcome is
+    # "loaded" or "failed".
+    on_load: Callable[[str, str, str], object] = lambda name, outcome, what: None
+    on_batch: Callable[[int], object] = lambda n: None  # called with the number of documents that are tagged together
+    seconds: float = 30.0  # processor time that tagging documents together may take
     models: dict[str, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -111,7 +113,7 @@ class Store:
             self.models[name] = self._loaded(name, folder.path)
 
     def load_again(self) -> None:
-        """Load all models anew, as files of those that were loaded may be damaged; leave out what cannot be loaded."""
+        """Load all models again, because files of the loaded ones may be damaged; leave out those that fail."""
         self.models = {}
         for name, folder in self._folders.items():
             folder.seen, folder.checks, folder.error, folder.damage = _identity(folder.path), 0, "", ""
@@ -121,9 +123,9 @@ class Store:
                 folder.seen, folder.damage = (), _damage(error)
 
     async def check(self, *, now: bool = False) -> None:
-        """Load the models of replaced folders; if one cannot be loaded, keep the old one.
+        """Load the models whose folders were replaced; if a model cannot be loaded, keep its old version.
 
-        A folder that could not be loaded is tried again at every tenth check, or now.
+        A folder that could not be loaded is tried again at every tenth check; with `now`, it is tried again at once.
         """
         for name, folder in self._folders.items():
             identity = _identity(folder.path)
@@ -157,7 +159,10 @@ class Store:
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
-    """Return the model of a name, and record it in the request for the log; raise a Problem if there is none."""
+    """Return the model with a name, and record it and the number of documents in the request, for the log.
+
+    Raise a Problem if there is no such model.
+    """
     served: Served = call.app.store[name]
     call.model, call.version, call.documents = served.name, served.version, n_documents
     return served
@@ -173,7 +178,11 @@ def _identity(folder: Path) -> Identity:
 
 
 def named_folders(models: list[str]) -> dict[str, Path]:
-    """Parse arguments `NAME=FOLDER` or `FOLDER`, which is named after its last part; return the folders by name."""
+    """Parse arguments `NAME=FOLDER` or `FOLDER`, and return the folders by name.
+
+    Without `NAME=`, the last part of the folder's path is the name. TextcatError is raised if a name is not allowed, or
+    occurs twice.
+    """
     folders: dict[str, Path] = {}
     for model in models:
         name, equals, folder = model.partition("=")

@@ -24,8 +24,8 @@ from textcat.serving.store import Served, Store, served_model
 from textcat.serving.work import Choice, number_of_characters
 
 _NDJSON = b"application/x-ndjson"
-_LINES = 256  # of a stream, tagged at once
-_WRONG = 1000  # lines of a stream that may be wrong, besides as many as are right
+_LINES = 256  # the largest number of lines of a stream that are tagged together
+_WRONG = 1000  # the number of wrong lines that a stream may have in addition to as many as are right
 _MOST_EXPLAINED = 4_000_000  # characters times topics: two seconds, and 260 MB
 _ABOUT = """Tags texts by trained models, and explains the tags. Every answer names the model and its version; errors
 are `application/problem+json`. If an object has a key twice, the last counts. No text is taken for a path or a URL."""
@@ -58,9 +58,9 @@ class Service(Application):
     store : Store
         The loaded models.
     labels : mapping of str to str, optional
-        Labels of topics, for Annif's clients.
+        Labels of topics that clients of Annif's API see.
     check_seconds : float
-        Seconds between checks of the folders for replaced models.
+        Seconds between checks of whether folders of models were replaced.
     **options
         Options of `Front`: limits, keys, origins, hosts, trust_proxy, log, rates.
     """
@@ -80,12 +80,12 @@ class Service(Application):
         self.front.log.write(f"model_{outcome}", model=name, **{"version" if outcome == "loaded" else "error": what})
 
     def reload(self) -> None:
-        """Read the keys and the models of replaced folders now, and try folders again that could not be loaded."""
+        """Read the keys again, and load models whose folders were replaced, or could not be loaded before."""
         super().reload()
         self._reloading.set()
 
     async def background(self) -> None:
-        """Load the models of replaced folders, until the server stops."""
+        """Check the folders of the models until the server stops, and load models whose folders were replaced."""
         while True:
             now = self._reloading.is_set()
             self._reloading.clear()
@@ -126,17 +126,17 @@ async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
     },
 )
 async def tag_stream(model: Model, call: Call) -> None:
-    """Tag a stream of JSON lines: answer each with a line of JSON, in the same order, as they arrive.
+    """Tag a stream of JSON lines as they arrive: each line is answered by a line of JSON, in the same order.
 
     Each line is like the body of `tag`. A line that cannot be read is answered by a line with `error`, and the
-    stream continues. The whole stream is tagged by the version of the model that it began with.
+    stream continues. The whole stream is tagged by the same version of the model, even if the model is replaced.
     """
     await _Stream(served_model(call, model), call).run()
 
 
 @routes.post("/api/v1/models/{model}/explain", response_model=s.ExplainAnswer, responses=problems(body=True))
 async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
-    """Explain why a document has topics, or has not: terms, where they occur, and what they add to the score."""
+    """Explain why a document has, or does not have, topics: which terms occur where, and what they add to the score."""
     served = served_model(call, model, 1)
     if body.topics is None:
         (tags,) = served.work.tags([body.document], Choice())
@@ -159,7 +159,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
 
 @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
 async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the texts of a file: HTML, mail, Markdown, docx, PDF or plain text, recognised by its name."""
+    """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF or plain text; its name tells which."""
     name = query.name or files.NAMES.get(call.kind, "")
     return {"zones": await files.of_file(name, await call.data(()), call.front.limits.seconds)}
 
@@ -197,7 +197,10 @@ class _Stream:
             await call.write(b"")
 
     async def _lines(self) -> AsyncIterator[list[bytes]]:
-        """Yield lines as they arrive; raise a Problem if one is too long, or all requests hold too much."""
+        """Yield up to 256 lines at a time, as they arrive.
+
+        Raise a Problem if a line is too long, or if all running requests together hold too many bytes.
+        """
         call, more_body, rest = self._call, True, bytearray()  # rest: of a line that has not ended
         while more_body:
             message = await call.next_message()
@@ -218,7 +221,7 @@ class _Stream:
                 yield part
 
     async def _tagged(self, lines: list[bytes]) -> bytes:
-        """Return a line of answer for each line; documents with the same options are tagged together."""
+        """Return a line with the answer to each line; documents with the same options are tagged together."""
         answers: list[dict[str, Any]] = [{} for _ in lines]
         groups: dict[Any, list[tuple[int, Any]]] = {}
         for i, line in enumerate(lines):

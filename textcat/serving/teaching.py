@@ -1,4 +1,4 @@
-"""The server of a session: topics are taught over HTTP, below /api/v1/teach."""
+"""The server of a session, by which people and programs teach topics over HTTP, below /api/v1/teach."""
 
 from __future__ import annotations
 
@@ -75,11 +75,11 @@ _DOWNLOAD: dict[int | str, dict[str, Any]] = {
 class Teaching(Application):
     """The server of a session, as an ASGI application of one process.
 
-    One thread takes answers and asks questions, in the order of the requests; requests that only read have another
-    thread. So an answer never waits for a slow estimate, and two people's answers never mix.
+    One thread takes answers and asks questions, in the order of the requests; another thread handles requests that only
+    read. So an answer never waits for a slow estimate, and two people's answers never mix.
 
-    `hosts` are the host names that requests may use, besides addresses and `localhost`. The options are those of
-    `Front`; with keys, the name of a person's key counts as the person.
+    `queues` are lists of documents to review. `hosts` are the host names that requests may use, besides addresses and
+    `localhost`. The options are those of `Front`; if it has keys, the name of a person's key counts as the person.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Teaching(Application):
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
 
     async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that changes the session or asks for a question, after all earlier calls of this kind."""
+        """Call a function that changes the session or asks for a question, after all earlier calls of `change`."""
         return await _called(self._changes, partial(function, *arguments, **named))
 
     async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that only reads the session, at the same time as those that change it."""
+        """Call a function that only reads the session; functions that change the session may run at the same time."""
         return await _called(self._reads, partial(function, *arguments, **named))
 
     def close(self) -> None:
@@ -113,9 +113,10 @@ async def _called(executor: ThreadPoolExecutor, function: Callable[[], T]) -> T:
 
 
 class _Guard:
-    """Refuses requests from pages of other sites.
+    """Refuses requests from pages of other sites, and from pages of another session.
 
-    It also refuses requests from a page that is still open, but shows an earlier session at the same address.
+    A browser may still show the page of an earlier session that was served at the same address. `tag` identifies the
+    session.
     """
 
     def __init__(self, tag: str) -> None:
@@ -140,7 +141,7 @@ class _Guard:
 
 
 class _ChangingRoute(LeanRoute):
-    """A route whose function runs after all earlier ones of this kind."""
+    """A route that changes the session or asks for a question; such requests are answered one after another."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         # No page of another site can send JSON without a preflight.
@@ -195,7 +196,7 @@ def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/keyword", response_model=s.KeywordsAnswer, responses=_OF_CHANGES)
 def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
-    """Add a keyword that speaks for a topic or against it, which also affects the choice of the next question."""
+    """Add or remove a keyword that speaks for a topic or against it; the next question takes it into account."""
     session = call.app.session
     _check(session, body.topic)
     session.set_keyword(body.topic, body.term, body.speaks_for, _person(call, body.person))
@@ -206,7 +207,7 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
 
 
 class _ReadingRoute(LeanRoute):
-    """A route whose function runs while others change the session."""
+    """A route that only reads the session, possibly while another request changes it."""
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         return await call.app.read(self.endpoint, **arguments)
@@ -217,7 +218,7 @@ reading, downloads = router("teach", _ReadingRoute), router("teach")
 
 @reading.get("/api/v1/teach", response_model=s.SessionAnswer, responses=problems(403, 412, 421))
 def about(call: Call) -> dict[str, Any]:
-    """Return the topics of the session and the number of documents."""
+    """Return the session's topics, people and lists, and its number of documents."""
     session, rows, people = call.app.session, [], set()
     for name in session.topics():
         progress, started = session.progress(name, None), session.about(name)
@@ -260,7 +261,7 @@ def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str
 
 @reading.get("/api/v1/teach/evidence", response_model=s.EvidenceAnswer, responses=_OF_QUERIES)
 def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the words by which a document is ranked: where they occur, and what they add to its score."""
+    """Explain a document's score: return words of the document, where they occur, and what they add to the score."""
     session = call.app.session
     _check(session, query.topic, position=query.position)
     explanation = session.evidence(query.topic, query.position, query.n)
@@ -270,7 +271,7 @@ def evidence(query: Annotated[s.EvidenceQuery, Query()], call: Call) -> dict[str
 
 @reading.get("/api/v1/teach/search", response_model=s.SearchAnswer, responses=_OF_QUERIES)
 def search(query: Annotated[s.SearchQuery, Query()], call: Call) -> dict[str, Any]:
-    """Find documents by words."""
+    """Find documents that have the words of a query."""
     session = call.app.session
     if query.topic:
         _check(session, query.topic)
@@ -302,7 +303,7 @@ def judgements(query: Annotated[s.JudgementsQuery, Query()], call: Call) -> dict
 
 @reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
 def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the gain curve, the estimate of how much of the topic has been found, and the pace."""
+    """Return the gain curve, the estimated share of the topic's documents that are found, and the pace."""
     session = call.app.session
     _check(session, query.topic)
     state = session.progress(query.topic, target=query.target, confidence=query.confidence)
@@ -339,7 +340,7 @@ def agreement(query: Annotated[s.OfTopic, Query()], call: Call) -> dict[str, Any
 
 @reading.get("/api/v1/teach/queue", response_model=s.QueueAnswer, responses=_OF_QUERIES)
 def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return a list of documents to review."""
+    """Return one of the lists of documents to review, by its name."""
     session, person = call.app.session, _person(call, query.person)
     listed = next((listed for listed in call.app.queues if listed.name == query.name), None)
     if listed is None:
@@ -377,7 +378,7 @@ def _person(call: Call, name: str) -> str:
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
-    """Raise a Problem if the session does not have the topics, or has no document at the position."""
+    """Raise a Problem if the session lacks one of the topics in `names`, or has no document at the position."""
     for name in names:
         if name not in session.topics():
             raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
@@ -387,7 +388,7 @@ def _check(session: Session, *names: str, position: int = -1) -> None:
 
 
 def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
-    """Return an answer with the fields of its schema, taken from `fields` or else from the session's result."""
+    """Return an answer with the fields of the schema `kind`; what is not in `fields` is an attribute of `source`."""
     return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 
@@ -429,7 +430,7 @@ def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
 
 
 def _has_figures(estimate: Estimate | None) -> bool:
-    """Return whether there is an estimate with figures; some rules only tell when to stop."""
+    """Return whether there is an estimate with finite figures; rules that only tell when to stop give nan."""
     figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
     return bool(figures) and all(map(math.isfinite, figures))
 
@@ -468,10 +469,11 @@ def serve(
     log_requests: bool = False,
     on_start: Callable[[str], object] = lambda url: None,
 ) -> int:
-    """Serve a session until a signal ends it; return the signal's number.
+    """Serve a session until a signal ends the server; return the signal's number.
 
-    `queues`, `keys` and `limits` are those of `Teaching`; port 0 stands for any free port. `on_start` is called with
-    the address of the page. The browser opens it with `path` appended, such as ``#view=topics``.
+    `queues`, `keys` and `limits` are passed to `Teaching`; port 0 means any free port. `on_start` is called with the
+    address of the page. If `open_browser`, the browser opens this address with `path`, such as ``#view=topics``,
+    appended. If `log_requests`, a line is logged for every request.
     """
     service = Teaching(session, queues=queues, hosts=(host,), limits=limits, keys=keys, log=Log(requests=log_requests))
     try:

@@ -52,14 +52,14 @@ class AnswerSent(RequestModel):
 
 
 class UndoSent(RequestModel):
-    """A request to take back a person's last answer or keyword, and to continue with a topic."""
+    """A request to take back a person's last answer or keyword, and to ask the next question on a topic."""
 
     topic: Name
     person: Person = ""
 
 
 class KeywordSent(RequestModel):
-    """A word that speaks for a topic, or against it."""
+    """A keyword to add or remove: one or several words that speak for a topic, or against it."""
 
     topic: Name
     term: str = Field(min_length=1, max_length=1000, examples=["walkout"])
@@ -84,21 +84,21 @@ class QuestionQuery(OfTopic):
 
 
 class DocumentQuery(_Query):
-    """A document to return, and the topic whose judgements are returned with it."""
+    """A request for a document, with its judgements for a topic."""
 
     position: int = Field(ge=0, le=_MOST)
     topic: str = Field("", max_length=LONGEST_NAME)
 
 
 class EvidenceQuery(OfTopic):
-    """A document to explain, and the number of terms that explain it."""
+    """A request to explain the score of a document by its n most important terms."""
 
     position: int = Field(ge=0, le=_MOST)
     n: int = Field(60, ge=1, le=1000)
 
 
 class SearchQuery(_Query):
-    """Words to search for."""
+    """A request to search for words, and the page of results to return."""
 
     query: str = Field(max_length=1000)
     topic: str = Field("", max_length=LONGEST_NAME, description="Return the answers for this topic.")
@@ -108,7 +108,7 @@ class SearchQuery(_Query):
 
 
 class JudgementsQuery(OfTopic):
-    """Judgements to list, the latest first."""
+    """A request to list judgements, the latest first; without an answer or person, those of all are listed."""
 
     answer: Literal["", "yes", "no", "skip"] = ""
     person: str | None = Field(None, max_length=100)
@@ -117,21 +117,21 @@ class JudgementsQuery(OfTopic):
 
 
 class ProgressQuery(OfTopic):
-    """The recall to reach, and the confidence of its estimate."""
+    """A request for the progress of a topic, with the recall to reach and the confidence of its estimate."""
 
     target: float = Field(0.95, gt=0, lt=1, allow_inf_nan=False)
     confidence: float = Field(0.95, ge=0.5, lt=1, allow_inf_nan=False)
 
 
 class QueueQuery(_Query):
-    """A list of documents to return."""
+    """A request for a list of documents to review, by its name."""
 
     name: str = Field(max_length=1000)
     person: Person = ""
 
 
 class ExportQuery(_Query):
-    """What to export, and the format; not everything has each format."""
+    """A request to export something, and the format; some formats are for some exports only."""
 
     what: Literal["labels", "included", "counts", "corpus", "model", "audit"]
     format: Literal["", "jsonl", "csv", "ris"] = Field("", description="By default JSON Lines, but CSV for counts.")
@@ -142,7 +142,7 @@ class ExportQuery(_Query):
 
 
 class Counts(BaseModel):
-    """Number of documents with each answer for a topic."""
+    """The number of documents with each answer for a topic."""
 
     yes: int
     no: int
@@ -226,26 +226,28 @@ class QuestionAnswer(_Document):
 
 
 class NextAnswer(BaseModel):
-    """The next question; null if no document is left, or no question was asked for."""
+    """The next question, and the counts; the question is null if no document is left, or the client wanted none."""
 
     question: QuestionAnswer | None
     counts: Counts
 
 
 class UndoAnswer(NextAnswer):
-    """The answers that were taken back, whose document is asked again; if there were none, a keyword was taken back."""
+    """The judgements that were taken back, and a question on their document; or the next question on the topic."""
 
-    undone: list[JudgementRow] | None = Field(description="null: there was nothing to take back.")
+    undone: list[JudgementRow] | None = Field(
+        description="The judgements taken back; empty: a keyword was taken back; null: there was nothing to take back."
+    )
 
 
 class KeywordsAnswer(BaseModel):
-    """The keywords of a topic."""
+    """The keywords of a topic, and whether each speaks for the topic (true) or against it (false)."""
 
     keywords: dict[str, bool]
 
 
 class EvidenceAnswer(BaseModel):
-    """The terms of a document, and what each adds to its score."""
+    """The score of a document for a topic, and what terms of the document add to it."""
 
     topic: str
     position: int
@@ -263,21 +265,21 @@ class FoundRow(DocumentRow):
 
 
 class SearchAnswer(BaseModel):
-    """The documents found by a search."""
+    """A page of the documents found by a search, and the number of all of them."""
 
     total: int | None
     documents: list[FoundRow]
 
 
 class JudgementsAnswer(BaseModel):
-    """Judgements, the latest first."""
+    """A part of the judgements of a topic, the latest first, and the number of all of them."""
 
     total: int
     judgements: list[JudgementRow]
 
 
 class EstimateAnswer(BaseModel):
-    """The estimated recall of a topic; low and high bound it at the confidence."""
+    """The estimated recall of a topic, with a lower and an upper bound at the required confidence."""
 
     rule: str
     recall: float
@@ -288,7 +290,7 @@ class EstimateAnswer(BaseModel):
 
 
 class BandAnswer(BaseModel):
-    """An estimate of recall, and the number of answers by which it was made."""
+    """An estimate of recall, and the number of answers that it is based on."""
 
     estimate: EstimateAnswer
     n_answers: int
@@ -304,16 +306,16 @@ class ProgressAnswer(BaseModel):
     found: int = Field(description="Documents of the topic, including near-duplicates.")
     at_random: int = Field(description="Answers on documents that were drawn at random.")
     curve: list[tuple[int, int]] = Field(
-        description="Number of answers, and of documents found by them, at up to 400 points."
+        description="Up to 400 pairs of a number of answers, and the number of documents found by then."
     )
     target: float
     confidence: float
     estimate: EstimateAnswer | None
     band: BandAnswer | None = Field(
-        description="The last estimate that tells more than: most of the archive may belong."
+        description="The latest informative estimate; others only say that most documents may belong to the topic."
     )
-    advice: str = Field(description="When to stop, in a sentence.")
-    about_band: str = Field(description="Why there is no new band; empty if there is one.")
+    advice: str = Field(description="A sentence that tells when to stop.")
+    about_band: str = Field(description="A sentence that tells why there is no new band; empty if there is one.")
     pace: float | None = Field(description="Answers per minute.")
 
 
@@ -332,7 +334,7 @@ class ScreeningAnswer(BaseModel):
 
 
 class PairRow(BaseModel):
-    """How far two people agree."""
+    """The agreement of two people on the documents that both have judged."""
 
     people: tuple[str, str]
     documents: int = Field(description="Number of documents that both judged.")
@@ -340,16 +342,16 @@ class PairRow(BaseModel):
 
 
 class DisagreementRow(DocumentRow):
-    """A document on which people disagree."""
+    """A document on which people disagree, and each person's answer."""
 
     answers: dict[str, str]
 
 
 class AgreementAnswer(BaseModel):
-    """How far people agree on a topic."""
+    """The agreement of people on a topic: over all pairs, for each pair, and the documents on which they disagree."""
 
     kappa: float | None = Field(description="Cohen's kappa; for several pairs the mean, weighted by their documents.")
-    agreed: float | None = Field(description="The fraction of answers that agree.")
+    agreed: float | None = Field(description="The fraction of the pairs' documents on which both people agree.")
     documents: int
     pairs: list[PairRow]
     disagreements: list[DisagreementRow]
@@ -363,7 +365,7 @@ class QueueEntry(DocumentRow):
 
 
 class QueueAnswer(BaseModel):
-    """A list of documents."""
+    """A list of documents to review for a topic."""
 
     name: str
     topic: str

@@ -1,4 +1,4 @@
-"""Tag the documents of several requests together, which takes a tenth of the time of tagging each alone."""
+"""Tag the documents of several requests together, in a tenth of the time that tagging each alone would take."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 Tags: TypeAlias = list[dict[str, Any]]
-_MOST_DOCUMENTS = 128  # tagged before other requests have their turn,
-_MOST_CHARACTERS = 200_000  # and the characters of all but the first: some milliseconds
-_MOST_TAGS = 1 << 18  # of the documents that are tagged together,
-MOST_ANSWERED = 500_000  # and of all documents of a request: 200 MB until they are written
+_MOST_DOCUMENTS = 128  # the largest number of documents that are tagged before other requests have their turn,
+_MOST_CHARACTERS = 200_000  # the largest number of their characters, if there are several: some milliseconds of work,
+_MOST_TAGS = 1 << 18  # and the largest number of tags that they get
+MOST_ANSWERED = 500_000  # the largest number of tags of all documents of a request: 200 MB until they are written
 
 
 def number_of_characters(document: Any) -> int:
@@ -26,7 +26,7 @@ def number_of_characters(document: Any) -> int:
 
 
 class Choice(NamedTuple):
-    """The options of a request for which topics of a document to return."""
+    """The options of a request that choose which topics of a document are returned."""
 
     top: int | None = None
     min_probability: float | None = None
@@ -34,7 +34,11 @@ class Choice(NamedTuple):
 
 
 class Work:
-    """Tags documents by one version of a model, for all requests that use it."""
+    """Tags documents with one version of a model, for all requests that use this version.
+
+    `on_batch` is called with the number of documents that are tagged together; `seconds` returns the processor time
+    that tagging them may take.
+    """
 
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:
         self._tagger, self._on_batch, self._seconds = tagger, on_batch, seconds
@@ -42,7 +46,7 @@ class Work:
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
-        """Return a future for the tags of a document, which is tagged together with others of this moment."""
+        """Return a future for the tags of a document, which is tagged together with others that arrive just now."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Tags] = loop.create_future()
         if not self._waiting:
@@ -53,9 +57,10 @@ class Work:
     async def tag_all(
         self, documents: Sequence[Any], choice: Choice, pause: Callable[[], Awaitable[None]]
     ) -> list[Tags]:
-        """Tag the documents of one request in parts; `pause` is awaited after each, so that others are answered.
+        """Tag the documents of one request in parts; `pause` is awaited after each part, to answer other requests.
 
-        Requests with several documents wait for each other, or the tags of all would fill the memory.
+        Requests with several documents wait for each other, because the tags of all at once would fill the memory.
+        Raise a Problem if the documents get too many tags.
         """
         tags: list[Tags] = []
         n_tags = 0
@@ -71,7 +76,10 @@ class Work:
         return tags
 
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents now, and return the tags of each."""
+        """Tag documents at once, and return the tags of each; raise a Problem if this takes too long.
+
+        A Problem is also raised if the choice needs probabilities, and the model has none.
+        """
         top, least, everything = choice
         tagger = self._tagger
         if least is not None and tagger.calibration is None:

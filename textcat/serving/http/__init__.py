@@ -1,1 +1,1 @@
-"""The transport: limits, keys, routes, problems, logs and processes. Nothing here knows models or sessions."""
+"""The HTTP side of the servers: limits, keys, routes, problems, logs, processes; it knows no models or sessions."""

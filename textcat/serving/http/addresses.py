@@ -14,10 +14,10 @@ _FORWARDED_FOR = re.compile(r'(?i)(?:^|[;,\s])for="?([^;,"\s]+)')
 
 
 class Hosts:
-    """The host names of a server, which protect it from DNS rebinding.
+    """The host names that requests to a server may use, which protects the server from DNS rebinding.
 
-    A page of another site can let its own name point to the server's address. A browser then allows it to read
-    answers, but sends the page's name as Host. Addresses and `localhost` are always allowed.
+    Another site can let its own name point to the server's address. A browser then allows pages of that site to read
+    the server's answers, but it sends the site's name in the header Host. Addresses and `localhost` are always allowed.
 
     Parameters
     ----------
@@ -46,9 +46,10 @@ class Hosts:
 
 
 def forwarded_address(head: Mapping[bytes, bytes]) -> str | None:
-    """Return the address of the client that the nearest proxy names, or None if it names none.
+    """Return the client's address, as the nearest proxy names it; None if the proxy names no address.
 
-    It is the last one in X-Forwarded-For, or else in Forwarded: clients can write the others themselves.
+    It is the last address in X-Forwarded-For or, without this header, in Forwarded; clients can write earlier addresses
+    themselves.
     """
     values = head.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
     if not values[-1].strip():

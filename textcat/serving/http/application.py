@@ -1,4 +1,4 @@
-"""The ASGI application of a server process: its routes behind `Front`, its page, and its OpenAPI description."""
+"""The ASGI application of a server process: its routes, which `Front` calls, its page, and its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGE_HEADERS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-refe
 
 
 class Application(FastAPI):
-    """An ASGI application of one process.
+    """The ASGI application of one process, with routes, a page in HTML, and an OpenAPI description.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ class Application(FastAPI):
         task.cancel()
 
     def reload(self) -> None:
-        """Read the file of keys again; a subclass may read other files again."""
+        """Read the file of keys again if it has changed; a subclass may also read other files again."""
         self.front.refresh_keys(now=True)
 
     async def background(self) -> None:
-        """Do nothing next to answering requests; a subclass may do work here until the server stops."""
+        """Do nothing; a subclass may do work here, beside answering requests, until the server stops."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description of all routes."""

@@ -1,4 +1,4 @@
-"""The middleware: checks the key and limits of each request, ends it in time, answers errors, logs and counts."""
+"""The middleware of all requests: it checks keys and limits, ends slow requests, answers errors, logs and counts."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ JSON = b"application/json"
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PREFIX = secrets.token_hex(4)
 _DISCARDED = 1 << 26  # bytes that are read beyond the limit, so that the client reads the answer
-_HELD = 8  # times the limit of a body: bytes of the bodies of all requests that are being answered
-_KEYS_SECONDS = 1.0  # between looks at the file of keys
-_OPEN = ("/v2/health/", "/page/")  # paths that begin so need no key, nor do:
+_HELD = 8  # the bodies of all running requests may have this many times the bytes that one body may have
+_KEYS_SECONDS = 1.0  # between checks of the file of keys
+_OPEN = ("/v2/health/", "/page/")  # paths that begin like this need no key, and neither do:
 _OPEN_PATHS = frozenset({"/", "/openapi.json"})
 
 
 class Call(Request):
-    """A request, with the figures about it that are logged and counted."""
+    """A request and its answer, with the figures that are logged and counted."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, front: Front) -> None:
         super().__init__(scope, receive, send)
@@ -64,7 +64,10 @@ class Call(Request):
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
-        """Return the body, decompressed if it is gzip; raise a Problem if it is too large or of a wrong type."""
+        """Return the body, decompressed if it is gzip; raise a Problem if it is too large or of a wrong type.
+
+        `kinds` are the content types allowed; if it is empty, all are.
+        """
         kind = self.kind
         if kinds and kind and kind not in kinds:
             raise Problem(415, f"The body has the type {kind.decode('latin-1')!r:.80}: send {kinds[0].decode()}.")
@@ -106,7 +109,10 @@ class Call(Request):
         return bytes(body)
 
     def hold(self, size: int) -> None:
-        """Count a number of bytes that the request holds until it is answered; raise a Problem if all hold too many."""
+        """Record that this request holds `size` bytes in memory until it is answered.
+
+        Raise a Problem if all running requests together hold too many bytes.
+        """
         self.front.held += size - self._held
         self._held = size
         if size and self.front.held > _HELD * self.front.limits.max_bytes:
@@ -129,7 +135,7 @@ class Call(Request):
             raise ClientGoneError
 
     async def begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        """Send the head of the answer."""
+        """Send the head of the answer: the status, the given headers, and those that every answer has."""
         self.status = status
         headers.append((b"x-request-id", self.id))
         headers.append((b"x-content-type-options", b"nosniff"))
@@ -140,14 +146,14 @@ class Call(Request):
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def write(self, body: bytes, *, more_body: bool = False) -> None:
-        """Send the body of the answer, or a part of it."""
+        """Send the body of the answer or, if `more_body`, a part of it."""
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": more_body})
 
     async def answer(
         self, body: bytes, status: int = 200, kind: bytes = JSON, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Send an answer."""
+        """Send a whole answer: its head and its body; `kind` is the content type."""
         head = [(b"content-type", kind), (b"content-length", b"%d" % len(body))]
         if headers:
             head += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
@@ -155,7 +161,7 @@ class Call(Request):
         await self.write(b"" if self.scope["method"] == "HEAD" else body)
 
     def restart_timer(self) -> None:
-        """Restart the timer that ends the request after the seconds of its limit."""
+        """Restart the timer that ends the request when the time limit is over."""
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(
@@ -179,19 +185,19 @@ class Front:
     routes : ASGI application
     metrics : Metrics
     limits : Limits, optional
-        Limits of a request.
+        The limits of requests.
     keys : Keys, optional
-        The keys that clients may use; without any, no key is needed.
+        The keys that clients may use; if there are none, clients need no key.
     origins : tuple of str
         Origins whose pages may send requests.
     hosts : Hosts, optional
         Host names that requests may use; the default allows addresses and `localhost`.
     trust_proxy : bool
-        Whether a proxy names the clients' addresses, in X-Forwarded-For or Forwarded.
+        Whether a proxy is trusted to name the client's address, in X-Forwarded-For or Forwarded.
     log : Log, optional
         The default writes lines of JSON to standard output.
     rates : Rates, optional
-        Counts each client's requests, for several processes together.
+        Limits each client's requests per second, over all processes that share it.
     check : function of Call
         Raises a Problem if a request must be refused.
     """
@@ -254,7 +260,7 @@ class Front:
             self._count(call)
 
     def _admit(self, call: Call) -> None:
-        """Raise a Problem if the request lacks a key, or exceeds a limit."""
+        """Raise a Problem if the request names a wrong host, lacks a key, exceeds a limit, or fails another check."""
         if self._trust_proxy:
             call.client_address = forwarded_address(call.head) or call.client_address
         self._check_host(call)
@@ -284,7 +290,7 @@ class Front:
             raise Problem(400, f"The request has {len(names)} Host headers: send one.")
 
     def refresh_keys(self, *, now: bool = False) -> None:
-        """Read the file of keys again if it has changed: once a second, or at once."""
+        """Read the file of keys again if it has changed; check this at most once a second or, with `now`, at once."""
         if not now and time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _KEYS_SECONDS

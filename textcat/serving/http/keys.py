@@ -1,4 +1,4 @@
-"""API keys: the file holds the name and the SHA-256 of each key, never the key."""
+"""API keys, read from a file that has the name and the SHA-256 of each key, but not the key itself."""
 
 import hashlib
 import hmac
@@ -24,7 +24,10 @@ class Keys:
         return len(self._sums)
 
     def refresh(self) -> bool:
-        """Read the file again if it has changed, and return whether it has; if it is damaged, keep the former keys."""
+        """Read the file again if it has changed; return whether it has.
+
+        If the file is damaged, keep the former keys, and raise TextcatError.
+        """
         identity = self._identity()
         if identity in (None, self._seen) or self._path is None:
             return False
@@ -33,7 +36,7 @@ class Keys:
         return True
 
     def _identity(self) -> tuple[int, ...] | None:
-        """Return numbers that change with the file; None if it cannot be read again, as it is a pipe."""
+        """Return numbers that change when the file changes; None if it is no regular file, and cannot be read again."""
         if self._path is None or (self._path.exists() and not self._path.is_file()):
             return None
         with suppress(OSError):
@@ -42,7 +45,7 @@ class Keys:
         return ()
 
     def name_of(self, key: bytes) -> str | None:
-        """Return the name of a key, or None if it is unknown, in a time that does not depend on the key."""
+        """Return the name of a key, or None if the key is unknown; the time taken does not depend on the key."""
         key_sum, owner = hashlib.sha256(key).digest(), None
         for name, named_sum in self._sums:
             if hmac.compare_digest(key_sum, named_sum):
@@ -51,7 +54,7 @@ class Keys:
 
 
 def _sums_in(path: Path) -> list[tuple[str, bytes]]:
-    """Return the name and the hash of each key in a file; raise a TextcatError if it has none, or a wrong line."""
+    """Return the name and the hash of each key in a file; raise TextcatError if it has no key, or a wrong line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
@@ -78,7 +81,7 @@ def _sums_in(path: Path) -> list[tuple[str, bytes]]:
 
 
 def new_key(name: str) -> tuple[str, str]:
-    """Return a new key of 256 random bits, and its line for the file of keys."""
+    """Return a new key of 256 random bits, and its line for the file of keys; raise TextcatError for a wrong name."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
         raise TextcatError(
             f"A key cannot be named {name!r}: use up to 64 letters, digits, dots, dashes and underscores."

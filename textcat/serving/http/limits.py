@@ -18,10 +18,10 @@ _SLOTS = 1 << 12  # buckets
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a request; each is an option of `textcat serve`."""
+    """The limits of requests; each is an option of `textcat serve`."""
 
-    max_bytes: int = 10_000_000  # of a body
-    max_documents: int = 5000  # of a batch
+    max_bytes: int = 10_000_000  # the size of a body
+    max_documents: int = 5000  # the number of documents of a batch
     seconds: float = 30.0  # until a request is answered
     concurrent: int = 512  # requests that a process works on at the same time
     rate: float = 0.0  # requests a second from one key or address; 0: no limit
@@ -29,10 +29,11 @@ class Limits:
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Raise a Problem in a ``with`` block that has used so many seconds of processor time.
+    """Interrupt a ``with`` block by a Problem after a number of seconds of processor time.
 
-    Requests are worked on one after another in the main thread, so a timer of the process can interrupt them, which
-    asyncio cannot. Compiled loops end first. In other threads, and where there are no such timers, nothing is done.
+    Requests are worked on one after another in the main thread, where a timer of the process can interrupt them;
+    asyncio cannot do this. A compiled loop ends before it is interrupted. In other threads, and on systems without such
+    timers, the time is not limited.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -51,7 +52,7 @@ def bounded_time(seconds: float) -> Iterator[None]:
 
 
 def inflated(data: bytes, limit: int) -> bytes:
-    """Decompress a gzip stream; raise a Problem if it is damaged, or if its content has more bytes than the limit."""
+    """Decompress a gzip stream; raise a Problem if it is damaged, or if its content has more than `limit` bytes."""
     inflate = zlib.decompressobj(wbits=31)
     try:
         plain = inflate.decompress(data, limit + 1)
@@ -67,8 +68,8 @@ def inflated(data: bytes, limit: int) -> bytes:
 class Rates:
     """Limit the number of requests of each client by a token bucket, which all processes share.
 
-    Each client's name is hashed to one of 4,096 buckets. That two clients may share one, and that two processes may
-    take the same token at the same moment, does no harm.
+    Each client's name is hashed to one of 4,096 buckets. Two clients may share a bucket, and two processes may take the
+    same token at the same moment; neither does harm.
     """
 
     def __init__(self, rate: float) -> None:

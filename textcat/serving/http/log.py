@@ -9,7 +9,10 @@ from textcat.serving.http.problems import json_bytes
 
 
 class Log:
-    """Write a line of JSON to a file descriptor for each answered request (optional) and each event of the server."""
+    """Write a line of JSON to a file descriptor for each event of the server and, if `requests`, each answered request.
+
+    A descriptor of None writes nothing.
+    """
 
     def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:
         self._descriptor, self.requests = descriptor, requests

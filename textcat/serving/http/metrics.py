@@ -51,14 +51,14 @@ class Metrics(Collector):
         children[1].observe(seconds)
 
     def documents(self, model: str, n: int) -> None:
-        """Count documents that a model tagged or explained."""
+        """Count n documents that a model tagged or explained."""
         child = self._children.get(model)
         if child is None:
             child = self._children[model] = self._documents.labels(model)
         child.inc(n)
 
     def loaded(self, model: str, outcome: str) -> None:
-        """Count a model that was loaded or could not be loaded."""
+        """Count an attempt to load a model; `outcome` is "loaded" or "failed"."""
         self._loads.labels(model, outcome).inc()
 
     def text(self) -> bytes:
@@ -72,7 +72,10 @@ class Metrics(Collector):
         return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the models and their versions in this process; others may still have the former version for seconds."""
+        """Yield the models and their versions in this process.
+
+        After a model is replaced, other processes may have its former version for some seconds.
+        """
         if versions := self._versions():
             labels = ("model", "version")
             family = GaugeMetricFamily("textcat_model_info", "The served models and their versions.", labels=labels)

@@ -1,4 +1,4 @@
-"""Errors that are sent as `application/problem+json` (RFC 9457), and the conversion of answers to JSON."""
+"""Send errors as `application/problem+json` (RFC 9457), and convert answers to JSON."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Problem(Exception):  # noqa: N818  (the standard's word)
         self.status, self.detail, self.headers, self.fields = status, detail, dict(headers or {}), fields
 
     def as_json(self, request_id: str) -> bytes:
-        """Return the JSON that is sent as the body."""
+        """Return the body of the answer: the error as JSON, with the id of the request."""
         title = HTTPStatus(self.status).phrase
         always = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
         return json_bytes({**always, **self.fields, "request_id": request_id})
 
 
 class ClientGoneError(Exception):
-    """The client closed its connection before the answer was sent."""
+    """Raised if the client closes its connection before the answer is sent."""
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON. Named tuples become objects, and lone surrogates, which UTF-8 cannot encode, "?"."""
+    """Return a value as JSON; a named tuple becomes an object, and a lone surrogate (not encodable) becomes "?"."""
     try:
         return orjson.dumps(value, default=_fields)
     except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
 
 
 def problem_of_validation(error: ValidationError) -> Problem:
-    """Return a Problem that lists the errors that pydantic found in a body or query."""
+    """Return a Problem that lists up to ten of the errors that pydantic found in a body or query."""
     if (n := error.error_count()) > _MOST_LOOKED_AT:  # pydantic makes a dict of every one, or of none
         return Problem(422, f"The request has {n:,} errors, too many to list: send what `GET /openapi.json` describes.")
     errors: list[Any] = error.errors(include_url=False, include_input=False)
@@ -75,7 +75,7 @@ def problem_of_validation(error: ValidationError) -> Problem:
 
 
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the path to an error without the name of the union's member, "text" or "zones", that pydantic inserts."""
+    """Return the path to an error, without "text" or "zones": pydantic inserts this name of a union's member."""
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):
             return loc[:i] + loc[i + 1 :]

@@ -1,4 +1,4 @@
-"""The processes of the server: start them on one socket, replace those that die, stop them gracefully."""
+"""Start the processes of a server on one socket, share connections among them, and stop them gracefully."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder 
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket; port 0 stands for any free port."""
+    """Return a socket that listens on a host and port; port 0 means any free port. Raise TextcatError if that fails."""
     try:
         family, kind, number, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -58,8 +58,8 @@ def listen(host: str, port: int) -> socket.socket:
 def run_processes(make: Callable[[bool], Application], listener: socket.socket, n: int, stop_seconds: float) -> int:
     """Serve in `n` processes that share a socket, until a signal ends them; return the signal's number.
 
-    Each process calls `make` for its application, with True if it replaces a process that died. Where processes cannot
-    be forked, this one serves alone. Running requests have `stop_seconds` to end.
+    Each process calls `make` to get its application; the argument is True if the process replaces one that died. On
+    systems that cannot fork processes, this process serves alone. Running requests must end within `stop_seconds`.
     """
     shared = tempfile.mkdtemp(prefix="textcat-serve-")
     os.environ[_SHARED] = shared  # before prometheus_client is imported
@@ -84,7 +84,10 @@ def run_processes(make: Callable[[bool], Application], listener: socket.socket, 
 
 
 def run_alone(service: Application, listener: socket.socket, stop_seconds: float = 5.0, *, alone: bool = True) -> int:
-    """Serve in this process until a signal ends it, and return its number; with `alone`, Ctrl-C ends it, too."""
+    """Serve in this process until a signal ends it; return the signal's number.
+
+    If `alone`, the process has no supervisor, and Ctrl-C ends it, too. Running requests must end within `stop_seconds`.
+    """
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio"):  # our own log covers these
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     Protocol.limits = service.front.limits
@@ -158,7 +161,7 @@ class _Acceptor:
             connection.close()
 
     def close(self) -> None:
-        """Accept the connections that wait already, and close the socket."""
+        """Accept the connections that are already waiting, and close the socket."""
         self._open = False
         self._loop.remove_reader(self._listener.fileno())
         with contextlib.suppress(OSError):  # no more are waiting
@@ -167,12 +170,12 @@ class _Acceptor:
         self._listener.close()
 
     async def wait_closed(self) -> None:
-        """Wait until the connections that were accepted last have been made."""
+        """Wait until all accepted connections are set up."""
         await asyncio.gather(*self._tasks)
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn's server with an `_Acceptor`; it ignores Ctrl-C if it has a supervisor, which ends it by SIGTERM."""
+    """uvicorn's server with an `_Acceptor`; unless `alone`, it ignores Ctrl-C, as its supervisor sends SIGTERM."""
 
     def __init__(self, config: uvicorn.Config, *, alone: bool) -> None:
         super().__init__(config)
@@ -191,7 +194,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at the first signal; uvicorn's method would raise it again. Only the main thread can handle signals."""
+        """End at the first signal, which uvicorn's method would raise again; in other threads, handle no signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -217,7 +220,7 @@ class _Uvicorn(uvicorn.Server):
             self._loop.call_soon_threadsafe(cast(Any, self.config.app).reload)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept the connections that wait, answer the requests of all, and close them."""
+        """Accept the connections that are waiting, answer the requests of all connections, and close these."""
         Protocol.ending = True
         self._trimmer.stop()
         await super().shutdown(sockets)
@@ -236,7 +239,7 @@ def cores() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
+    """Return whether a host (an address or a name) can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: limits on heads, trailers, chunks, discarded bodies, pipelined requests, unread answers."""
+"""The protocol HTTP/1.1, with limits on heads, trailers, chunks, discarded bodies, waiting requests, unread answers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from textcat.serving.http.limits import Limits
 from textcat.serving.http.problems import GONE, TYPE, Problem
 
 _HEAD_BYTES = 1 << 16  # of a request's line and headers, and of the trailers after a chunked body
-_FIELDS = 200  # of a head, and of the trailers: each takes some 150 bytes, even if only 6 were sent
-_CONNECTIONS = 4096  # of a process
+_FIELDS = 200  # the largest number of fields of a head, and of trailers: each takes some 150 bytes, even if 6 were sent
+_CONNECTIONS = 4096  # the largest number of connections of a process
 _PIPELINED = 100  # requests of a connection that wait for the answers to earlier ones
 _DISCARDED = 1 << 26  # bytes of a body that are read after the answer
 UNREAD_BYTES = 1 << 26  # bytes of answers that all clients of a process have not read yet
-_GRACE = 0.5  # seconds until a refused client is cut off, and an idle one when the process stops
+_GRACE = 0.5  # seconds until a client is cut off that was refused, or that is idle when the process stops
 
 
 class _Flow(FlowControl):
@@ -54,7 +54,7 @@ class Protocol(HttpToolsProtocol):
     _silent = 0  # bytes since the last ones of the body: trailers, and the framing of chunks
     _framing = 0  # bytes by which the framing of chunks exceeds their content and what is allowed
     _discarded = 0  # bytes of a body after its answer
-    _deaf = False  # whether all that the client still sends is ignored
+    _deaf = False  # True: whatever the client still sends is ignored
 
     def connection_made(self, transport: Any) -> None:
         """Wait for the head of a request, or refuse the connection if there are too many."""
@@ -79,7 +79,7 @@ class Protocol(HttpToolsProtocol):
     # --- what the client sends ---
 
     def data_received(self, data: bytes) -> None:
-        """Feed the parser; no piece reaches beyond the limit of a head."""
+        """Pass the data on to the parser; within a head, only as many bytes as its limit allows at a time."""
         while data and not self._deaf and not self.transport.is_closing():
             length = _HEAD_BYTES - self._head if self._in_head else len(data)
             piece, data = data[:length], data[length:]
@@ -122,7 +122,7 @@ class Protocol(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Start to answer the request, or let it wait for the answers to earlier ones."""
+        """Start to answer the request, or let it wait until earlier requests are answered."""
         if self._deaf or self.transport.is_closing():
             return
         waiting = self.cycle if self.cycle is not None and not self.cycle.response_complete else None
@@ -178,7 +178,7 @@ class Protocol(HttpToolsProtocol):
             self._start_timer(self.transport.close)  # the rest of the body is read, so that the client sees the answer
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether the connection stays open: a client that sends no more still gets its answers."""
+        """Return whether the connection stays open: a client that has finished sending still gets its answers."""
         if self.cycle is None or self.cycle.response_complete or not self._in_head:
             return False
         self._hear_no_more()
@@ -192,7 +192,7 @@ class Protocol(HttpToolsProtocol):
     # --- refusals ---
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser cannot read."""
+        """Refuse a request that the parser cannot read."""
         self._refuse(400, "The request is not valid HTTP/1.1.")
 
     def _refuse_head(self, part: str) -> None:
@@ -232,7 +232,10 @@ class Protocol(HttpToolsProtocol):
     # --- what the client does not read ---
 
     def pause_writing(self) -> None:
-        """Watch a client that does not read its answer; if all leave too much unread, cut the worst off."""
+        """Watch a client that does not read its answer.
+
+        If all clients together leave too many bytes unread, cut off the client that leaves most unread.
+        """
         super().pause_writing()
         self._stop_reader_timer()
         self._unread[self] = self._unread_bytes()
@@ -241,12 +244,12 @@ class Protocol(HttpToolsProtocol):
             max(self._unread, key=lambda protocol: self._unread[protocol]).transport.abort()
 
     def resume_writing(self) -> None:
-        """Go on with the answer once the client has read enough of it."""
+        """Go on sending the answer, as the client has read enough of it."""
         self._stop_reader_timer()
         super().resume_writing()
 
     def _check_reader(self) -> None:
-        """Break the connection off if the client has read nothing since the last check."""
+        """Cut off the connection if the client has read nothing since the last check."""
         unread = self._unread_bytes()
         if unread >= self._unread[self]:
             self.transport.abort()
@@ -266,7 +269,10 @@ class Protocol(HttpToolsProtocol):
     # --- the end ---
 
     def shutdown(self) -> None:
-        """Close the connection after its next answer, or if it is idle for a moment."""
+        """Close the connection after its current answer.
+
+        An idle connection is closed after a moment, or after the answer to a request that arrives by then.
+        """
         if self.cycle is None or self.cycle.response_complete:
             self._stop_timer()
             self.loop.call_later(_GRACE, super().shutdown)

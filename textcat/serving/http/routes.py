@@ -53,10 +53,11 @@ class ProblemAnswer(BaseModel):
 
 
 class LeanRoute(APIRoute):
-    """A route whose endpoint takes the parameters of its path, and any of `call`, `query` and `body`.
+    """A route whose endpoint takes the parameters of its path, and any of the arguments `call`, `query` and `body`.
 
-    `call` is the request, `query` a pydantic model of the query, `body` one of the JSON body; `call.app` is the
-    application. The endpoint returns an object that orjson can write, JSON as bytes, or None if it has answered itself.
+    `call` is the request, and `call.app` the application; `query` is a pydantic model of the query, and `body` a
+    pydantic model of the JSON body. The endpoint returns an object that orjson can write, or JSON as bytes; it returns
+    None if it has sent the answer itself.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -92,7 +93,7 @@ class LeanRoute(APIRoute):
 
 
 def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
-    """Parse the fields of a query or a form; raise a Problem if one of the fields in `single` occurs twice."""
+    """Parse the fields of a query or a form; raise a Problem if that fails, or a field in `single` occurs twice."""
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except UnicodeDecodeError:
@@ -116,20 +117,23 @@ async def form_of(call: Call, kind: type[BaseModel]) -> Any:
 
 
 def form_body(kind: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI description of a form with the fields of a model."""
+    """Return the OpenAPI description of a form with the fields of a pydantic model."""
     schema = {FORM.decode(): {"schema": kind.model_json_schema()}}
     return {"requestBody": {"required": True, "content": schema}}
 
 
 def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of the errors that a route may answer with."""
+    """Return the OpenAPI description of the errors that a route may send.
+
+    These are the errors of all routes, the given statuses, and (with `body`) the errors of requests with a body.
+    """
     wanted = sorted({*_ALWAYS, *statuses, *(_OF_BODIES if body else ())})
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemAnswer"}}}
     return {status: {"description": _PROBLEMS[status], "content": content} for status in wanted}
 
 
 def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
-    """Return a router without routes, whose routes will be lean."""
+    """Return a router, still without routes, whose routes will be of the given class; `tag` groups them in OpenAPI."""
     return APIRouter(route_class=route_class, tags=[tag], redirect_slashes=False)
 
 

@@ -1,4 +1,4 @@
-"""The process above those that serve: it starts them, replaces those that die or hang, and ends them."""
+"""The supervisor of the processes that serve: it starts them, replaces those that die, and ends them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import NamedTuple
 from textcat.serving.http.log import Log
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
-_SHORT = 5.0  # seconds: a process that dies sooner is not replaced at once
-_MORE = 5.0  # seconds that processes have to end, beyond those of running requests
+_SHORT = 5.0  # a process that dies after fewer seconds is not replaced at once
+_MORE = 5.0  # seconds that processes have to end, in addition to those that running requests have
 
 
 class _Process(NamedTuple):
@@ -29,21 +29,21 @@ class _Process(NamedTuple):
 class Supervisor:
     """Forks the processes that serve, replaces those that die, and ends them at a signal.
 
-    Forked processes share the memory of the models, which uvicorn's own supervisor would make each process load again.
-    They end with this process, even if it is killed.
+    Forked processes share the memory of the models; with uvicorn's own supervisor, each process would load the models.
+    The processes end with this process, even if this one is killed.
 
     Parameters
     ----------
     work : function of int and bool
-        Serves in the process with this number; True if the process replaces another.
+        Serves in a new process. It gets the number of the process, and whether the process replaces another one.
     n : int
         Number of processes.
     on_stop : function
-        Is called at the signal that ends the processes, before they get it.
+        Called when a signal is to end the processes, before they get the signal.
     on_orphaned : function
-        Is called in a process that ends because this one was killed.
+        Called in a process that ends because this process was killed.
     stop_seconds : float
-        Seconds that running requests have to end.
+        Seconds in which running requests must end.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Supervisor:
         self._has_terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def run(self) -> int:
-        """Serve until a signal ends the processes; return its number."""
+        """Serve until a signal ends the processes; return the signal's number."""
         handlers = (self._end, self._end, self._reload, self._kill)
         before = {number: signal.signal(number, function) for number, function in zip(_SIGNALS, handlers, strict=True)}
         alive, self._living = os.pipe()  # closed when this process ends, however it ends
@@ -164,7 +164,11 @@ class Supervisor:
 
 
 def _end_with(alive: int, seconds: float) -> None:
-    """End this process once all processes have closed the writing end of a pipe: gracefully, or killed if it hangs."""
+    """End this process when the supervisor ends, even if the supervisor is killed.
+
+    `alive` is the reading end of a pipe, which the supervisor holds open. When the pipe is closed, this process gets
+    SIGTERM and, if it has not ended after some seconds, SIGKILL.
+    """
 
     def wait() -> None:
         os.read(alive, 1)
