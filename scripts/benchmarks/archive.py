@@ -156,7 +156,7 @@ def memory(space: Workspace) -> str:
             archive.unlink()
     return f"""## Memory
 
-One run each, recipe default.
+Each row is one run, with the recipe default.
 
 {markdown_table(rows)}"""
 
@@ -254,8 +254,9 @@ def course(space: Workspace) -> str:
     ]
     return f"""## Time per document
 
-Processor time of one process that has loaded the model (recipe default), and reads, tags and encodes batch by batch.
-The first articles take longer, as most words are new there and are not yet in the token cache.
+The table shows the processor time of one process, which has already loaded the model (recipe default), and reads, tags
+and encodes one batch after the other. The first articles take longer, because most of their words are not yet in the
+token cache.
 
 {markdown_table(rows)}
 ![Time per document against documents](archive-benchmark.svg)"""

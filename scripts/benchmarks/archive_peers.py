@@ -22,10 +22,11 @@ from textcat.model import storage
 
 DESCRIPTION = """
 
-- With scikit-learn, a pool of two processes that gets 2,000 lines at a time, a vectorizer, one product with the weights
-  of all topics, and thresholds. One script has a TfidfVectorizer with textcat's own vocabulary, idf and weights, the
-  other a HashingVectorizer (2^18 columns) with the weights of SGDClassifier.
-- With fastText (ova, 90 topics, p > 0.5), its compiled `multilinePredict` on 2,000 lines at a time.
+- The scripts with scikit-learn have a pool of two processes. Each process takes 2,000 lines at a time, makes rows with
+  a vectorizer, multiplies these by the weights of all topics, and applies thresholds. One script has a TfidfVectorizer
+  with textcat's own vocabulary, idf and weights, the other a HashingVectorizer (2^18 columns) with the weights of
+  SGDClassifier.
+- The scripts with fastText (ova, 90 topics, p > 0.5) call its compiled `multilinePredict` on 2,000 lines at a time.
 
 All scripts parse and write JSON with orjson."""
 HASHED = HashingVectorizer(n_features=2**18, alternate_sign=False, stop_words=sorted(STOP_WORDS))

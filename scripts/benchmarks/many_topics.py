@@ -238,10 +238,10 @@ def quality(space: Space) -> str:
     ]
     return f"""## Time and memory of training
 
-For textcat, this is the whole process of `textcat train`, from the file of titles to the saved model and its
-evaluation. For Omikuji, it is a process that reads ready rows, trains, and saves the model; a separate row of the table
-shows the making of its rows, and the size of its model does not include the vectorizer. The peak is that of all
-processes of a run together.
+For textcat, time and memory are those of the whole process `textcat train`, from the file of titles to the saved model
+and its evaluation. For Omikuji, they are those of a process that reads rows prepared before, trains, and saves the
+model. A separate row of the table shows the time and memory of making these rows; the size of Omikuji's model does not
+include the vectorizer. Peak memory is the sum over all processes of a run.
 
 {_table(costs, list(facts.values()))}
 ## Quality

@@ -178,10 +178,10 @@ def reviews(space: Space) -> str:
 
 There are {len(corpora)} reviews and {space.seeds} seeds. {PEER}, the default of ASReview 3, is rebuilt with
 scikit-learn: TfidfVectorizer of words and pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8);
-the document with the highest score is asked next. With each seed, both start from the same relevant and the same
-irrelevant document. They train after every answer up to 100, then after every 5 up to 500, then after every 10. N is
-the number of documents, R of relevant ones. Figures are means over seeds. Δ is the difference, seed by seed, with the
-95 % interval of its mean (Student's, over seeds).
+the document with the highest score is asked about next. With each seed, textcat and {PEER} start from the same relevant
+and the same irrelevant document. They train after every answer up to 100 answers, then after every 5 up to 500, then
+after every 10. N is the number of documents, and R the number of relevant documents. Figures are means over seeds. Δ is
+the mean of the differences between both with the same seed, with its 95 % interval (Student's, over seeds).
 
 {markdown_table(rows)}
 Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
@@ -241,13 +241,13 @@ def speed(space: Space) -> str:
     results = experiment(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
     took = time.perf_counter() - began
     seconds = sum(one.seconds for one in results)
-    whole = f", {took:.0f} s from files to results" if space.keep is None else ""
+    whole = f", and take {took:.0f} s from files to results" if space.keep is None else ""
     jobs, milliseconds = joblib.effective_n_jobs(space.jobs), 1000 * seconds / len(results)
     return f"""## Speed of simulations
 
-{len(cases)} reviews, {space.seeds} seeds, one setting, {jobs} jobs{whole}.
-Processor time is {rows_made:.1f} s for reading and rows, and {seconds:.0f} s for {len(results)} simulations,
-{milliseconds:.0f} ms each.
+The simulations have {len(cases)} reviews, {space.seeds} seeds, one setting and {jobs} jobs{whole}.
+Processor time is {rows_made:.1f} s for reading and for making rows, and {seconds:.0f} s for {len(results)} simulations:
+{milliseconds:.0f} ms for each.
 """
 
 

@@ -192,7 +192,7 @@ Each measurement runs in a separate process; making and reading the rows is not 
 PAUM(1, 50), λ = 1, at most {epochs} epochs per topic, {jobs} jobs unless stated otherwise. LinearSVC is scikit-learn's
 in `OneVsRestClassifier(n_jobs={jobs})`, in threads; it trains only ten topics, each the middle one of
 ten groups from the most frequent to the rarest, and its seconds are {topics}/10 of its measured time. MAP is the
-macro-averaged precision of these ten topics on {tested:,} other documents. One run.
+macro-averaged precision of these ten topics on {tested:,} other documents. Each row is one run.
 
 {contenders}
 
@@ -216,8 +216,8 @@ documents. So with many documents, training need not converge; `--set learner.ma
 The cost is the time of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times
 the epochs of all topics. There are at most {epochs} epochs and {jobs} jobs; rows are in memory. With more documents
 there are more words, and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some
-rows ahead. The lowest and the highest cost are {spread:.0f} % from the middle between them. The table gives the median
-of {runs} runs up to 200,000 documents, and 1 run beyond.
+rows ahead. The lowest and the highest cost lie {spread:.0f} % below and above the middle between them. The table gives
+the median of {runs} runs for up to 200,000 documents, and a single run for more documents.
 
 ![Nanoseconds per visited non-zero and topic, by the number of documents]({picture})
 

@@ -66,7 +66,8 @@ def measured(corpus: Corpus, rounds: int) -> str:
     return f"""## (b) From the raw archive to an evaluated, saved model
 
 Each run is a whole process. `textcat train {corpus.name}` is compared with `scripts/benchmarks/sklearn_pipeline.py`,
-which has the same reader and the same evaluation, and pickles the model. In between it has one of two pipelines:
+which has the same reader and the same evaluation, and pickles the model. Between reader and evaluation, it has one of
+two pipelines:
 
 - The shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
   each of joblib's backends, decisions at score 0.
@@ -78,7 +79,7 @@ which has the same reader and the same evaluation, and pickles the model. In bet
   a single positive is not calibrated. The topics' descriptions are not used as examples.
 
 The columns ALL, TOP10 and LAST30 are macro-averaged precision (MAP); F1 is over all topics. Peak memory is that of the
-largest process; under loky, scikit-learn's two workers need more in addition.
+largest process of a run; under loky, the memory of scikit-learn's two workers comes in addition, and is not included.
 
 {conditions.table(rows)}"""
 
