@@ -195,7 +195,7 @@ class TopicRow(BaseModel):
 
 
 class TopicsAnswer(VersionedAnswer):
-    """A part of the topics of a model that match a query, and the number of all of these."""
+    """A page of the topics that match a query, and the number of all topics that match it."""
 
     total: int = Field(description="Number of topics that match the query.")
     topics: list[TopicRow]

@@ -1,4 +1,4 @@
-"""The server of a session, by which people and programs teach topics over HTTP, below /api/v1/teach."""
+"""The server of a session: people and programs teach topics over HTTP, below /api/v1/teach."""
 
 from __future__ import annotations
 

@@ -265,14 +265,14 @@ class FoundRow(DocumentRow):
 
 
 class SearchAnswer(BaseModel):
-    """A page of the documents found by a search, and the number of all of them."""
+    """A page of search results, and the number of all documents found."""
 
     total: int | None
     documents: list[FoundRow]
 
 
 class JudgementsAnswer(BaseModel):
-    """A part of the judgements of a topic, the latest first, and the number of all of them."""
+    """A page of the judgements that a request asks for, the latest first, and the number of all of these judgements."""
 
     total: int
     judgements: list[JudgementRow]

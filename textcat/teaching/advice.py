@@ -27,7 +27,7 @@ class KnownBand(NamedTuple):
 
 
 def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
-    """Return the latest informative estimate: the given one, or one made of fewer answers; None if there is none.
+    """Return the latest informative estimate: the given one, or one made of fewer answers; None if none is informative.
 
     `known` is the result of an earlier call; answers that it includes are not looked at again. The result depends only
     on the answers, so it is the same after a session is opened again.

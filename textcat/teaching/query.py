@@ -1,4 +1,4 @@
-"""Query strategies: choose the document to ask about next by its score, by its uncertainty, or at random."""
+"""Query strategies: choose the next document to ask about, by score, by uncertainty, or at random."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Rankings:
         self._texts = threading.Lock()  # held while the features turn texts into rows
 
     def latest(self, topic: str) -> Ranking | None:
-        """Return the last ranking of a topic, which may not include the last answers; None if there is none yet."""
+        """Return the latest ranking of a topic, which may lack the latest answers; None before the first ranking."""
         return self._loops[topic].ranking if topic in self._loops else None
 
     def of(self, state: TopicState) -> Ranking:

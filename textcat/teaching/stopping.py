@@ -217,7 +217,7 @@ def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, i
 
 
 def _smallest(holds: Callable[[int], bool], most: int) -> int:
-    """Return the smallest number from 0 to `most` for which `holds` is true; `most` if there is none.
+    """Return the smallest number from 0 to `most` for which `holds` is true; if it is true for none, return `most`.
 
     `holds` must be true for all larger numbers, too. Steps are doubled first, as the number is mostly small.
     """
@@ -304,10 +304,10 @@ def _sure_hypergeometric(course: Course) -> _Sure:
     p is the smallest p-value, over several s, of the hypothesis that more than m documents are missing; it treats the
     last s answers as a random sample. ``p = min_s P(X <= k)``, where k of the s answers are "yes", and X is the number
     of relevant documents among s draws without replacement from the documents that were open before these answers,
-    m + 1 + k of them relevant (hypergeometric). Callaghan & Müller-Hansen, Statistical stopping criteria for automated
-    screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``. As the ranker asks
-    about likely documents first, treating its questions as random draws only makes the rule stop later; taking the best
-    of several s makes it stop earlier.
+    m + 1 + k of which are relevant (hypergeometric). Callaghan & Müller-Hansen, Statistical stopping criteria for
+    automated screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``. As the
+    ranker asks about likely documents first, treating its questions as random draws only makes the rule stop later;
+    taking the best of several s makes it stop earlier.
     """
     r, n, N = course.r, course.n, course.N
     # Of all stretches of last answers with the same number of finds, the longest counts: it begins after a find.

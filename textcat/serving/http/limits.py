@@ -77,7 +77,7 @@ class Rates:
         self._memory = np.frombuffer(mmap.mmap(-1, 16 * _SLOTS), np.float64).reshape(_SLOTS, 2)
 
     def take(self, client: bytes) -> float:
-        """Take a token and return 0; if there is none, return the seconds until the next token."""
+        """Take a token and return 0.0; if the client's bucket has no token, return the seconds until the next one."""
         slot, now = self._memory[zlib.crc32(client) % _SLOTS], time.monotonic()
         tokens = self._most if not slot[1] else min(self._most, slot[0] + (now - slot[1]) * self._rate)
         taken = tokens >= 1

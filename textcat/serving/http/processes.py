@@ -115,7 +115,7 @@ def run_alone(service: Application, listener: socket.socket, stop_seconds: float
 
 
 class _Acceptor:
-    """Accepts connections, but lets a process that has fewer of them accept first."""
+    """Accepts connections, but first lets a process that has fewer connections accept."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
