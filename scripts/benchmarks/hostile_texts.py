@@ -60,10 +60,11 @@ def _head() -> str:
 Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
 
 Each text repeats a byte, a sign or a word, or consists of random runs of signs: `scripts/attacks/texts.py` lists the
-patterns. Four operations take it in a warm process: `tag` and `explain` (ten terms of one topic, with their places) by
-a model of `newswire`; `train` with ten short documents; `teach`, which writes a pool of it and twenty short documents,
-and opens it. Seconds are those of the processor, of one run; of texts of up to {_SMALL:,} bytes, of the fastest of
-{_ROUNDS}. Growth is the time per byte at 5 MB, divided by the time per byte of the smaller text.
+patterns. Four operations read each text in a warm process. `tag` and `explain` (ten terms of one topic, with their
+places) use a model of `newswire`; `train` trains on the text and ten short documents; `teach` writes a pool of the text
+and twenty short documents, and opens the pool. Seconds are processor time of one run; for texts of up to {_SMALL:,}
+bytes, of the fastest of {_ROUNDS} runs. Growth is the time per byte at 5 MB, divided by the time per byte of the
+smaller text.
 
 {described()}
 """

@@ -128,7 +128,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Wait while other requests have a turn; raise ClientGoneError if the client has gone meanwhile."""
+        """Wait until other requests have had a turn; raise ClientGoneError if the client has gone meanwhile."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():

@@ -1,4 +1,4 @@
-"""Return memory that requests have used to the system; the C library would keep much of it for the next ones."""
+"""Return memory to the system that requests have used; the C library would keep much of it for later requests."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 
-_SECONDS = 1.0  # between looks
-_LOOKS = 64  # looks at most between the growth and the last time that memory is given back
-_GROWN = 1 << 25  # bytes
+_SECONDS = 1.0  # between looks at the memory of the process
+_LOOKS = 64  # the number of looks after growth at which memory is given back for the last time
+_GROWN = 1 << 25  # bytes by which the process must have grown
 
 
 class Trimmer:
-    """Returns unused memory of this process after it has grown by 32 MB: 1, 2, 4 … 64 seconds later.
+    """Returns unused memory of this process to the system, 1, 2, 4 … 64 seconds after it has grown by 32 MB.
 
-    Requests may use what they took for long, so one time would not do.
+    Once would not be enough, because a request may use its memory for long.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, give_back: Callable[[], object] | None = None) -> None:
@@ -31,7 +31,7 @@ class Trimmer:
         self._timer = self._loop.call_later(_SECONDS, self._look)
 
     def look(self, size: Callable[[], int]) -> None:
-        """Free unused memory if it is time to; `size` measures the bytes of this process."""
+        """Check the size of the process, and give memory back if it is time; `size` returns the size in bytes."""
         self._looks += 1
         if size() > self._size + _GROWN:
             self._looks = self._due = 1
@@ -47,7 +47,7 @@ class Trimmer:
 
 
 def own_bytes() -> int:
-    """Return the bytes of memory that this process shares with no file; 0 if the system does not tell."""
+    """Return the number of bytes in memory that belong to no mapped file; 0 if the system does not tell it."""
     with suppress(OSError, ValueError, IndexError):
         with open("/proc/self/statm", encoding="ascii") as file:
             resident, shared = file.read().split()[1:3]

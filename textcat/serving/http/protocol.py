@@ -25,14 +25,14 @@ _GRACE = 0.5  # seconds until a client is cut off that was refused, or that is i
 
 
 class _Flow(FlowControl):
-    """Reads no more from a connection while requests wait there, whose bodies nobody counts yet."""
+    """Stops reading from a connection while requests wait there, because their bodies are not counted yet."""
 
     def __init__(self, transport: Any, waiting: deque[Any]) -> None:
         super().__init__(transport)
         self._waiting = waiting
 
     def resume_reading(self) -> None:
-        """Read on, unless requests wait."""
+        """Go on reading, unless requests of the connection are waiting."""
         if not self._waiting:
             super().resume_reading()
 
@@ -145,7 +145,7 @@ class Protocol(HttpToolsProtocol):
                 waiting.keep_alive = True  # or the connection would end before the last answer
 
     def on_body(self, body: bytes) -> None:
-        """Add a part to the body; a piece may have very many, if chunks are tiny."""
+        """Add a part to the body; one piece of received data has many parts if the chunks are tiny."""
         self._parts.append(body)
 
     def _pass_body_on(self) -> None:
