@@ -67,6 +67,7 @@ def test_a_process_that_replaces_another_loads_models_anew_and_leaves_damaged_on
     (tmp_path / "other").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "other").replace(weights)
     store.load_again()
+    assert events == [("news", "failed")]  # before the first request is answered
     for _ in range(2):
         answer = post(service, TAG, json={"text": STORY})
         assert answer.status_code == 503

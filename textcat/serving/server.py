@@ -41,9 +41,10 @@ def serve_models(
     def make(replaces: bool) -> Service:
         from textcat.serving.tagging import Service  # imports prometheus_client, which needs the folder of counts
 
+        service = Service(store, limits=limits, rates=rates, **options)
         if replaces:  # whatever ended the other process, perhaps a damaged model
             store.load_again()
-        return Service(store, limits=limits, rates=rates, **options)
+        return service
 
     with listen(host, port) as listener:
         on_start(url_of(listener))

@@ -119,8 +119,9 @@ class Store:
             folder.seen, folder.checks, folder.error, folder.damage = _identity(folder.path), 0, "", ""
             try:
                 self.models[name] = self._loaded(name, folder.path)
-            except Exception as error:  # the first check tries again, and logs the reason
-                folder.seen, folder.damage = (), _damage(error)
+            except Exception as error:
+                folder.seen = ()  # the first check tries again
+                self._failed(folder, name, error)
 
     async def check(self, *, now: bool = False) -> None:
         """Load the models whose folders were replaced; if a model cannot be loaded, keep its old version.
@@ -136,14 +137,18 @@ class Store:
             try:
                 served = await asyncio.get_running_loop().run_in_executor(None, self._loaded, name, folder.path)
             except Exception as error:  # whatever is wrong with the new model, the old one works
-                if folder.error != str(error):
-                    self.on_load(name, "failed", str(error))
-                folder.error, folder.damage = str(error) or repr(error), _damage(error)
+                self._failed(folder, name, error)
                 continue
             folder.error = folder.damage = ""
             if name not in self.models or served.version != self.models[name].version:
                 self.models[name] = served  # in one step: a request sees one or the other
                 self.on_load(name, "loaded", served.version)
+
+    def _failed(self, folder: _Folder, name: str, error: Exception) -> None:
+        said = str(error) or repr(error)
+        if folder.error != said:
+            self.on_load(name, "failed", said)
+        folder.error, folder.damage = said, _damage(error)
 
     def _loaded(self, name: str, path: Path) -> Served:
         from textcat.model.storage import load_versioned
