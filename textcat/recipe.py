@@ -61,11 +61,15 @@ class TopicSettings:
     choose_chars : bool
         With a shortlist: before training, choose by held-out training documents whether rows get n-grams of characters.
         Setting a field of [features] whose name begins with "char" turns this off.
+    related : int
+        With a shortlist: so many of a document's best topics raise the scores of those that go with them in training
+        documents. 0: none do.
     """
 
     descriptions: int = 0
     shortlist: int = 0
     choose_chars: bool = False
+    related: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -375,6 +379,11 @@ class Recipe:
             return self, ""
         length = sum(len(text) for document in sample for text in document.zones.values()) / len(sample)
         return (self.short, f"texts of {length:.0f} characters on average") if length < SHORT_TEXT else (self, "")
+
+    @property
+    def related(self) -> int:
+        """The number of a document's best topics that speak for others; 0: related topics do not count."""
+        return int(self._make("topics").related)
 
     @property
     def shortlist(self) -> int:

@@ -126,6 +126,12 @@ def _print(console: "Console", record: "Record", explained: "Explanation") -> No
         ],
     )
     print_text(console, f"Other terms add {explained.rest:+.3f}, and the bias {explained.bias:+.3f}.")
+    if explained.related:
+        others = [
+            {"topic that often goes with it": other.label, "adds": Figure(f"{other.contribution:+.3f}")}
+            for other in explained.related
+        ]
+        show(console, others)
     if explained.documents:
         documents = [
             {"training document": document.id, "title": document.title, "adds": Figure(f"{document.contribution:+.3f}")}

@@ -14,6 +14,8 @@ ARRAYS = ("bias", "thresholds", "idf")
 WEIGHTS = "weights"  # of models with dense weights
 PARTS = ("weights_indptr", "weights_indices", "weights_data")  # of models with sparse weights, in CSR form
 CENTROIDS = ("centroids_indptr", "centroids_indices", "centroids_data")  # of models with a shortlist, in CSR form
+RELATED = ("related_indptr", "related_indices", "related_data")  # which topics go with which, in CSR form, and the
+RELATED_CURVES = "related_curves"  # curves from scores without their evidence to probabilities
 SUPPORT_ROWS = ("kept_indptr", "kept_indices", "kept_data")  # of support documents, in CSR form,
 SUPPORT_ALPHAS = ("alpha_indptr", "alpha_indices", "alpha_data")  # their coefficients by topic, in CSR form,
 SUPPORT = "documents.json"  # and their ids, titles, and maybe texts
@@ -22,9 +24,10 @@ CALIBRATION = "calibration"  # an array that only models with probabilities have
 FILES = frozenset({*(f"{name}.npy" for name in ARRAYS), VOCABULARY})
 _DENSE, _SPARSE = frozenset({f"{WEIGHTS}.npy"}), frozenset(f"{name}.npy" for name in PARTS)
 _SHORTLIST = frozenset(f"{name}.npy" for name in CENTROIDS)
+_RELATED = frozenset(f"{name}.npy" for name in (*RELATED, RELATED_CURVES))
 _SUPPORT = frozenset({*(f"{name}.npy" for name in SUPPORT_ROWS + SUPPORT_ALPHAS), SUPPORT})
 _COUNTS = frozenset({COUNT_ARRAYS, COUNTS})
-_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _SUPPORT | _COUNTS
+_OPTIONAL = frozenset({f"{CALIBRATION}.npy", TOKENIZER}) | _SHORTLIST | _RELATED | _SUPPORT | _COUNTS
 MAY_BE = _OPTIONAL | _DENSE | _SPARSE
 SUM = "sha256"  # of the manifest's other entries
 _ENTRIES = {
@@ -82,6 +85,8 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
     if (
         wrong
         or files & _SHORTLIST not in (frozenset(), _SHORTLIST)
+        or files & _RELATED not in (frozenset(), _RELATED)
+        or (files & _RELATED and not isinstance(manifest.get("related"), dict))
         or files & _SUPPORT not in (frozenset(), _SUPPORT)
         or files & _COUNTS not in (frozenset(), _COUNTS)
         or set(manifest["files"]) - _OPTIONAL not in (FILES | _DENSE, FILES | _SPARSE)

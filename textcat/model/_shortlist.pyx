@@ -1,6 +1,6 @@
 """Compiled: the topics nearest to each document, and its products with those alone."""
 
-from libc.math cimport sqrt
+from libc.math cimport exp, sqrt
 from libc.stddef cimport ptrdiff_t
 from libc.stdint cimport int32_t, int64_t
 
@@ -156,3 +156,47 @@ def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64
                 rows[place[t]] = <int32_t>i
                 place[t] += 1
     return ends, np.asarray(place), of_topics
+
+
+def related_sums(
+    const int32_t[:, ::1] listed, const float[:, ::1] scores, const double[::1] a, const double[::1] b,
+    const int64_t[::1] starts, const int32_t[::1] topics, const float[::1] shares, Py_ssize_t n_best,
+):
+    """Return for each listed topic the expected number of a document's best topics that it goes with: float32, ≥ 0.
+
+    The n best topics of a document, by score, have the probabilities ``1 / (1 + exp(-(a·score + b)))``. A matrix in CSR
+    form, of shape (n_topics, n_topics), has the share of each topic's documents that another topic has, too. The sum
+    over the best topics is of their probability times that share. -1 stands for no topic, and its sum is 0.
+    """
+    cdef Py_ssize_t i, j, k, t, n, n_rows = listed.shape[0], size = listed.shape[1], n_topics = a.shape[0]
+    cdef int64_t entry
+    cdef float probability
+    sums = np.zeros((n_rows, size), np.float32)
+    cdef float[:, ::1] out = sums
+    cdef float[::1] total = np.zeros(n_topics + 1, np.float32)
+    cdef Py_ssize_t[::1] best = np.zeros(n_best + 1, np.intp)
+    with nogil:
+        for i in range(n_rows):
+            n = 0  # of the best ones, which are kept in order by insertion; of equal scores, the first one is better
+            for j in range(size):
+                if listed[i, j] < 0 or (n == n_best and (n == 0 or scores[i, j] <= scores[i, best[n - 1]])):
+                    continue
+                k = n if n < n_best else n_best - 1
+                while k > 0 and scores[i, best[k - 1]] < scores[i, j]:
+                    best[k] = best[k - 1]
+                    k -= 1
+                best[k] = j
+                n = n + 1 if n < n_best else n_best
+            for k in range(n):
+                t = listed[i, best[k]]
+                probability = <float>(1 / (1 + exp(-(a[t] * scores[i, best[k]] + b[t]))))
+                for entry in range(starts[t], starts[t + 1]):
+                    total[topics[entry]] += probability * shares[entry]
+            for j in range(size):
+                if listed[i, j] >= 0:
+                    out[i, j] = total[listed[i, j]]
+            for k in range(n):
+                t = listed[i, best[k]]
+                for entry in range(starts[t], starts[t + 1]):
+                    total[topics[entry]] = 0
+    return sums

@@ -151,18 +151,19 @@ class _Remainders:
         return np.asarray(touched @ shares)
 
 
-def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
+def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_related: float = 0.0) -> Without:
     """Return the smallest set of words without which a document would lose a tag: that of the topic in `column`.
 
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
-    topic instead. With a shortlist, the topic is assumed to stay on the list. Removing fewer words might take it off
-    the list, so only a set of one word is reported as the smallest.
+    topic instead. With a shortlist, the topic is assumed to stay on the list, and related topics to add `from_related`
+    to its score as they do now. Removing fewer words might take it off the list, or related topics from the document,
+    so only a set of one word is reported as the smallest.
     """
     left = _Remainders(tagger.features, *counted)
     answer = Without([], least=True)
     for rounding in _ROUNDINGS:
         answer = Without([], least=True)
-        for weights, c in _rivals(tagger, left, column):
+        for weights, c in _rivals(tagger, left, column, from_related):
             words, least = _least_words(left, weights, c - rounding, len(answer.words) - 1 if answer.words else None)
             answer = Without(words or answer.words, answer.least and least)
         chosen = np.array([word in answer.words for word in left.words], np.float64)
@@ -171,7 +172,9 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int) -> Without:
     return answer._replace(least=answer.least and (tagger.shortlist is None or len(answer.words) < 2))
 
 
-def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[np.ndarray, float]]:
+def _rivals(
+    tagger: "Tagger", left: _Remainders, column: int, from_related: float
+) -> Iterator[tuple[np.ndarray, float]]:
     """Yield pairs of weights (at the columns of `left`) and c; the tag is lost if ``F(W) ≤ 0`` for any of the pairs."""
 
     def weights_of(j: int) -> np.ndarray:
@@ -179,7 +182,7 @@ def _rivals(tagger: "Tagger", left: _Remainders, column: int) -> Iterator[tuple[
 
     bias = tagger.bias.astype(np.float64)
     if not tagger.single:
-        yield weights_of(column), float(tagger.thresholds[column]) - float(bias[column])
+        yield weights_of(column), float(tagger.thresholds[column]) - float(bias[column]) - from_related
         return
     a, b = (
         (np.ones(len(bias)), 0 * bias) if tagger.calibration is None else (tagger.calibration.a, tagger.calibration.b)

@@ -46,9 +46,25 @@ class Neighbour(NamedTuple):
     positive: bool  # whether the support document has the topic
 
 
+class SpeakingTopic(NamedTuple):
+    """A topic that the document most likely has, and what it adds to the score of a topic that often goes with it."""
+
+    topic: str
+    contribution: float
+    name: str | None = None  # the topic's name, if the model has names
+
+    @property
+    def label(self) -> str:
+        """The topic's name and id, or its id alone."""
+        return topic_label(self.topic, {} if self.name is None else {self.topic: self.name})
+
+
 @dataclass(frozen=True)
 class Explanation:
-    """An explanation why a document has or lacks a topic; the contributions of all terms and the bias are the score."""
+    """An explanation why a document has or lacks a topic.
+
+    The score is the sum of the bias and the contributions of all terms and, in models that have them, related topics.
+    """
 
     topic: str
     score: float
@@ -58,6 +74,7 @@ class Explanation:
     reasons: list[Reason]  # strongest first
     rest: float  # the sum of the contributions of terms that are not listed
     name: str | None = None  # the topic's name, if the model has names
+    related: list[SpeakingTopic] = field(default_factory=list)  # strongest first
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
@@ -109,7 +126,9 @@ class Explanation:
         plain = {name: getattr(self, name) for name in ("topic", "score", "bias", "probability", "rest")}
         least_set = {"without": self.without, "least": self.least}
         named = {} if self.name is None else {"name": self.name}
-        return {**named, **plain, "threshold": finite, "reasons": reasons, "documents": documents, **least_set}
+        related = {"related": [topic._asdict() for topic in self.related]} if self.related else {}
+        listed = {"reasons": reasons, "documents": documents, **related}
+        return {**named, **plain, "threshold": finite, **listed, **least_set}
 
     @property
     def label(self) -> str:
@@ -159,6 +178,9 @@ class Explanation:
         terms = html_table(
             ("term", "adds"), ((reason.term, f"{reason.contribution:+.4f}") for reason in self), caption=caption
         )
+        if self.related:
+            added = ((topic.label, f"{topic.contribution:+.4f}") for topic in self.related)
+            terms += html_table(("topic that often goes with it", "adds"), added)
         documents = [(one.id, one.title, f"{one.contribution:+.4f}") for one in self.documents]
         return terms + (html_table(("training document", "title", "adds"), documents) if documents else "")
 
@@ -217,10 +239,26 @@ def explain_document(
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        fall = partial(without, tagger, counted, column) if assigned[column] else None
-        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic)
+        related = speaking_topics(tagger, row, column)
+        from_related = sum(topic.contribution for topic in related)
+        fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
+        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related
         explanations.append(Explanation(*described, neighbours, fall))
     return explanations
+
+
+def speaking_topics(tagger: "Tagger", row: Rows, column: int) -> list[SpeakingTopic]:
+    """Return the topics of a document that speak for the topic in a column, the strongest first; [] if none do."""
+    shortlist = tagger.shortlist
+    if shortlist is None or shortlist.related is None:
+        return []
+    topics = tagger.topics
+    if shortlist.restriction is not None:
+        topics, column = shortlist.restriction.topics, int(shortlist.restriction.columns[column])
+    listed, scores = shortlist.scored(row, tagger.weights, tagger.bias)
+    speaking, added = shortlist.related.parts(listed[0], scores[0], column)
+    names = [topics[j] for j in speaking.tolist()]
+    return [SpeakingTopic(*one) for one in zip(names, added.tolist(), map(tagger.topic_names.get, names), strict=True)]
 
 
 def term_contributions(
@@ -290,7 +328,8 @@ def explanation_in_words(
     reasons = [
         Reason(term, values[term], sums[term] / values[term], sums[term], tuple(sorted(spans[term]))) for term in listed
     ]
-    rest = explanation.score - explanation.bias - sum(reason.contribution for reason in reasons)
+    others = sum(topic.contribution for topic in explanation.related)
+    rest = explanation.score - explanation.bias - others - sum(reason.contribution for reason in reasons)
     return replace(explanation, reasons=reasons, rest=rest)
 
 

@@ -1,7 +1,7 @@
 """A shortlist of topics for each document, where a model has thousands: the topics with the nearest centroids."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -9,12 +9,22 @@ from textcat.features.rows import Rows
 from textcat.model._product import highest
 from textcat.model._shortlist import nearest, products_at
 from textcat.model._shortlist import rows_by_topic as rows_by_topic
+from textcat.model.related import RelatedTopics
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 #: The score of a topic that is not listed: as log odds, a probability of 1 in 10^13.
 NOT_LISTED = -30.0
+
+
+class Restriction(NamedTuple):
+    """The model of which a tagger has only some topics: all its topics are scored, as others may speak for these."""
+
+    columns: np.ndarray  # of the tagger's topics, in the model
+    topics: tuple[str, ...]  # of the model,
+    weights: "csr_array"  # with its weights
+    bias: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +37,12 @@ class Shortlist:
 
     centroids: "csr_array"  # shape (n_features, n_topics), float32
     size: int  # number of topics listed for a document
-    columns: np.ndarray | None = None  # the centroids of the tagger's topics; None: all, in order
+    related: RelatedTopics | None = None  # None: related topics change no score
+    restriction: Restriction | None = None  # None: the tagger has all topics of the model
+
+    def with_related(self, related: RelatedTopics) -> "Shortlist":
+        """Return a copy in which related topics change the scores of listed ones."""
+        return replace(self, related=related)
 
     def topics(self, rows: Rows) -> np.ndarray:
         """Return the topics listed for each row, ascending: shape (n_rows, size), int32, -1 where there are fewer."""
@@ -47,15 +62,29 @@ class Shortlist:
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
 
-    def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics listed for each row, and their scores; -1 stands for topics that the tagger lacks."""
+    def scored(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the topics listed for each row, and their scores by their own weights: those of related topics aside.
+
+        Both have the shape (n_rows, size); -1 and `NOT_LISTED` stand where fewer topics are listed.
+        """
+        if self.restriction is not None:
+            weights, bias = self.restriction.weights, self.restriction.bias
         listed = self.topics(rows)
-        if self.columns is not None:
-            position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
-            position_of[self.columns] = np.arange(len(self.columns))
-            listed = position_of[listed]
         scores = self.products(rows, weights, listed) + bias[listed]
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
+
+    def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the topics listed for each row, and their scores; -1 stands for topics that the tagger lacks."""
+        listed, scores = self.scored(rows, weights, bias)
+        if self.related is not None:
+            scores += self.related.evidence(listed, scores)
+        if self.restriction is not None:
+            columns = self.restriction.columns
+            position_of = np.full(self.centroids.shape[1] + 1, -1, np.int32)  # its last entry is where -1 stays -1
+            position_of[columns] = np.arange(len(columns))
+            listed = position_of[listed]
+            scores = np.where(listed < 0, np.float32(NOT_LISTED), scores)
+        return listed, scores
 
     def products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
         """Return the product of each row with the columns of its listed topics: shape (n_rows, size)."""

@@ -1,9 +1,11 @@
 """A tagger ↔ a folder: a manifest with checksums, the vocabulary, and arrays that can be memory-mapped."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -25,6 +27,8 @@ from textcat.model import (
     COUNTS,
     MODEL,
     PARTS,
+    RELATED,
+    RELATED_CURVES,
     SUM,
     SUPPORT,
     SUPPORT_ALPHAS,
@@ -37,6 +41,7 @@ from textcat.model import (
     names_in,
 )
 from textcat.model._product import are_rows
+from textcat.model.related import RelatedTopics
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger
@@ -46,13 +51,16 @@ from textcat.model.weights import csr_weights, sparse_parts
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
+_BY_TOPIC = (PARTS, CENTROIDS, RELATED)  # matrices in CSR form with a column for each topic
+_ALL_ARRAYS = (*ARRAYS, WEIGHTS, *chain(*_BY_TOPIC), RELATED_CURVES, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
+_RELATED_NUMBERS = ("best", "weight", "least")
 check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
 _TYPES = {
     name: (np.dtype(kind),)
-    for parts in (PARTS, CENTROIDS, SUPPORT_ROWS, SUPPORT_ALPHAS)
+    for parts in (PARTS, CENTROIDS, RELATED, SUPPORT_ROWS, SUPPORT_ALPHAS)
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
-}  # of other arrays: _NUMBERS
+} | {RELATED[2]: (np.dtype(np.float32),), RELATED_CURVES: (np.dtype(np.float64),)}  # of other arrays: _NUMBERS
 _MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
 # Errors that are caused by files that `save` did not write.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -92,6 +100,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
     )
     if tagger.shortlist is not None:
         arrays |= zip(CENTROIDS, Rows.of(tagger.shortlist.centroids), strict=True)
+        if (related := tagger.shortlist.related) is not None:
+            arrays |= zip(RELATED, Rows.of(related.shares), strict=True)
+            arrays[RELATED_CURVES] = np.stack([related.a, related.b])
     if tagger.calibration is not None:
         arrays[CALIBRATION] = np.stack([tagger.calibration.a, tagger.calibration.b])
     if (support := tagger.support) is not None:
@@ -178,6 +189,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         "topics": list(tagger.topics),
         **_names(tagger),
         **({"choices": tagger.choices} if tagger.choices else {}),
+        **_related(tagger),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -198,6 +210,12 @@ def _names(tagger: Tagger) -> dict[str, Any]:
     if not tagger.topic_names:
         return {}
     return {"topic_names": [*map(tagger.topic_names.get, tagger.topics)], "names_language": tagger.names_language}
+
+
+def _related(tagger: Tagger) -> dict[str, Any]:
+    """Return the manifest's entry on related topics; {} if they do not count."""
+    related = tagger.shortlist and tagger.shortlist.related
+    return {"related": {name: getattr(related, name) for name in _RELATED_NUMBERS}} if related else {}
 
 
 def _without_facts(evaluation: Evaluation) -> dict[str, Any]:
@@ -247,7 +265,7 @@ class _Contents(NamedTuple):
         MODEL.check_files(folder, files, manifest["files"], unread={COUNTS, COUNT_ARRAYS})
         arrays = {
             name: map_array(folder / f"{name}.npy", files[f"{name}.npy"], _TYPES.get(name, _NUMBERS))
-            for name in (*ARRAYS, WEIGHTS, *PARTS, *CENTROIDS, *SUPPORT_ROWS, *SUPPORT_ALPHAS, CALIBRATION)
+            for name in _ALL_ARRAYS
             if f"{name}.npy" in manifest["files"]
         }
         documents = json.loads(files[SUPPORT].read()) if SUPPORT in manifest["files"] else None
@@ -267,9 +285,10 @@ class _Contents(NamedTuple):
         return (
             {name: array.shape for name, array in arrays.items()} == self._shapes()
             and all(array.flags.c_contiguous for array in arrays.values())
-            and all(are_rows(arrays[p[0]], arrays[p[1]], n_topics) for p in (PARTS, CENTROIDS) if p[0] in arrays)
+            and all(are_rows(arrays[p[0]], arrays[p[1]], n_topics) for p in _BY_TOPIC if p[0] in arrays)
             and (self.documents is None or self._is_support(self.documents))
             and (CENTROIDS[0] not in arrays or (WEIGHTS not in arrays and 0 < self._recipe.shortlist <= _MOST_LISTED))
+            and (RELATED[0] not in arrays or (RELATED_CURVES in arrays and self._is_related(self.manifest["related"])))
             and (self.terms is None or _are_names(self.terms))
             and self._is_manifest()
         )
@@ -278,10 +297,16 @@ class _Contents(NamedTuple):
         """Return the shapes that arrays must have."""
         n_topics, n_terms, arrays = len(self.manifest["topics"]), self.n_terms, self.arrays
         shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
-        optional = {WEIGHTS: (n_terms, n_topics), CALIBRATION: (2, n_topics)}
+        optional = {WEIGHTS: (n_terms, n_topics), CALIBRATION: (2, n_topics), RELATED_CURVES: (2, n_topics)}
         shapes |= {name: shape for name, shape in optional.items() if name in arrays}
         n_documents = 0 if self.documents is None else len(self.documents["ids"])
-        n_rows = {PARTS: n_terms, CENTROIDS: n_terms, SUPPORT_ROWS: n_documents, SUPPORT_ALPHAS: n_topics}
+        n_rows = {
+            PARTS: n_terms,
+            CENTROIDS: n_terms,
+            RELATED: n_topics,
+            SUPPORT_ROWS: n_documents,
+            SUPPORT_ALPHAS: n_topics,
+        }
         for parts, n in n_rows.items():
             if parts[2] in arrays:
                 (n_entries,) = arrays[parts[2]].shape
@@ -293,6 +318,11 @@ class _Contents(NamedTuple):
         rows, alphas = ([self.arrays[name] for name in parts[:2]] for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
         n_documents = len(documents["ids"])
         return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
+
+    def _is_related(self, numbers: dict[str, Any]) -> bool:
+        """Return whether the numbers of related topics are in their ranges."""
+        best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
+        return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
 
     def _is_manifest(self) -> bool:
         """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
@@ -317,6 +347,10 @@ class _Contents(NamedTuple):
         indptr, indices, data = (self.arrays[name] for name in parts)
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 
+    def _related_topics(self) -> RelatedTopics:
+        numbers = self.manifest["related"]
+        return RelatedTopics(self._by_topic(RELATED), *self.arrays[RELATED_CURVES], *map(numbers.get, _RELATED_NUMBERS))
+
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""
         statistics = self.manifest["features"]
@@ -332,7 +366,10 @@ class _Contents(NamedTuple):
             optional["calibration"] = Calibration(*arrays[CALIBRATION])
         if CENTROIDS[0] in arrays:
             size = min(self._recipe.shortlist, len(manifest["topics"]))
-            optional["shortlist"] = Shortlist(self._by_topic(CENTROIDS), size)
+            related = RELATED[0] in arrays
+            optional["shortlist"] = Shortlist(
+                self._by_topic(CENTROIDS), size, self._related_topics() if related else None
+            )
         if self.documents is not None:
             rows, alphas = (Rows(*(arrays[name] for name in parts)) for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
             optional["support"] = SupportDocuments(rows=rows, alphas=alphas, **self.documents)

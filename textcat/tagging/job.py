@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from platform import node
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
@@ -126,8 +126,12 @@ def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
     """Return a tagger that has only the given topics of another one, in the order in which that one has them."""
     import numpy as np
 
+    from textcat.model.shortlist import Restriction
+
     columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
-    weights = tagger.weights[:, columns]
+    weights: Any = tagger.weights
+    restriction = Restriction(columns, tagger.topics, weights, tagger.bias)
+    weights = weights[:, columns]
     return replace(
         tagger,
         weights=np.ascontiguousarray(weights) if isinstance(weights, np.ndarray) else weights,
@@ -138,5 +142,5 @@ def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
         facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
         calibration=None if tagger.calibration is None else tagger.calibration.of_topics(columns),
         support=None,  # whose topics are those of the model
-        shortlist=None if tagger.shortlist is None else replace(tagger.shortlist, columns=columns),
+        shortlist=None if tagger.shortlist is None else replace(tagger.shortlist, restriction=restriction),
     )

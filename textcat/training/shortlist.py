@@ -34,13 +34,13 @@ _LEAST_SHARE = 0.02
 _LEAST_WEIGHT = 0.3
 # A positive weighs as much as the inverse propensity of its topic, to this power. With 1.25, the first ten topics have
 # a fortieth more of the topics of 6 to 20 documents than with 1, for .0015 of nDCG@10; 1.5 costs three times as much.
-_INVERSE_PROPENSITY = 1.25
+INVERSE_PROPENSITY = 1.25
 # Evidence is weighed on one held-out document of ten, 20,000 at most, for 2,500 topics, which are trained again.
 _HELD_OUT, _ONE_OF = 20_000, 10
 _SAMPLE = 2_500
 # What a name says alone is weighed by hiding the documents of so many topics, one of eight at most.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
-_FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
+FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
 # A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
 # average, so that less than some 4 MB are sent to it and back.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
@@ -246,7 +246,7 @@ class _ListedTopics:
     def __init__(
         self, rows: Any, labels: sp.csc_matrix, learner: MarginClassifier, size: int, n_documents: int, workers: Workers
     ):
-        self.matrix, self.labels = _matrix(rows), sp.csc_array(labels)
+        self.matrix, self.labels = rows_in_memory(rows), sp.csc_array(labels)
         self.labels.sort_indices()
         self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
@@ -267,12 +267,6 @@ class _ListedTopics:
         for start, block in zip(range(0, len(documents), _DOCUMENTS), done, strict=True):
             listed[start : start + _DOCUMENTS] = block
         return listed
-
-    def are_labels(self, held_out: np.ndarray, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
-        """Return for pairs of a held-out document, by its position in `held_out`, and a topic if it has the topic."""
-        labels, n_topics = sp.csr_array(self.labels.tocsr()[held_out]), self.labels.shape[1]
-        keys = np.repeat(np.arange(len(held_out)), np.diff(labels.indptr)) * n_topics + labels.indices
-        return np.isin(documents * n_topics + column, keys)
 
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
         """Yield the rankers of topics, in their order; held-out rows are left out."""
@@ -296,13 +290,21 @@ class _ListedTopics:
 _Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
-def _matrix(rows: Any) -> sp.csr_matrix:
+def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """Return for pairs of a row of `labels` and a column whether the row has the column."""
+    n_topics = labels.shape[1]
+    keys = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr)) * n_topics + labels.indices
+    return np.isin(documents * n_topics + column, keys)
+
+
+def rows_in_memory(rows: Any) -> sp.csr_matrix:
+    """Return rows, in memory or on disk, as a matrix in CSR form, float32."""
     return (rows if sp.issparse(rows) else rows[:]).astype(np.float32, copy=False)
 
 
 def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
     """Return the topics whose centroids are nearest to each document: shape (n_documents, size)."""
-    return Shortlist(centroids, size).topics(Rows.of(_matrix(opened(sent))[documents]))
+    return Shortlist(centroids, size).topics(Rows.of(rows_in_memory(opened(sent))[documents]))
 
 
 def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
@@ -354,15 +356,15 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
         shortlist.products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
     score += bias[column]
-    target = topics.are_labels(held_out, documents, column)
-    if not _FEWEST <= target.sum() < len(target):
+    target = are_labels(topics.labels.tocsr()[held_out], documents, column)
+    if not FEWEST <= target.sum() < len(target):
         return _Evidence()
     size = np.log1p(np.diff(labels[: topics.n_documents].indptr))[column]
     kinds = np.column_stack([similarity, similarity * size, score, score * size, name, name * size, size])
     missing = inverse_propensities(np.expm1(size), topics.n_documents, *PROPENSITY)
-    counted = _logistic_regression(kinds, target, np.where(target, missing**_INVERSE_PROPENSITY, 1.0))
+    counted = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
     scores = kinds @ counted[:-1] + counted[-1]
-    return _Evidence(*counted, *_logistic_regression(np.column_stack([scores, size]), target))
+    return _Evidence(*counted, *logistic_regression(np.column_stack([scores, size]), target))
 
 
 def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameEvidence | None:
@@ -387,16 +389,16 @@ def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameE
     column = listed[documents, places]
     products = Shortlist(centroids, topics.size).products(Rows.of(topics.matrix[held_out]), names.tocsr(), listed)
     similarity = products[documents, places].astype(float)[:, None]
-    target = topics.are_labels(held_out, documents, column)
-    if not _FEWEST <= target.sum() < len(target):
+    target = are_labels(topics.labels.tocsr()[held_out], documents, column)
+    if not FEWEST <= target.sum() < len(target):
         return None
     missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)
-    counted = _logistic_regression(similarity, target, np.where(target, missing**_INVERSE_PROPENSITY, 1.0))
+    counted = logistic_regression(similarity, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
     scores = similarity * counted[0] + counted[1]
-    return _NameEvidence(*counted, *_logistic_regression(scores, target))
+    return _NameEvidence(*counted, *logistic_regression(scores, target))
 
 
-def _logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:
+def logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:
     """Return the coefficients of a logistic regression, for X as it is given, followed by the constant."""
     from sklearn.linear_model import LogisticRegression  # here, as most training does not need it
 

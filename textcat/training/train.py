@@ -452,11 +452,15 @@ def _train_listed(
     advance: Advance,
 ) -> dict[str, Any]:
     """Train topics on the documents that they are listed for; return arguments of `Tagger`."""
+    from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist
 
     options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
-    learner, tags = recipe.make_learner(), recipe.make_tags()
-    trained = train_shortlist(examples.rows, examples.labels, described, learner, **options, progress=advance)
+    learner, tags, arrays = recipe.make_learner(), recipe.make_tags(), (examples.rows, examples.labels, described)
+    trained = train_shortlist(*arrays, learner, **options, progress=advance)
+    if recipe.related:
+        release_memory()
+        trained = relate_topics(trained, *arrays, learner, best=recipe.related, **options)
     probability = tags.probability if tags.strategy == "probability" else 0.5
     parts = trained._asdict()
     del parts["evidence"]

@@ -505,7 +505,9 @@ function sumLine(why) {
   const words = why.reasons.reduce((sum, reason) => sum + reason.contribution, 0) + (why.rest ?? 0);
   const cut = why.threshold;
   const above = !passable(cut) ? ". The model never gives this topic." : `${why.score > cut ? ", above" : ", not above"} the threshold ${signed(cut)}.`;
-  return node("p", { class: "sum" }, "All words ", node("b", {}, signed(words)), ", bias ", node("b", {}, signed(why.bias)), ": score ", node("b", {}, signed(why.score)), above);
+  const others = (why.related ?? []).reduce((sum, topic) => sum + topic.contribution, 0);
+  const related = others ? [", topics that often go with it ", node("b", {}, signed(others))] : [];
+  return node("p", { class: "sum" }, "All words ", node("b", {}, signed(words)), ...related, ", bias ", node("b", {}, signed(why.bias)), ": score ", node("b", {}, signed(why.score)), above);
 }
 
 function withoutLine(why) {

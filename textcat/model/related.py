@@ -1,0 +1,57 @@
+"""Raise the scores of topics that go with those that a document most likely has, as they do in training documents."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from textcat.model._shortlist import related_sums
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class RelatedTopics:
+    """Raise the scores of listed topics that go with a document's best topics.
+
+    With s over the document's best topics, the score of a listed topic t becomes ::
+
+        score(t) + weight · log(1 + sum_s P(s) · share(s, t) / least)
+
+    P(s) is the probability of topic s by its score before, and share(s, t) the share of the training documents with s
+    that also have t.
+    """
+
+    shares: "csr_array"  # shape (n_topics, n_topics), float32: share(s, t) in row s
+    a: np.ndarray  # shape (n_topics,): P(s) = 1 / (1 + exp(-(a·score + b)))
+    b: np.ndarray  # shape (n_topics,)
+    best: int  # the number of a document's best topics that speak for others
+    weight: float
+    least: float  # a sum far below this one adds nothing
+
+    def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
+
+        `listed` and `scores` have the listed topics of each row, -1 where there are fewer, and their scores.
+        """
+        shares = self.shares
+        sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)
+        return np.asarray(self.weight * np.log1p(np.asarray(sums, np.float64) / self.least)).astype(np.float32)
+
+    def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the topics that speak for a topic, the strongest first, and what each adds to its score.
+
+        `listed` and `scores` have the listed topics of one document, and their scores before. The evidence is divided
+        among the speaking topics as the sum is.
+        """
+        known = listed >= 0
+        best = np.argsort(-scores[known], kind="stable")[: self.best]
+        speaking, of_speaking = listed[known][best], scores[known][best].astype(np.float64)
+        probabilities = 1 / (1 + np.exp(-(self.a[speaking] * of_speaking + self.b[speaking])))
+        terms = probabilities * np.array([self.shares[s, topic] for s in speaking.tolist()])
+        total = terms.sum()
+        added = terms / total * self.weight * np.log1p(total / self.least) if total > 0 else terms
+        order = np.argsort(-added, kind="stable")
+        order = order[added[order] > 0]
+        return speaking[order], added[order]
