@@ -20,6 +20,7 @@ from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
 from textcat.model.shortlist import Shortlist, rows_by_topic
+from textcat.model.weights import csr_weights
 from textcat.progress import Advance
 
 # A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
@@ -206,11 +207,24 @@ def _combined_rankers(
     return _CombinedRankers(columns, bias, facts, converged)
 
 
-def columns_in_rows(columns: Sequence[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
-    """Return a matrix in CSR form of columns, each given by its rows and their values."""
-    ends = np.cumsum([0] + [len(features) for features, _ in columns])
-    indices, data = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    return sp.csc_array((data, indices, ends), shape=(n_features, len(columns))).tocsr()
+def columns_in_rows(columns: list[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
+    """Return a matrix in CSR form of columns, each given by its rows, all different, and their values.
+
+    The list is emptied, so that each column's memory is free once it is in the matrix.
+    """
+    sizes = np.zeros(n_features + 1, np.int64)
+    for features, _ in columns:
+        sizes[features + 1] += 1
+    indptr = np.cumsum(sizes)
+    free, n_columns = indptr[:-1].copy(), len(columns)  # of each row: where its next entry belongs
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    columns.reverse()
+    for column in range(n_columns):
+        features, values = columns.pop()
+        places = free[features]
+        indices[places], data[places] = column, values
+        free[features] += 1
+    return csr_weights(indptr, indices, data, n_columns)
 
 
 def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
