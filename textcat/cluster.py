@@ -39,10 +39,10 @@ def connect(address: str) -> Any:
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Run the joblib tasks of a ``with`` block on the Dask cluster whose scheduler has an address; "": on this machine.
+    """Run the joblib tasks of a ``with`` block on the Dask cluster whose scheduler is at an address.
 
-    A TextcatError is raised in the cases that `connect` names, and if Dask gives up tasks because their workers are
-    lost repeatedly.
+    If the address is "", the tasks run on this machine. A TextcatError is raised in the cases that `connect` names, and
+    if Dask gives up tasks because their workers are lost repeatedly.
     """
     if not address:
         yield

@@ -25,10 +25,11 @@ _WAIT = 0.2  # seconds
 
 
 def ask(session: "Session", topics: list[str], person: str) -> None:
-    """Ask until no question is left, the input ends, or q is pressed.
+    """Ask a person about documents until no question is left, the input ends, or the key q is pressed.
 
     With several topics, questions are about the first topic that has a question left, and one line can answer for
-    several topics, in the order in which the prompt names them: "yn" is yes for the first, and no for the second.
+    several topics, in the order in which the prompt names them: "yn" is yes for the first topic, and no for the
+    second.
     """
     for topic in topics:
         about = session.about(topic)
@@ -111,7 +112,10 @@ def _how_far(session: "Session", topic: str) -> str:
 
 
 def _search(session: "Session", topic: str, person: str, query: str | None, keys: "_Keys") -> None:
-    """Show the documents that a search finds, and take answers such as "2y": yes for the second document."""
+    """Show the documents that a search finds, and take answers such as "2y": yes for the second document.
+
+    If the query is None or blank, do nothing.
+    """
     console = terminal.console()
     if not query or not query.strip():
         return
@@ -168,10 +172,11 @@ class _Keys:
         return None if key in ("", "\x04") else key
 
     def _pressed(self, prompt: str) -> str:
-        """Wait for a key, and return it; return "" at the end of input.
+        """Wait for a key, and return it; return "" at the end of the input.
 
-        Ctrl-C that is pressed just before a wait starts is only noticed after this wait, so waits are short. After
-        Ctrl-Z, the shell sets the terminal back to lines, so single keys are set again, and the prompt is repeated.
+        If Ctrl-C is pressed just before a wait starts, it is noticed only after this wait, so waits are short. After
+        Ctrl-Z, the shell makes the terminal read lines again, so this method makes it read single keys, and repeats the
+        prompt.
         """
         import termios
 

@@ -1,4 +1,4 @@
-"""Run the command line: print mistakes, warnings and Ctrl-C as sentences, and refuse closed streams."""
+"""Run the command line; print errors of the user, warnings and Ctrl-C as sentences; handle closed standard streams."""
 
 import gc
 import io

@@ -41,7 +41,7 @@ complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipp
 
 
 def import_learner(name: str | None) -> str | None:
-    """Import the learner that an option names, if there is one, and return the name."""
+    """Import the learner that an option names, and return the name; if it is None, import nothing."""
     if name is not None:
         from textcat.recipe import learner_class
 
@@ -109,10 +109,11 @@ _input = functools.partial(Option, rich_help_panel="Input")
 
 
 def with_options(**groups: Callable[..., Any]) -> Callable[[Command], Command]:
-    """Return a decorator that replaces parameters of a command by groups of options.
+    """Return a decorator that replaces some parameters of a command by groups of options.
 
-    `groups` has a function for each parameter to replace. The parameters of the function become options of the command,
-    and the function's result becomes the argument. Groups may be decorated in this way, too.
+    `groups` has a function for each parameter to replace. The parameters of this function become options of the
+    command. When the command runs, the function is called with the values of these options, and its result is passed to
+    the command as the parameter. Such a function may be decorated in the same way.
     """
     options = {name: inspect.signature(group).parameters for name, group in groups.items()}
 
@@ -196,7 +197,7 @@ _FLAGS = {"--lines": "lines", "--skip": "skip"}
 
 
 def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Return the pattern and the settings of a value of --for, such as "*.csv --text-field abstract"."""
+    """Return the file pattern and the settings that a value of --for has, such as "*.csv --text-field abstract"."""
     example = "--for '*.csv --text-field abstract'"
     try:
         pattern, *words = shlex.split(text)
@@ -278,7 +279,10 @@ class CorpusReader(NamedTuple):
         return self._replace(vocabulary_language=recipe.tokens.get("lang", ""))
 
     def __call__(self, corpus: "str | Mapping[str, Any]", stages: "Stages") -> "Corpus":
-        """Open a corpus by its name, its path or its `Corpus.origin`."""
+        """Open a corpus, given its name, its path or its `Corpus.origin`.
+
+        `stages` measures the time of reading, and shows its progress.
+        """
         from textcat.corpus.catalogue import open_corpus, reopen_corpus
 
         with stages.stage("read", shows="bytes") as bar:
@@ -311,7 +315,10 @@ def scheduler_address(
 
 
 def table_form(**asked: bool) -> str:
-    """Return the form of output that was asked for, or "" if none was; raise BadParameter for several forms."""
+    """Return the form of output whose option is set, such as "csv", or "" if no option is set.
+
+    `asked` tells for each form whether its option is set. BadParameter is raised if several are set.
+    """
     if sum(asked.values()) > 1:
         *first_forms, last = (f"--{form}" for form in asked)
         raise BadParameter(f"choose one of {', '.join(first_forms)} and {last}")

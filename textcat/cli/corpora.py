@@ -94,7 +94,10 @@ def reproduce(
 
 
 def show_corpora(console: "Console", located: "Iterable[tuple[Card, Path | None]]", *, as_json: bool = False) -> None:
-    """Print the known corpora with their folders, or how to get them."""
+    """Print the known corpora, each with its folder or, if it is not on this machine, with how to get it.
+
+    `located` has each corpus's card and path; the path is None if the corpus is not on this machine.
+    """
     from textcat.cli import tables
 
     rows = []
@@ -116,7 +119,7 @@ def show_fetched(console: "Console", card: "Card", path: Path) -> None:
 
 
 def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_json: bool = False) -> None:
-    """Print a corpus' counts and its largest and smallest topics; as JSON, all topics."""
+    """Print a corpus' counts, and its largest and smallest topics; the JSON output has all topics."""
     from textcat.cli import tables
 
     statistics = documents.statistics()
@@ -139,7 +142,11 @@ def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_js
 
 
 def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", *, as_json: bool) -> None:
-    """Print the papers' experiments: their minutes, their last run, their data, and which data is missing."""
+    """Print for each of the papers' experiments how long it takes, when it last ran, and its data.
+
+    `last_runs` describes the last run of each experiment in words. Data that is missing is marked, and below the list
+    it is said how to get it.
+    """
     from textcat.cli import tables
     from textcat.papers.datasets import missing
 
@@ -161,7 +168,7 @@ def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", 
 
 
 def show_reproductions(console: "Console", results: "Iterable[Result]", out: Path | None, *, as_json: bool) -> None:
-    """Print the published figures of experiments next to ours, and write pages to the folder `out`."""
+    """Print the published figures of experiments next to ours; if `out` is not None, write pages to this folder."""
     from textcat.cli import tables
     from textcat.papers.experiments import as_objects, columns, notes, write_result
 

@@ -212,7 +212,11 @@ def show_evaluation(
     per_topic: bool = False,
     every_measure: bool = False,
 ) -> None:
-    """Print an evaluation as tables (plain, in Markdown or LaTeX), as JSON or as CSV."""
+    """Print an evaluation in a form: "" (plain tables), "markdown", "latex", "json" or "csv".
+
+    If `per_topic` is set, print a table of topics, too. If `every_measure` is set, print all measures, not only the
+    main ones. JSON and CSV depend on neither: they have all figures.
+    """
     from textcat.cli import tables
     from textcat.evaluation.export import csv_lines, json_text
 
@@ -242,8 +246,9 @@ def show_evaluation(
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
     """Return a row per measure with a column per band, as in Table 2 of Li et al. (2002), and rows with counts.
 
-    A measure is followed by its interval, if there is one. The last row, if not zero, counts topics that are left out
-    because they have no test positive.
+    Only the main measures have rows, unless `every_measure` is set. A measure that has intervals is followed by a row
+    of them. If topics were left out because they have no positive in the test part, the last row counts these
+    topics.
     """
     from textcat.cli import tables
 
@@ -277,7 +282,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic with its measures and the facts of training, largest topic first."""
+    """Return a row per topic with its measures and what training recorded about it (its facts), largest topic first."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 
@@ -297,19 +302,22 @@ def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
 
 
 def printed_facts(names: Iterable[str]) -> list[str]:
-    """Return the names of the facts that tables print; JSON and CSV have the margins, too."""
+    """Return the names of those facts that tables show: all except margins and certificate, which JSON and CSV have."""
     return [name for name in names if "margin" not in name and name != "certificate"]
 
 
 def short_fact(fact: Any) -> Any:
-    """Return a fact without its explanation: ``converged: no update in epoch 8`` is ``converged``."""
+    """Return a fact up to its first colon: ``converged: no update in epoch 8`` becomes ``converged``."""
     return fact.partition(":")[0] if isinstance(fact, str) else fact
 
 
 def show_comparison(
     console: "Console", compared: "Comparison", folders: Sequence[Path], corpus: str, *, form: str = "", per_topic: bool
 ) -> None:
-    """Print models, named A, B and so on, side by side, and the topics that differ most between them; or print JSON."""
+    """Print models, named A, B and so on, side by side, and the topics that differ most between the models.
+
+    `form` is "" (plain tables), "markdown", "latex" or "json". If `per_topic` is set, tables have all topics.
+    """
     from textcat.cli import tables
     from textcat.evaluation.export import json_text
 
@@ -342,7 +350,10 @@ def show_comparison(
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure, with the values of the first and another model, and their difference."""
+    """Return a row per band and measure, with the values of the first model and of model number `other`, from 0.
+
+    A row also has the difference of the two values, its interval, and p-values. `names` are the names of the models.
+    """
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
 
@@ -362,9 +373,9 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
 
 
 def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None = None) -> list[dict[str, Any]]:
-    """Return a row per topic with each model's average precision and the corrected p-values.
+    """Return a row per topic with each model's average precision, the differences, and the corrected p-values.
 
-    There are rows for the first n topics, or for all topics if n is None.
+    There are rows for the first n topics, or for all topics if n is None. `names` are the names of the models.
     """
     from textcat.cli import tables
 

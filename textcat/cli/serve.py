@@ -107,9 +107,9 @@ def _print_new_key(name: str) -> None:
 
 
 def read_keys(path: Path | None, host: str, action: str) -> "Keys":
-    """Return the keys of a file; if there are no keys, warn that anyone who can reach the host can do the action.
+    """Return the API keys in a file; warn if there are none and other machines can reach the host.
 
-    There is no warning if only this machine can reach the host.
+    The warning says that anyone who can reach the host can do what `action` names.
     """
     from textcat.serving.http.keys import Keys
     from textcat.serving.http.processes import is_loopback
@@ -121,7 +121,7 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
 
 
 def _labels_of(vocabulary: Path | None) -> dict[str, str]:
-    """Return the preferred names of topics in a vocabulary."""
+    """Return the preferred name of each topic in a vocabulary, by the topic's id; {} if `vocabulary` is None."""
     if vocabulary is None:
         return {}
     from textcat.corpus.vocabulary import Vocabulary

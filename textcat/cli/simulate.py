@@ -172,7 +172,7 @@ def _all_tables(
 
 
 def _name_of(result: "Result", results: "Sequence[Result]") -> str:
-    """Return the shortest name that distinguishes a topic from the others."""
+    """Return the shortest name of a result that tells it from the other results: its topic, its corpus, or both."""
     corpora, topics = {r.corpus for r in results}, {r.topic for r in results}
     if len(topics) == 1:
         return result.corpus
@@ -208,7 +208,10 @@ def _mean_text(
 
 
 def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, several: bool) -> list[dict[str, Any]]:
-    """Return a row per setting and stopping rule: how often the target recall was reached, and the answers it took."""
+    """Return a row per setting and stopping rule: how often the target recall was reached, and the answers it took.
+
+    If `several` is set, there are several settings to compare, and each row names its setting.
+    """
     import numpy as np
 
     from textcat.cli.tables import Figure

@@ -74,12 +74,18 @@ class _Column:
 
 
 def format_figure(value: float | None, decimals: int = 3, undefined: str = "-", sign: str = "") -> Figure:
-    """Return a number as a cell, without the zero before the point: .751; return `undefined` for None."""
+    """Return a number as a cell, without the zero before the point: .751; return `undefined` for None.
+
+    If `sign` is "+", positive numbers get a plus sign.
+    """
     return Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
 def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figure:
-    """Return an interval as a cell: ".71 to .79", or "-" for None."""
+    """Return an interval as a cell: ".71 to .79", or "-" for None.
+
+    If `sign` is "+", positive bounds get a plus sign.
+    """
     return Figure("-" if bounds is None else " to ".join(format_figure(bound, sign=sign) for bound in bounds))
 
 
@@ -96,7 +102,7 @@ def wrapped_text(console: Console, text: str, indent: str = "") -> str:
 
 
 def show_facts(console: Console, facts: Mapping[str, Any]) -> None:
-    """Print each fact whose value is not None, in lines of at most 100 characters if its words allow it."""
+    """Print each fact whose value is not None, wrapped into lines of at most 100 characters; words are not split."""
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
         if value is not None:
@@ -121,13 +127,13 @@ def show_rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: b
 
 
 def named_rows(titles: Iterable[str], rows: Iterable[Iterable[Any]]) -> list[dict[str, Any]]:
-    """Return rows of cells as dicts of cells by title."""
+    """Return each row as a dict from the titles of the columns to the row's cells."""
     names = list(titles)
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[dict[str, Any]]:
-    """Return rows of topics sorted by their `size`, the largest first; rows of equal size are sorted by topic."""
+    """Return rows of topics sorted by the number under the key `size`, the largest first; ties are sorted by topic."""
     return sorted(rows, key=lambda row: (-row[size], row["topic"]))
 
 
@@ -142,7 +148,7 @@ def show_stages(console: Console, stages: Stages) -> None:
 
 
 def stage_rows(seconds: Mapping[str, float], peak_memory: int | None = None) -> list[dict[str, str]]:
-    """Return rows for the seconds of each stage, for their sum, and for the peak memory."""
+    """Return a row for the seconds of each stage, one for the total and, unless it is None, one for the peak memory."""
     cells = {stage: f"{taken:.2f}" for stage, taken in (*seconds.items(), ("total", sum(seconds.values())))}
     if peak_memory is not None:
         cells["peak memory"] = f"{peak_memory / 1e6:.0f} MB"

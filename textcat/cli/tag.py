@@ -186,7 +186,10 @@ def _log_to(path: Path) -> Iterator[None]:
 
 
 def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as_json: bool = False) -> None:
-    """Print the summary of a run: counts, reasons of rejections, and a row per topic with its rate in training."""
+    """Print the summary of a run: counts, reasons of rejections, and a row per topic that documents got.
+
+    The row compares how many documents got the topic with its fraction of the training documents.
+    """
     from textcat.cli import tables
 
     counts, before = summary.counts, summary.before

@@ -208,10 +208,10 @@ def _opened(
     jobs: int,
     embeddings: bool = False,
 ) -> "Iterator[Session]":
-    """Open a session, or start it.
+    """Open the session in a folder, or start a new one there, for a ``with`` block.
 
-    To start it, the archive is read first; if reading was interrupted, it is resumed. If the pool of a session was
-    removed, the archive is read again.
+    To start a session, the archive is read first; if reading was interrupted, it is resumed. If the pool of a session
+    was removed, the archive is read again.
     """
     from textcat.teaching.journal import is_session
     from textcat.teaching.pool.index import INDEX, PoolError
@@ -243,7 +243,7 @@ def _opened(
 
 
 def _archive(inputs: list[str]) -> "list[str] | Corpus":
-    """Return the inputs; if they are the name of a known corpus, return this corpus, training and test part."""
+    """Return the inputs; if the only input is the name of a known corpus, return this corpus with all its parts."""
     from textcat.corpus.catalogue import cards, open_corpus
 
     if len(inputs) == 1 and inputs[0] in cards() and not Path(inputs[0]).exists():
@@ -252,9 +252,9 @@ def _archive(inputs: list[str]) -> "list[str] | Corpus":
 
 
 def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
-    """Read the lists of a file, and add their topics to the session if it lacks them; return the lists.
+    """Read a file of labels to review, and return them as one queue per topic; add missing topics to the session.
 
-    If a model is given, new topics start with its weights.
+    If `model` is the folder of a model, added topics start with the model's weights.
     """
     from textcat.model import storage
     from textcat.teaching.queues import read_queues
@@ -277,9 +277,11 @@ def _text_in(file: Path) -> str:
 
 
 def _begin_topic(session: "Session", name: str, new: dict[str, Any], changeable: dict[str, Any], person: str) -> None:
-    """Add a topic to a session; if it has the topic, resume it, and apply `changeable`: strategy, criteria and so on.
+    """Add a topic to a session, or resume the topic if the session has it already.
 
-    Raise TextcatError if the topic was started in another way than `new` says.
+    `new` says how a topic starts: description, query, examples and model. `changeable` has settings such as strategy
+    and criteria; they are also applied to a resumed topic. Raise TextcatError if the session's topic was started in
+    another way.
     """
     changeable = {key: value for key, value in changeable.items() if value not in ("", None, [])}
     if name not in session.topics():

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich may take standard error for a terminal; if it cannot, rich need not be imported."""
+    """Return whether rich may take standard error for a terminal; if this is False, rich need not be imported."""
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
 def is_typed() -> bool:
-    """Return whether standard input is a terminal, so that a person should be told that input is waited for."""
+    """Return whether standard input is a terminal; then a person should be told that the program waits for input."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
@@ -48,7 +48,7 @@ def harmless(text: str) -> str:
 
 
 def new_stages() -> "Stages":
-    """Return stages that are drawn on standard error while they run."""
+    """Return an object that times the stages of a job, and draws their progress on standard error."""
     from textcat.progress import Stages
 
     return Stages(console(stderr=True))

@@ -119,7 +119,7 @@ def train(
 
 
 def _in_language_of(corpus: "Corpus", recipe: "Recipe") -> "Recipe":
-    """Return the recipe with the language of most documents of the corpus, and tell it."""
+    """Return the recipe with the language that most documents of the corpus have, and print which language this is."""
     from textcat.training.identification import LANGUAGE_SAMPLE, identify_language
 
     found = identify_language(corpus.sample_train(LANGUAGE_SAMPLE))
@@ -154,7 +154,8 @@ def _counted_while_read(
 ) -> "CountedCorpus | None":
     """Count terms while the corpus is being read by another process, and return the counts.
 
-    Return None if `reading` is None, or if reading goes wrong in the other process.
+    If `updatable` is set, the result also has the counts that `textcat learn` needs. Return None if `reading` is None,
+    or if reading fails in the other process.
     """
     if reading is None:
         return None
