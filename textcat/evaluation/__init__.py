@@ -1,1 +1,1 @@
-"""How good rankings, decisions and probabilities are."""
+"""Measure the quality of rankings, decisions and probabilities."""

@@ -143,7 +143,7 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """The sets of topics to measure: all topics, then bands; with each document's number of relevant topics per set."""
+    """Hold the sets of topics to measure: all topics, then those of each band, and what is relevant in each set."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
@@ -167,7 +167,10 @@ class _TopicSets:
         return cls([band.name for band in sets], members, set_of_band, relevant, is_tested)
 
     def row(self, number: int, ks: Sequence[int], sums: NDArray[np.float64]) -> BandQuality:
-        """Return the measures of one set of topics, given the sums of `_SUMMED` over documents: (n_summed, n_ks)."""
+        """Return the measures of the set at position `number`.
+
+        `sums` has the set's sums over documents of the quantities in `_SUMMED` at each k: shape (n_summed, n_ks).
+        """
         n_topics, n_tested = int(self.members[number].sum()), int((self.is_tested & self.members[number]).sum())
         documents, pairs = int((self.relevant[number] > 0).sum()), int(self.relevant[number].sum())
         summed = dict(zip(_SUMMED, sums.tolist(), strict=True))
@@ -204,9 +207,11 @@ def _sums(
     ks: Sequence[int],
     resampled: Sequence[str],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of `_SUMMED` over documents for each set of topics, and the values per document to resample.
+    """Return the sums of `_SUMMED` over documents for each set of topics, and each document's value of some measures.
 
-    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents).
+    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents). `resampled` names these measures,
+    such as "ndcg@10"; intervals are computed from their values. A value is nan if no topic of the set is relevant to
+    the document.
     """
     n_documents, n_topics = labels.shape
     sums = np.zeros((len(sets.members), len(_SUMMED), len(ks)))
@@ -283,9 +288,9 @@ def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
 
 
 def _best_gains(document: Any, weights: Any, n_documents: int, ks: Sequence[int]) -> NDArray[np.float64]:
-    """Return the sum of each document's k largest weights, (n_documents, n_ks).
+    """Return the sum of each document's k largest weights, for each k: shape (n_documents, n_ks).
 
-    The weights are given document by document, the largest first.
+    `weights` are listed document by document, the largest first; `document` has the number of each weight's document.
     """
     rank = np.arange(len(document)) - np.searchsorted(document, document)
     return np.stack([np.bincount(document, weights * (rank < k), minlength=n_documents) for k in ks], axis=1)

@@ -285,9 +285,9 @@ class Evaluation:
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
         """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
 
-        The default is a row per topic, if the evaluation has rows of topics, otherwise a row per band. For "confusion",
-        return a matrix that counts the documents of the row's topic that got the column's topic. Raise TextcatError if
-        the evaluation has no such rows.
+        By default, there is a row per topic if topics were measured one by one, otherwise a row per band. For
+        "confusion", the frame counts for each topic (row) how many of its documents got which topic (column). Raise
+        TextcatError if the evaluation does not have what is asked for.
         """
         try:
             import pandas
@@ -325,7 +325,10 @@ class Evaluation:
         return html_table(head, rows, caption=repr(self))
 
     def titles(self) -> dict[str, Title]:
-        """Return the titles of the measures that the bands have, for tables; sparsity only if some band has a value."""
+        """Return the titles of the bands' measures, by the names of the measures; tables show these titles.
+
+        Average sparsity is left out if it is unknown for all bands.
+        """
         measures = set(self.bands[0].measures if self.bands else ())
         if all(row.measures.get("average_sparsity") is None for row in self.bands):
             measures.discard("average_sparsity")
@@ -444,7 +447,11 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average the topics' measures over a band, and measure documents by the band's topics alone."""
+    """Average the topics' measures over a band, and measure documents as if there were only the band's topics.
+
+    `measures` has an array per measure with a value for each topic, `chosen` counts the decisions on each topic, and
+    `support` has the number of support documents of each topic, if known.
+    """
     counted, pooled = metrics.macro_average(measures["average_precision"], band.topics), chosen.pooled(band.topics)
     columns = list(band.topics)
     labels, scores, threshold = scored.relevant[:, columns], scored.scores[:, columns], scored.threshold[..., columns]

@@ -41,9 +41,9 @@ def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
 def csv_lines(evaluation: Evaluation) -> str:
     """Return CSV text with a line per topic, in the order of the model's topics; an undefined measure is empty.
 
-    If each document gets exactly one topic, the last columns count the line's documents by the topic that they got. An
-    evaluation without rows of topics has a line per band. A text that a spreadsheet would run as a formula gets an
-    apostrophe in front.
+    If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the line's documents got
+    which topic. If topics were not measured one by one, there is a line per band. A text that a spreadsheet would run
+    as a formula gets an apostrophe in front.
     """
     rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
     text = io.StringIO()

@@ -137,7 +137,7 @@ class Decisions:
 
 
 def topic_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) -> Decisions:
-    """Count for each topic the retrieved documents (``score > threshold``), the relevant ones, and the hits: both."""
+    """Count for each topic the documents that are retrieved (``score > threshold``), relevant, or both (hits)."""
     positives, values = checked_labels(Y, scores)
     retrieved = values > np.asarray(threshold)
     topic_of_positive = np.repeat(np.arange(values.shape[1]), np.diff(positives.indptr))
@@ -177,7 +177,7 @@ class _DocumentRankings(NamedTuple):
 
 
 def document_rankings(Y: Any, scores: ArrayLike) -> _DocumentRankings:
-    """Measure the ranking of topics of every document."""
+    """Measure how well each document's scores rank the topics."""
     positives, values = checked_labels(Y, scores)
     positives = positives.tocsr()
     comparisons = values.shape[1] * np.diff(positives.indptr).max(initial=1)
@@ -252,10 +252,11 @@ class RankingSteps(NamedTuple):
         )
 
     def average_precision(self, drawn: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Return the average precision in each resample, given how often it has each document.
+        """Return the average precision in each resample: shape (n_resamples,).
 
-        In the precision at a positive that was drawn several times, this positive itself counts once. Otherwise, topics
-        of few positives would rank much better in resamples than in the sample.
+        `drawn` says how often each document is in each resample: shape (n_documents, n_resamples). If a positive was
+        drawn several times, it counts only once in the precision at that positive. Otherwise, topics of few positives
+        would rank much better in resamples than in the sample.
         """
         weights = drawn[self.positives]
         total = weights.sum(axis=0)

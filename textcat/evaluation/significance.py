@@ -26,10 +26,11 @@ NUMBERS_AT_ONCE = 1 << 24
 def resampled_measures(
     evaluation: Evaluation, n_resamples: int = 1000, seed: int = 0
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the measures, by name, of each row of an evaluation on resamples of the documents: (n_rows, n_resamples).
+    """Return values of each measure on resamples of the documents, by the measure's name: shape (n_rows, n_resamples).
 
-    A resample has as many documents as the sample, drawn with replacement. The draws depend on the seed and the number
-    of documents only, so values of two models can be subtracted. Values are nan if no topic of the band has a positive.
+    Rows are those of `Evaluation.rows`. A resample has as many documents as the sample, drawn with replacement. The
+    draws depend only on the seed and the number of documents, so values of two models can be subtracted. A value is nan
+    if no topic of the band has a positive.
     """
     if evaluation.sample is None:
         raise TextcatError(
@@ -90,7 +91,7 @@ def bootstrap_draws(n_documents: int, n_resamples: int, seed: int) -> Iterator[N
 
 @dataclass(frozen=True)
 class Difference:
-    """A model's measure minus the measure of the first model, with two p-values."""
+    """Hold how much larger a model's measure is than that of the first model, with two p-values."""
 
     difference: float
     interval: tuple[float, float]  # 95 %, by the bootstrap over documents
@@ -142,8 +143,8 @@ def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int =
     """Compare the first of several models with each of the others, on the same documents and topics.
 
     Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons;
-    the p-values of topics are. The models' scores may have different scales. Topics are compared only if
-    the evaluations have results for single topics.
+    the p-values of topics are. The models' scores may have different scales. Single topics are compared only if the
+    evaluations have measures of each topic.
 
     Parameters
     ----------
@@ -187,10 +188,10 @@ def _subject(evaluation: Evaluation) -> Any:
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     """Return the p-value of a difference of two models, given the differences on resamples of the documents.
 
-    It is how often a resampled difference δ is as far from the mean of all as the measured difference is from 0,
-    two-sided: ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method). Under the hypothesis that
-    the models are equally good, differences vary around 0 as they vary around their mean. Differences that are nan are
-    left out.
+    The p-value is the fraction of resamples whose difference δ is at least as far from the mean of all differences as
+    the measured difference is from 0, two-sided: ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift
+    method). Under the hypothesis that the models are equally good, differences vary around 0 as they vary around their
+    mean. Differences that are nan are left out.
     """
     defined = np.asarray(differences)[~np.isnan(differences)]
     mean = defined.mean() if defined.size else 0.0

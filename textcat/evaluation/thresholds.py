@@ -56,11 +56,11 @@ def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
 def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
     """Return for each topic the threshold of largest expected F1 on the given documents.
 
-    If there are several such thresholds, the highest is returned. The expected F1 is
-    ``2·Σ_{passed} p / (n_passed + Σ p)``. It is largest if exactly the documents pass whose probability is more than
-    half of it (Lewis, "Evaluating and optimizing autonomous text classification systems", 1995). Probabilities must not
-    decrease with scores; if all probabilities are 0, the threshold is +inf. No labels are needed, so the documents may
-    be those to tag.
+    If there are several such thresholds, the highest is returned. The expected F1 is ``2·Σ_{passed} p / (n_passed + Σ
+    p)``. The largest expected F1 is reached by passing exactly the documents whose probability p is more than half of
+    this largest value (Lewis, "Evaluating and optimizing autonomous text classification systems", 1995). Probabilities
+    must not decrease with scores; if all probabilities are 0, the threshold is +inf. No labels are needed, so the
+    documents may be those to tag.
     """
     values = np.asarray(scores)
     thresholds = []
@@ -118,7 +118,7 @@ class Calibration:
         return expit(np.asarray(scores, np.float64) * self.a + self.b)
 
     def of_topics(self, topics: NDArray[Any]) -> "Calibration":
-        """Return the curves of some topics, given by their positions in `a` and `b`."""
+        """Return the curves of some topics; `topics` has their column numbers."""
         return Calibration(self.a[topics], self.b[topics])
 
     def threshold(self, probability: float) -> NDArray[np.float64]:
@@ -178,14 +178,17 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """A topic's sample, with scores of mean 0 and deviation 1."""
+    """Hold a topic's sample, with scores of mean 0 and deviation 1; a score may stand for several documents."""
 
     curve: tuple[NDArray[np.float64], ...]  # scores, Platt's labels, logit of the prior, documents each stands for
     facts: tuple[float, float, float, float]  # positives, logit of the prior, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
-    """Standardise a sample; if there are many negatives, merge those with nearly equal scores into their mean."""
+    """Standardise the scores of a sample; if there are many negatives, merge nearly equal scores of negatives.
+
+    The merged scores are replaced by their mean, which has their number as its weight.
+    """
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())
     mean, deviation = (scores.mean(), scores.std() or 1.0) if n else (0.0, 1.0)
