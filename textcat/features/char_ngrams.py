@@ -1,4 +1,4 @@
-"""Add n-grams of characters to term counts: those of a text follow from its terms, so that no text is needed."""
+"""Add the n-grams of characters to the counts of terms; they are computed from the terms, so no texts are needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) -> CountedDocuments:
     """Return counted documents with the n-grams of `n` characters of their terms, as if these had been counted, too.
 
-    The documents must have been counted without n-grams of characters. `divides_runs` is that of the `Tokens`.
+    The documents must have been counted without n-grams of characters. `divides_runs` is the attribute of the `Tokens`
+    that counted the documents.
     """
     counts = with_char_ngrams(counted.counts, n, divides_runs=divides_runs)
     added = _sums_by_text(counts) - _sums_by_text(counted.counts)
@@ -25,7 +26,10 @@ def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) ->
 
 
 def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermCounts:
-    """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms."""
+    """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms.
+
+    `divides_runs` is the attribute of the `Tokens` that counted the terms.
+    """
     ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n, divides_runs)
     sizes = np.diff(counts.ends, prepend=0)
     added = _words(counts) @ ngrams_of_terms

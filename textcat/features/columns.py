@@ -14,12 +14,12 @@ from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 
 
 class TermColumns:
-    """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep what was found.
+    """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep the results.
 
-    With a vocabulary, the name of a term or n-gram decides its column: "word", "word word", and in a zone's own space
-    "title:word". Without a vocabulary, the column is the lowest `hash_bits` bits of the hash of the name. `keys` has
-    what was found before: for each space, an array for the terms and one for the n-grams. They hold columns (-1: none)
-    or, without a vocabulary, whole hashes.
+    With a vocabulary, the name of a term or n-gram decides its column. In the space that all zones share, the name is
+    "word" or "word word"; in the space of the zone title it is "title:word". Without a vocabulary, the column is the
+    lowest `hash_bits` bits of the hash of the name. `keys` has earlier results: for each space, an array for the terms
+    and one for the n-grams. They hold columns (-1: none) or, without a vocabulary, whole hashes.
     """
 
     def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
@@ -70,10 +70,10 @@ def space_hashes(names: Sequence[str]) -> np.ndarray:
 
 
 def _ngram_hashes(counts: TermCounts, terms: np.ndarray, ngrams: np.ndarray) -> np.ndarray:
-    """Return the hashes of all n-grams; `terms` are the hashes of all terms, `ngrams` those of the first n-grams.
+    """Return the hashes of all n-grams, given the hashes of all terms, and those of the first n-grams (`ngrams`).
 
-    The hash of an n-gram is MurmurHash3 of the four bytes, lowest first, of 31 times the hash of all but its last term
-    plus the hash of the last one.
+    Let h be the hash of an n-gram without its last term, and l the hash of its last term. The n-gram's hash is
+    MurmurHash3 of the four bytes of ``31·h + l``, lowest byte first.
     """
     from sklearn.utils import murmurhash3_32
 
@@ -106,7 +106,7 @@ def known_terms(names: Iterable[str], ngrams: int, *, zone_terms: bool) -> Known
 
     `ngrams` is the largest number of terms in an n-gram. A name can be read in several ways: "a b" as a term or an
     n-gram, "title:word" as a term of a zone (if `zone_terms`) or a shared term. All readings are returned, except those
-    with the term OTHER.
+    that contain OTHER, the term that stands for all unknown terms.
     """
     names = list(names)
     if ngrams > 1 and not zone_terms:  # most vocabularies have words and pairs only, which are read faster

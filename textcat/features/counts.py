@@ -41,8 +41,8 @@ class StoredCounts(NamedTuple):
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
         """Return the counts of all documents of a batch, without n-grams; terms are in the order of `counts.terms`.
 
-        Each text must be exactly one part. The result depends only on these documents, and on the order in which their
-        terms were first counted.
+        The terms of each text must belong to only one space, so that texts and parts are the same. The result depends
+        only on these documents, and on the order in which their terms were first counted.
         """
         used = np.zeros(len(counts.terms), np.bool_)
         used[counts.ids] = True
@@ -56,7 +56,7 @@ class StoredCounts(NamedTuple):
 
     @classmethod
     def of_documents(cls, parts: TextParts, counts: TermCounts, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of the documents at the positions `documents`, given all parts and counts."""
+        """Return the counts of some documents, given their positions among all documents of `parts` and `counts`."""
         ends = np.append(parts.sources, -1)[parts.ends - 1] + 1  # the texts of documents follow each other
         ends = np.maximum.accumulate(np.where(np.diff(parts.ends, prepend=0) > 0, ends, 0), dtype=np.int64)
         n_texts = np.diff(ends, prepend=0)
@@ -66,7 +66,7 @@ class StoredCounts(NamedTuple):
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
     def select(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of the documents at some positions, in this order, with only the terms that they have."""
+        """Return the counts of the documents at the given positions, in this order; drop terms that they do not have."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)
@@ -150,9 +150,10 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of the entries in some stretches of an array, and the sizes of these stretches.
+    """Return the positions of all entries of some stretches of an array, and the sizes of these stretches.
 
-    The stretches follow each other; `sizes` are the sizes of all, and `chosen` the positions of the ones to take.
+    The array is divided into stretches that follow each other, of the given `sizes`; `chosen` has the numbers of the
+    stretches whose entries are wanted.
     """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken

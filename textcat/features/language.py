@@ -101,7 +101,7 @@ class _Language:
         self._recut = tuple(rule for rule, cut in tables.cuts.items() if tables.tokens[rule] != cut)
 
     def special_edges(self) -> np.ndarray:
-        """Return the characters at those boundaries of two spans across which a special case of the tokenizer may lie.
+        """Return the characters around those boundaries of two spans that a special case of the tokenizer may cross.
 
         The array is uint32, of shape (n, 4); each row has the last two characters of a span and the first two of the
         next span. A 0 in the first or last place stands for any character.

@@ -49,9 +49,10 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
 
 
 def ngrams_of_runs(text: str, runs: Sequence[tuple[int, int]]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct terms of runs, given by their places in a text, and the places of all terms.
+    """Return the distinct terms of some runs of a text, and arrays of each term's number, start and end.
 
-    The other arrays are the position in the list, the start and the end of each term, in the order of `places_in_run`.
+    `runs` has the start and end of each run in the text. The arrays have an entry for each occurrence of a term, in the
+    order of `places_in_run`; the number of a term is its position in the list of distinct terms.
     """
     bounds = np.array(runs, np.int64).reshape(-1, 2)
     sizes = bounds[:, 1] - bounds[:, 0]
@@ -71,9 +72,9 @@ def ngrams_of_runs(text: str, runs: Sequence[tuple[int, int]]) -> tuple[list[str
 
 
 def language_of_words(lang: str, segmenter: str) -> str:
-    """Return the spaCy language that tokenizes what is not cut into n-grams; raise TextcatError for a wrong segmenter.
+    """Return the spaCy language that tokenizes the text outside runs; raise TextcatError for an unknown segmenter.
 
-    Between the n-grams of an unspaced language are words of other languages.
+    If runs of an unspaced language are cut into n-grams, the words around the runs are of other languages.
     """
     if segmenter not in SEGMENTERS:
         raise TextcatError(f"There is no segmenter {segmenter!r}: give {' or '.join(map(repr, SEGMENTERS))}.")

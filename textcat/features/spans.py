@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
 
 class _Occurrences(NamedTuple):
-    """Where terms and n-grams with a wanted column stand in a text, in the order of the text."""
+    """Hold the terms and n-grams of a text that have a wanted column, with their columns and places, in text order."""
 
     columns: np.ndarray  # shape (n_occurrences,), int64
     starts: np.ndarray
@@ -56,8 +56,9 @@ _NOTHING = (np.zeros(0, np.int64),) * 6
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Return, by column, the places in a document's texts of the wanted columns that the document's row has.
 
-    A span covers tokens or, for an n-gram of characters, these characters. The text of a span, tokenized alone, also
-    has the column: where it would not, the span is widened up to white space, or else to the whole text.
+    A span covers whole tokens or, for an n-gram of characters, only these characters. The text of a span, tokenized
+    alone, must also give the column; if it does not, the span is widened up to white space, and if this does not
+    suffice, to the whole text.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
 
 
 def _distinct_names(found: _Occurrences) -> list[tuple[int, str]]:
-    """Return the columns and names that occur, in the order in which they first do."""
+    """Return the distinct pairs of column and name among occurrences, ordered by their first occurrence."""
     n_names = max(len(found.names), 1)
     keys, firsts = np.unique(found.columns * n_names + found.name_ids, return_index=True)
     return [(key // n_names, found.names[key % n_names]) for key in keys[np.argsort(firsts)].tolist()]
@@ -109,7 +110,7 @@ def _spans_by_column(
 
 
 def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
-    """Yield, for each zone that is read, its name, the spaces to which its terms belong, and its terms' places."""
+    """Yield, for each zone that is read, its name, the names of its terms' spaces, and the places of its terms."""
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
@@ -138,7 +139,10 @@ class _ColumnOf:
         self._hashes: dict[str, int] = {}
 
     def may_begin(self, name: str) -> bool:
-        """Return whether an n-gram that begins with the term `name` may have a column."""
+        """Return whether an n-gram whose first term has this name may have a wanted column.
+
+        The name of a term of a zone includes the zone: "title:word".
+        """
         return self._by_name is None or name in self._firsts
 
     def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
@@ -149,7 +153,10 @@ class _ColumnOf:
         return np.array([column_of(name, -1) for name in names], np.int64)
 
     def beginnings(self, prefix: str, terms: Sequence[str]) -> np.ndarray:
-        """Return the positions of the terms with which an n-gram that has a column may begin."""
+        """Return the positions of those terms with which an n-gram that has a wanted column may begin.
+
+        `prefix` comes before the names of terms of a zone, such as "title:"; it is "" for shared terms.
+        """
         if self._by_name is None:
             return np.arange(len(terms))
         firsts = self._firsts
@@ -195,7 +202,11 @@ def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, s
 
 
 def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) -> tuple[Any, ...]:
-    """Return columns, starts, ends, ids of names, the terms' positions in the text, ranks among these, and names."""
+    """Return the terms of a text that have a wanted column: arrays with an entry per occurrence, and a list of names.
+
+    The arrays are columns, starts, ends, positions in the list of names, the number of the term within the text, and a
+    rank (0 for all terms). The last two decide the order of occurrences.
+    """
     column = column_of.of_terms(space, placed.terms)
     at = np.flatnonzero(column[placed.ids] >= 0)
     ids = placed.ids[at]
@@ -206,7 +217,10 @@ def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) ->
 def _ngrams(
     column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
 ) -> tuple[Any, ...]:
-    """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once."""
+    """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once.
+
+    The rank of an n-gram of n terms is n - 1.
+    """
     may_begin = np.zeros(len(placed.terms), bool)
     may_begin[column_of.beginnings(prefix, placed.terms)] = True
     first = np.arange(max(min(len(placed.ids) - n, MOST_NGRAMS - n + 1) + 1, 0))
@@ -231,7 +245,10 @@ def _ngrams(
 def _chars(
     column_of: _ColumnOf, placed: TermPlaces, is_in_run: np.ndarray, space: str, prefix: str, n: int
 ) -> tuple[Any, ...]:
-    """Return the same arrays and names as `_words`, for n-grams of n characters; ranks are their positions in terms."""
+    """Return the same arrays and names as `_words`, for n-grams of n characters.
+
+    The rank of an n-gram of characters is its position within the term.
+    """
     sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
     sizes[is_in_run] = 0
     near = placed.ids[: np.searchsorted(np.cumsum(sizes[placed.ids]), MOST_NGRAMS, side="right")]
@@ -256,7 +273,7 @@ def _chars(
 
 
 def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[int]:
-    """Yield the columns of the terms and n-grams of a piece of text, given where its terms stand."""
+    """Yield the columns of the terms and n-grams of a piece of text, given the piece's tokens that are terms."""
     terms, prefix = [token.term for token in located], f"{space}:" if space else ""
     is_in_run = _are_in_runs(features, terms).tolist()
     for i, term in enumerate(terms):
@@ -270,7 +287,10 @@ def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Loca
 
 
 def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
-    """Return which terms are n-grams of characters of a script without spaces; such terms join no others."""
+    """Return a bool array: whether each term is an n-gram of a run of a script without spaces.
+
+    Such terms are never part of other n-grams.
+    """
     if not features.tokens_.divides_runs:
         return np.zeros(len(terms), bool)
     return np.array(list(map(is_unspaced, terms)), bool)
@@ -279,7 +299,7 @@ def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
 def _standing(
     features: TfIdf, column_of: _ColumnOf, text: str, space: str, found: _Occurrences
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the start and end of a span for each occurrence, widened until its text alone gives the column."""
+    """Return the starts and ends of the occurrences' spans, widened until a span's text alone has the column."""
     starts, ends = found.starts.copy(), found.ends.copy()
     unsure = np.arange(len(starts))
     for widen in (_to_white_space, _to_whole):

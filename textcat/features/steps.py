@@ -73,8 +73,9 @@ class FeatureSteps(Parameters):
     ) -> _Self:
         """Return fitted features, given what fitting has learnt and the settings.
 
-        `terms` are the names of the columns in order (None with `hash_bits`), and the next arguments the attributes
-        `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if `idf` does not fit the columns.
+        `terms` are the names of the columns in order (None with `hash_bits`); `idf`, `n_documents` and
+        `average_lengths` are the attributes `idf_`, `n_documents_` and `average_lengths_`. FeatureError is raised if
+        `idf` does not fit the columns.
         """
         restored = cls(**settings)
         check_settings(restored)
@@ -97,7 +98,10 @@ class FeatureSteps(Parameters):
         return texts.parts(), counts
 
     def drop_rare_ngrams(self, parts: TextParts, counts: TermCounts) -> CountedDocuments:
-        """Return the counts of `count_all` without rare n-grams, as `count` returns them; arrays may be overwritten."""
+        """Return what `count` returns, given the parts and counts that `count_all` has returned: without rare n-grams.
+
+        The arrays of the counts may be overwritten.
+        """
         lengths = text_lengths(counts.ends, counts.counts)
         if not self.hash_bits:
             counts = without_rare_ngrams(parts, counts, self.ngram_min_df)

@@ -188,7 +188,10 @@ def _check_columns(rows: StoredRows) -> None:
 
 
 def _reopened(folder: str, expected: str) -> StoredRows:
-    """Open rows that another process has pickled; raise StoreError if they are not there, or are other ones."""
+    """Open rows that another process has pickled, given their folder and checksum (`expected`).
+
+    StoreError is raised if the rows cannot be opened, or have another checksum.
+    """
     try:
         rows = open_rows(folder, verify=False)
     except StoreError as error:

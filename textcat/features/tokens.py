@@ -79,9 +79,10 @@ class TermPlaces(NamedTuple):
 class Tokens(Parameters):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`. White space is never a term. But by default, runs of characters of
-    scripts that are written without spaces between words are left out of this: the terms of each run are its n-grams of
-    1, 2 and 3 characters, its tokens are its characters, and what stands on either side is tokenized by itself.
+    The tokens are those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of
+    characters of scripts that are written without spaces between words are not tokenized by spaCy. The tokens of such a
+    run are its characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are
+    tokenized separately.
 
     The tokens of each distinct span of text between white space are kept in a token cache, which is not pickled and
     does not change the results. Methods may be called from several threads. The class has scikit-learn's `get_params`
@@ -208,7 +209,7 @@ class Tokens(Parameters):
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` returns for pieces of texts; for short pieces, which often recur, cache it."""
+        """Return what `locate_tokens` returns for pieces of texts; cache the results of short pieces, which recur."""
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
@@ -246,7 +247,11 @@ class _Run(NamedTuple):
 
 
 class _CharNgrams:
-    """The n-grams of characters of terms: how many each term has, and where its ids are listed, -1 if not yet."""
+    """List the ids of the n-grams of characters of terms.
+
+    `sizes` has the number of n-grams of each term, and `starts` the position in `ids` from which they are listed; -1:
+    they are not listed yet.
+    """
 
     def __init__(self) -> None:
         self.sizes, self.starts, self.ids = array("i"), array("q"), array("i")
@@ -319,7 +324,7 @@ class _TermCounter:
         return self.cache.count(len(self.terms), ngrams, MOST_NGRAMS, *char_ngrams_of.arrays())
 
     def _char_ngrams_of_terms(self, n: int) -> _CharNgrams:
-        """Return the n-grams of characters of all terms that may be counted by them in the batch."""
+        """Return the n-grams of characters of all terms, listed at least for the terms of the batch that need them."""
         listed = self._char_ngrams.setdefault(n, _CharNgrams())
         first = len(listed.sizes)
         new = self.terms[first:]
@@ -396,7 +401,7 @@ class _TermCounter:
         return self.language.may_meet(before, last, behind, first)
 
     def _override_runs(self, runs: list[_Run], batch: list[str]) -> None:
-        """Cut runs of neighbouring spans anew, whose tokens may differ from the tokens of each span alone.
+        """Tokenize each run of neighbouring spans as one text, and replace the tokens of its single spans.
 
         No special case lies across an end of a run, so the run's text has the same tokens alone as in the whole text.
         """
@@ -446,7 +451,8 @@ class _TermCounter:
     def located(self, i: int, text: str, runs: list[tuple[int, int]] | None = None) -> list[Located]:
         """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch.
 
-        If `runs` is given, the places of runs of scripts without spaces are added to it, and their n-grams left out.
+        If a list `runs` is given, the n-grams of runs of scripts without spaces are left out of the result, and the
+        start and end of each run are appended to `runs`.
         """
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
@@ -473,7 +479,7 @@ class _TermCounter:
         return located
 
     def places(self, i: int, text: str) -> TermPlaces:
-        """Return the places of a text, the i-th of the batch."""
+        """Return the terms of a text, the i-th of the batch, with their places, as arrays."""
         text = replace_surrogates(text)
         if self.language.splits_at_space:
             tokens, ids, starts = self.cache.token_places(i, text)
@@ -521,7 +527,7 @@ def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray
 
 
 def _placed(located: list[Located], text: str, runs: list[tuple[int, int]]) -> TermPlaces:
-    """Return words and the n-grams of runs, and their places in the text, in arrays."""
+    """Return the located words of a text and the n-grams of its runs, with all their places, as arrays."""
     ids: dict[tuple[str, str], int] = {}
     numbers = [ids.setdefault((one.token, one.term), len(ids)) for one in located]
     starts, ends = (np.array([one[k] for one in located], np.int64) for k in (1, 2))

@@ -48,7 +48,7 @@ class TextParts(NamedTuple):
         return self.ends, counts.ends, counts.ids, *arrays, self.sources, self.spaces
 
     def select(self, documents: np.ndarray) -> TextParts:
-        """Return the parts of the documents at some positions, in this order."""
+        """Return the parts of the documents at the given positions, in this order."""
         starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[documents]
         sizes = self.ends[documents] - starts
         ends = np.cumsum(sizes)
