@@ -290,7 +290,7 @@ class Corpus:
         ]
 
     def sample_train(self, n: int) -> list[Document]:
-        """Return n to 2n training documents at equal distances; if there are fewer than n, return all of them."""
+        """Return every k-th training document, at least n but fewer than 2n; if there are at most n, return all."""
         return self.train[:: max(1, len(self.train) // n)]
 
     def labels(self, documents: Sequence[Document]) -> "sparse.csc_matrix":

@@ -1,4 +1,4 @@
-"""Write files and folders so that readers find them whole, old or new; compute checksums; lock files and folders."""
+"""Write files and folders in one step, so that readers never find half of them; compute checksums; lock folders."""
 
 import ctypes
 import errno
@@ -418,17 +418,17 @@ rename = os.replace  # an older file of the new name is replaced in the same ste
 
 
 def create(path: Path) -> BinaryIO:
-    """Create a file, or empty an existing one, and open it for writing; data pass to the system without a buffer."""
+    """Create a file, or empty an existing one, and open it for unbuffered writing."""
     return open(path, "wb", buffering=0)
 
 
 def reopen(path: Path) -> BinaryIO:
-    """Open a file for writing at its end, without a buffer; create the file if it does not exist."""
+    """Open a file for unbuffered writing at its end; create the file if it does not exist."""
     return open(path, "ab", buffering=0)
 
 
 def write_all(file: BinaryIO, data: bytes) -> None:
-    """Write all of the data to a file without a buffer."""
+    """Write all of the data to an unbuffered file, which may take only a part of the data at a time."""
     left = memoryview(data)
     while left:
         left = left[file.write(left) :]

@@ -69,9 +69,9 @@ class Frame(NamedTuple):
         return zip(*(self.data[of_name[name]] for name in names), strict=True) if names else iter([()] * len(self.data))
 
     def records(self, text: str | Sequence[str]) -> Iterator[Any]:
-        """Return an iterator over texts: those of a single column, or for a table, a dict of texts for each row.
+        """Return an iterator over texts: over the values of a column or, for a table, over a dict of texts per row.
 
-        The keys of the dicts are the columns that `text_columns` returns. TextcatError is raised if a column is
+        A dict has the row's values in the columns that `text_columns` returns. TextcatError is raised if a column is
         missing, or if a row has no text.
         """
         if self.is_column:
@@ -84,7 +84,7 @@ class Frame(NamedTuple):
         """Return the names of the columns that hold texts: those that `text` names, and "title" and "zones".
 
         "title" and "zones" are left out if the table does not have them. If `text` is "text", the default, a column
-        "body" is a text, too. TextcatError is raised if a named column is missing, or if a row has no value in any of
+        "body" is included, too. TextcatError is raised if a named column is missing, or if a row has no value in any of
         the columns.
         """
         names, columns = [text] if isinstance(text, str) else [*text], self.columns
@@ -100,7 +100,8 @@ class Frame(NamedTuple):
 
         If `topics` is one name, a row's topics are its value in that column. If `topics` is a list of names, each of
         these columns is a topic, and a row's topics are the columns in which the row has a 1. TextcatError is raised if
-        a column is missing, a row has no value there, or the column of a topic holds anything but 0 and 1.
+        one of these columns is missing, if a row has no value in one of them, or if a column in a list holds anything
+        but 0 and 1.
         """
         names = [topics] if isinstance(topics, str) else [*topics]
         self.check(names)

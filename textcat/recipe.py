@@ -363,8 +363,8 @@ class Recipe:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average, and
-        otherwise this recipe itself, with the reason "". A TextcatError is raised if the chosen recipe, which has the
-        changes that were made to this one, cannot have some of them.
+        otherwise this recipe itself, with the reason "". Changes made to this recipe were also made to `many` and
+        `short`; a TextcatError is raised if the chosen recipe cannot have one of these changes.
         """
         chosen, why = self._suited_to(corpus)
         if chosen is not self:
@@ -498,7 +498,10 @@ def _imported_learner(name: str, where: str) -> "type[MarginClassifier]":
 
 
 def _parameters_of(cls: Callable[..., Any]) -> dict[str, tuple[str, Any]]:
-    """Return, for the name of each parameter in recipes, the keyword argument of a class and its type."""
+    """Return the parameters of a class that recipes can set.
+
+    The name of each parameter in recipes is mapped to its keyword argument and type.
+    """
     types_of, keywords = get_type_hints(cls.__init__), inspect.signature(cls).parameters
     left_out = {*_NOT_IN_RECIPES, *(["probability"] if hasattr(cls, "rule") else [])}  # [tags] makes probabilities
     return {_NAME_OF.get(name, name): (name, types_of[name]) for name in keywords if name not in left_out}
