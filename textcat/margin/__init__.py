@@ -1,4 +1,4 @@
-"""How rows become rankers: rules, problems, the solver, and the learners as scikit-learn classifiers."""
+"""Train rankers on rows: rules, problems, the solver, and the learners as scikit-learn classifiers."""
 
 from textcat.margin import rules
 

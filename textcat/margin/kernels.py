@@ -280,7 +280,7 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
 
 
 def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None:
-    """Set the margins of a solution, which is the present state of the expansion."""
+    """Set the margins and the certificate of a solution, given the expansion that has just found it."""
     labels, w_bias = expansion.labels, expansion.scale * expansion.w_bias
     trained = labels != 0
     g, alpha = expansion.g.astype(np.float64), expansion.alpha.astype(np.float64)

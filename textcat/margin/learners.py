@@ -53,7 +53,10 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
 
 
 def _constraints(parameter: "rules.Parameter") -> list:
-    """Return scikit-learn's constraints on a rule's parameter; they allow None if the rule computes the default."""
+    """Return scikit-learn's constraints on the values of a rule's parameter.
+
+    None is allowed if the rule computes the parameter's default.
+    """
     interval = Interval(Real, parameter.low, parameter.high, closed=parameter.closed)
     return [interval, None] if callable(parameter.default) else [interval]
 
@@ -243,7 +246,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
     def check_parameters(self, names: Mapping[str, str]) -> None:
         """Raise ValueError, as `fit` does, if a parameter has a value that is not allowed.
 
-        `names` maps parameters to the names by which messages call them.
+        `names` has other names for some parameters; error messages use these.
         """
         constraints, values = (
             {names.get(name, name): value for name, value in by_name.items()}
@@ -584,7 +587,7 @@ class Romma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class DynamicMargin(MarginClassifier):
-    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of an upper bound on the largest one."""
+    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of a bound on the largest possible margin."""
 
     rule = rules.PDM
     epsilon: float = 0.1

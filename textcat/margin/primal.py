@@ -81,9 +81,10 @@ def read_rows(X: Any) -> _Csr:
 def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> Rows:
     """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
-    Rows of float64 are arranged less: if possible, their columns are numbered by 16 bits, and nothing else changes.
-    With `in_place`, the arrays of a matrix may be overwritten. `single` is for blocks of one lane: it makes no second
-    list of the rare columns. Raise ValueError if the columns of a row do not ascend, or are not features.
+    Rows of float64 keep their arrays, except that column numbers are stored in 16 bits if possible. If `in_place` is
+    True, the arrays of a matrix may be overwritten. If `single` is True, the rows are for blocks of one lane, and the
+    rarer columns of a row are not listed a second time. Raise ValueError if the columns of a row do not ascend, or are
+    out of range.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None
@@ -213,10 +214,10 @@ def solve_primal_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in the lanes of one block; return each number with its solution.
 
-    A lane that has finished takes the next problem. Rows are a matrix, or arranged rows that all blocks of this process
-    share. `order` has the row numbers, int64, in the order of presentation; None: the order of the rows. The weights of
-    problem k are written to ``out[k]``, or replaced by the result of `keep`. If the stop flag of `control` is set,
-    return the problems solved so far.
+    A lane that has finished takes the next problem. `rows` are a matrix, or arranged rows that all blocks of this
+    process share. `order` has the row numbers, int64, in the order of presentation; None: the order of the rows. The
+    weights of problem k are written to ``out[k]``, or replaced by the result of `keep`. If `margins` is True, margins
+    are measured. If the stop flag of `control` is set, return the problems solved so far.
     """
     if not isinstance(rows, Rows):
         rows = arrange_rows(read_rows(rows))

@@ -87,9 +87,10 @@ def platt_curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[float, flo
 def platt_curves(
     learner: "MarginClassifier", X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
 ) -> np.ndarray:
-    """Return a and b of each problem's curve, shape (n_problems, 2), which take the scores of the problem's solution.
+    """Return a and b of each problem's curve: shape (n_problems, 2).
 
-    The curves are fitted to out-of-fold scores of the learner; `options` are those of `solve`.
+    The curves are fitted to out-of-fold scores of the learner, and are then scaled to turn the scores of the given
+    solutions into probabilities. `options` are those of `solve`.
     """
     scores = out_of_fold_scores(learner, X, [replace(problem, start=None) for problem in problems], **options)
     curves = np.zeros((len(problems), 2))
