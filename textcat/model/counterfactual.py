@@ -4,9 +4,10 @@ An unknown word replaces each occurrence of a removed word: it has no column, th
 is normalised again. Let ``x(W)`` be the row without the words W, before normalisation. The document loses the tag if
 ``F(W) = w·x(W) - c·|x(W)| ≤ 0``, with ``c = threshold - bias``.
 
-``|x(W)| = sqrt(Q - q)``, where q is the loss of the squares, lies below its tangents and above its chord. So F lies
-above a function that is linear in the most that each word can take away. This bound excludes whole sizes, and most sets
-of the other sizes.
+The length is ``|x(W)| = sqrt(Q - q)``, where Q is the squared length of the whole row, and q is how much the removal of
+W takes from it. As a function of q, the length lies below its tangents and above its chord. So F lies above a function
+that is linear in the most that each word can take away. This bound shows that no set of certain sizes can take the tag,
+and excludes most sets of the other sizes.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ class Without(NamedTuple):
 
 
 class _Remainders:
-    """Compute a document's row without some of its words."""
+    """Compute a document's row after the removal of some of its words."""
 
     def __init__(self, features: TfIdf, parts: TextParts, counts: TermCounts, lengths: np.ndarray):
         self._features, self._parts, self._counts, self._lengths = features, parts, counts, lengths
@@ -47,7 +48,10 @@ class _Remainders:
         self._find_cells()
 
     def _find_words(self) -> None:
-        """List the words, and count the occurrences that removing each takes from each entry: (n_words, n_entries)."""
+        """List the document's words, and count the occurrences of each term that disappear if a word is removed.
+
+        The counts have the shape (n_words, n_entries), where an entry is a term or n-gram of one text.
+        """
         counts, words = self._counts, dict[str, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
         ids, occurrences, is_chars = counts.ids.tolist(), counts.counts.tolist(), set(counts.chars.tolist())
@@ -68,9 +72,10 @@ class _Remainders:
         self.words, self._taken = list(words), taken
 
     def members(self, id_: int) -> tuple[str, ...]:
-        """Return the words in a term, which is a word or an n-gram; in a script without spaces, each character is one.
+        """Return the words in a term, which is a word or an n-gram.
 
-        An n-gram of such characters is gone with any of them.
+        In a script without spaces, each character counts as a word: an n-gram of such characters disappears if any of
+        them is removed.
         """
         members: list[int] = []
         while id_ < 0:
@@ -83,7 +88,10 @@ class _Remainders:
         return self._features.tokens_.divides_runs and is_unspaced(term)
 
     def _find_cells(self) -> None:
-        """List the cells of the row: each is an entry of the counts in a part of the text, with column and weight."""
+        """List the cells from which the row is computed, sorted by column.
+
+        A cell is an entry of the counts in one part of the document, with its column and its weight in this part.
+        """
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
         weights, halves, ngram_weight, term_weights = features.occurrence_weights(parts, counts, self._lengths)
@@ -112,7 +120,7 @@ class _Remainders:
         self._entries = self._entries.astype(np.intp)
 
     def values(self, without: np.ndarray) -> np.ndarray:
-        """Return ``x(W)`` at `columns`, with a row per set W of words.
+        """Return ``x(W)``, in the columns that the document's row has (`columns`), for each of several sets W of words.
 
         The sets are given as an array of shape (n_sets, n_words) that is 1 where a set has a word.
         """
@@ -175,7 +183,11 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
 def _rivals(
     tagger: "Tagger", left: _Remainders, column: int, from_related: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield pairs of weights (at the columns of `left`) and c; the tag is lost if ``F(W) ≤ 0`` for any of the pairs."""
+    """Yield pairs of weights (at the columns of `left`) and c; the tag is lost if ``F(W) ≤ 0`` for any of the pairs.
+
+    There is one pair or, if each document gets one topic, a pair for each other topic: its weights and c are
+    differences of the two topics'.
+    """
 
     def weights_of(j: int) -> np.ndarray:
         return weights_of_topic(tagger, tagger.topics[j], left.columns).astype(np.float64)
@@ -194,7 +206,10 @@ def _rivals(
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the smallest set W of words with ``F(W) ≤ 0``; no words if each such set has more than `most` words."""
+    """Return the smallest set W of words with ``F(W) ≤ 0``; return no words if it has more than `most` words.
+
+    `weights` (w) and `c` define F.
+    """
     n = len(left.words)
     if not n or most == 0:
         return Without([], least=True)
@@ -224,7 +239,10 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Drop superfluous words, one by one, from a set without which the tag is lost (see `_Excess`); return the rest."""
+    """Drop superfluous words, one by one, from a set that takes the tag; return the set of the words that are needed.
+
+    Sets are arrays of 0 and 1 with an entry per word; `excess` returns ``F(W)`` of sets.
+    """
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
         subsets[np.arange(len(words)), words] = 0
@@ -238,7 +256,8 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
     """Return the smallest set with ``F(W) ≤ 0`` of fewer than `size` words, and whether the search was complete.
 
-    The set is None if none was found.
+    `takes` has the most that each word can take from the score, and `need` how much must be taken (see `_bound`). The
+    set is None if none was found.
     """
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
@@ -260,7 +279,10 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the total that must be taken for ``F(W) ≤ 0``."""
+    """Return the most that each word can take from the score, and the total that must be taken for ``F(W) ≤ 0``.
+
+    `whole` is the row with all words, and `rest` the row without the set of words found so far.
+    """
     a, q = whole * weights, whole * whole
     Q = q.sum()
     if c <= 0:
@@ -272,9 +294,10 @@ def _bound(
 
 
 def _sets(takes: list[float], sums: list[float], start: int, k: int, need: float) -> Iterator[tuple[int, ...]]:
-    """Yield the sets of k positions from `start` on at which the descending `takes` add up to at least `need`.
+    """Yield each set of k positions, none before `start`, at which the values of `takes` add up to at least `need`.
 
-    `sums` has the running sums of `takes`, from 0.
+    `takes` descends; `sums` has its running sums, from 0. Sets are left out only if the running sums show that they do
+    not reach `need`.
     """
     for i in range(start, len(takes) - k + 1):
         if sums[i + k] - sums[i] < need:

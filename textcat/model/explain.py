@@ -293,11 +293,12 @@ def explanation_in_words(
 ) -> Explanation:
     """Return an explanation by the n strongest words and n-grams of words, given an explanation that lists all terms.
 
-    The contribution of an n-gram of characters is shared equally among the words that contain it. A term that starts
-    with one of the prefixes of zones ("title:") is added to the same term without prefix. An n-gram of words counts for
-    what is left of it without the stop words and punctuation at its ends, and is marked where it occurs only if that is
-    not a term itself. Terms of which nothing is left go into the rest, so the sum is still the score. A reason's weight
-    is its contribution divided by its value.
+    The contribution of an n-gram of characters is shared equally among its places in the document, and added to the
+    words at these places. A term that starts with one of the prefixes of zones ("title:") is added to the same term
+    without prefix. Stop words and punctuation are removed from the ends of an n-gram of words, and its contribution is
+    added to the term that is left; its places are marked only if this term is not a term of the explanation itself.
+    Contributions of terms of which nothing is left go into `rest`, so the sum is still the score. A reason's weight is
+    its contribution divided by its value.
     """
     own = {reason.term for reason in explanation.reasons}
     sums: dict[str, float] = defaultdict(float)

@@ -212,7 +212,7 @@ def has_many_topics(tagger: "Tagger") -> bool:
 def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
     """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
 
-    Warn if a part of the documents is not measured, or the tagger may have been trained on them.
+    Log a warning if some of the documents are not measured, or if the tagger may have been trained on the documents.
     """
     if isinstance(source, str | Path):
         settings = column_settings(**columns)
@@ -259,7 +259,7 @@ def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
 def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
     """Return a sentence that says which part of a corpus is measured; "" if the corpus has one part only.
 
-    The sentence names the corpus as `called`.
+    `called` is the corpus's name or path, which the sentence mentions.
     """
     if not (corpus.train and corpus.test):
         return ""
@@ -300,7 +300,7 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
 
 
 def warn_of_joined_topics(tagger: "Tagger", documents: Sequence[Document]) -> None:
-    """Warn if topics of documents that a tagger does not know are several that it knows, joined by the same sign."""
+    """Warn if a document's topic is unknown to the tagger, but consists of known topics that a separator joins."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
     known = set(tagger.topics)
     for sign in _SEPARATORS:

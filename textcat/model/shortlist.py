@@ -49,7 +49,10 @@ class Shortlist:
         return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
-        """Return the scores of rows for all topics: shape (n_rows, n_topics), `NOT_LISTED` where not listed."""
+        """Return the scores of rows for all topics: shape (n_rows, n_topics).
+
+        The score of a topic that is not on the row's shortlist is `NOT_LISTED`.
+        """
         listed, values = self._listed(rows, weights, bias)
         scores = np.full((len(listed), len(bias)), NOT_LISTED, np.float32)
         documents, places = np.nonzero(listed >= 0)
@@ -57,7 +60,10 @@ class Shortlist:
         return scores
 
     def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n highest topics of each row and their scores; -1 and `NOT_LISTED` fill rows with fewer topics."""
+        """Return the topics with the n highest scores for each row, and these scores.
+
+        Where a row has fewer topics, the topics are filled up with -1, and the scores with `NOT_LISTED`.
+        """
         listed, scores = self._listed(rows, weights, bias)
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
@@ -87,5 +93,5 @@ class Shortlist:
         return listed, scores
 
     def products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
-        """Return the product of each row with the columns of its listed topics: shape (n_rows, size)."""
+        """Return the product of each row with each column of a matrix that is listed for the row: (n_rows, size)."""
         return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))

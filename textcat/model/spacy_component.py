@@ -100,7 +100,7 @@ class TopicTagger(Pipe):
         return measures
 
     def to_disk(self, path: str | Path, **_: Any) -> None:
-        """Write the whole model to a folder, which `textcat tag` can read, too; nothing can be excluded."""
+        """Write the whole model to a folder, which `textcat tag` can read, too; an argument `exclude` is ignored."""
         storage.save(self.tagger, path)
 
     def from_disk(self, path: str | Path, **_: Any) -> "TopicTagger":

@@ -203,9 +203,9 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
 
 
 def _names(tagger: Tagger) -> dict[str, Any]:
-    """Return the manifest's entries on names of topics: a list (None for a topic without a name) and their language.
+    """Return the manifest's entries for names of topics: the list of names, and the language of the names.
 
-    Return {} if no topic has a name.
+    A topic without a name has None in the list. Return {} if no topic has a name.
     """
     if not tagger.topic_names:
         return {}
@@ -279,7 +279,7 @@ class _Contents(NamedTuple):
     def fit_together(self) -> bool:
         """Return whether shapes, lists and settings fit together.
 
-        They may not, if somebody has changed files and made new checksums.
+        They do not if somebody has changed files and has also made new checksums.
         """
         arrays, n_topics = self.arrays, len(self.manifest["topics"])
         return (
@@ -343,7 +343,7 @@ class _Contents(NamedTuple):
         return Recipe("", **self.manifest["recipe"])
 
     def _by_topic(self, parts: tuple[str, str, str]) -> Any:
-        """Return the matrix of features and topics whose CSR arrays have the given names."""
+        """Return a sparse matrix of shape (n_features, n_topics); `parts` are the names of its three CSR arrays."""
         indptr, indices, data = (self.arrays[name] for name in parts)
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 

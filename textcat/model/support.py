@@ -38,7 +38,10 @@ class SupportDocuments:
 
     @cached_property
     def first_of(self) -> np.ndarray:
-        """The number of the first document with each one's id and title: a topic's description may come repeatedly."""
+        """For each document, the number of the first document with the same id and title.
+
+        A topic's description may be there several times.
+        """
         first: dict[tuple[str, str], int] = {}
         keys = zip(self.ids, self.titles, strict=True)
         return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)

@@ -23,10 +23,10 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """The counted documents of a model, and the options with which it was trained.
+    """Hold the counted documents of a model, and the options with which it was trained.
 
-    Of the zones of training documents, the corpus has only those that `keep_support` keeps: none, the title with "ids",
-    or all with "texts".
+    Training documents in `corpus` have only the zones that `keep_support` keeps: none for "none", the title for "ids",
+    and all zones for "texts".
     """
 
     corpus: Corpus
@@ -105,9 +105,10 @@ class TrainingCounts:
 
 
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
-    """Return a copy of a corpus whose documents have only the zones that `keep_support` keeps.
+    """Return a copy of a corpus whose training documents have only the zones that `keep_support` keeps.
 
-    Raise TextcatError if two documents have the same id.
+    Test documents keep no zones, and unused documents are left out. Raise TextcatError if two documents have the same
+    id.
     """
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))
     if len(n_of) < len(corpus.train) + len(corpus.test):

@@ -1,4 +1,4 @@
-"""Compute scores of rows from the weights of topics, dense or sparse; and describe a tagger in tables."""
+"""Compute scores of rows from the weights of topics, which are dense or sparse; describe a tagger in tables."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,10 @@ def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
 
 
 def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
-    """Return True if rows, weights and bias are float32: compiled code multiplies these, and scipy all others."""
+    """Return whether scores are computed by compiled code, that is, if rows, weights and bias are float32.
+
+    Otherwise, scipy computes the scores.
+    """
     return bool(rows.data.dtype == tagger.weights.dtype == tagger.bias.dtype == np.float32)
 
 
@@ -40,7 +43,7 @@ def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def weights_of_topic(tagger: "Tagger", topic: str, features: np.ndarray | None = None) -> np.ndarray:
-    """Return the weights of a topic for some features, given by number; by default for all: shape (n_features,)."""
+    """Return the weights of a topic for the features with the given numbers, or for all: shape (n_features,)."""
     column = tagger.topics.index(topic)
     if tagger.sparse_weights:
         return _sparse_column(sparse_parts(tagger), column, features)
