@@ -80,7 +80,7 @@ def corpus(name: str) -> "Corpus":
 
 
 def missing(name: str) -> str | None:
-    """Return a sentence on what is missing of a data set or corpus, and where to put it; None if all is there."""
+    """Return a sentence that says which file of a data set or corpus is missing, and where to put it; else None."""
     if name not in catalogue.cards():
         try:
             _paths(name)
@@ -159,10 +159,10 @@ def _signs(labels: Iterable[str], positive: str, negative: str) -> np.ndarray:
 def _read_table(
     data: bytes, label: int, signs: tuple[str, str], between: str = ",", coded: dict[str, int] | None = None
 ) -> Rows:
-    """Read a table with a row per line, whose field at position `label` is the label, the positive or negative sign.
+    """Read a table with a row per line; `label` is the position of the field that holds the label.
 
-    Other fields are numbers, and a line with a "?" is left out. If `coded` is given, the fields are codes, and `coded`
-    has a number for each code.
+    `signs` are the label of positive and of negative rows. Other fields are numbers, and a line with a "?" is left out.
+    If `coded` is given, the fields are codes, and `coded` has a number for each code.
     """
     rows = [row for row in _fields(data, between) if coded or "?" not in row]
     y = _signs([row.pop(label) for row in rows], *signs)

@@ -106,7 +106,7 @@ class Result(NamedTuple):
 
 
 def read_experiment(name: str, data: Sequence[str], *tasks: Task) -> Experiment:
-    """Return the experiment with a given name in the file of facts, and with the given data and tasks."""
+    """Return an experiment with the given data and tasks, and with the title, minutes and text in ``FACTS[name]``."""
     facts = FACTS[name]
     return Experiment(name, facts["title"], tuple(data), facts["minutes"], tasks, facts.get("text", ""))
 

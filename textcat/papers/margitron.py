@@ -84,7 +84,10 @@ def upper_bound(tau: float, n_updates: int, R2: float) -> float:
 
 
 def second_stage_b(bound: float, R2: float, epsilon: float = SECOND_EPSILON) -> float:
-    """Return b of Table 4's second stage, ``c·R^(2ε)·γ_d^(1-ε)``, given the first stage's upper bound on γ_d."""
+    """Return b of Table 4's second stage: ``b = c·R^(2ε)·γ_d^(1-ε)``, where c is `SCALE` and R2 is R².
+
+    `bound` is the first stage's upper bound on the directional margin; it takes the place of γ_d.
+    """
     return float(SCALE * R2**epsilon * bound ** (1 - epsilon))
 
 
@@ -124,7 +127,11 @@ def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
 
 
 def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
-    """Return a row of Table 1, with geometric margins and times; `printed` has the figures of Table 3."""
+    """Return a data set's row of Table 1, with geometric margins and times.
+
+    `printed` has the directional margins of Table 3. Without a bias they are also the geometric ones; Table 1 is lost.
+    LIBSVM is only run with `slow_baselines`.
+    """
     of_t, of_l = margitrons(setting)
     data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]
     svm, svm_seconds = libsvm_margin(data.X, data.y, setting.delta) if slow_baselines else (None, None)

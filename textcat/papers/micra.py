@@ -206,7 +206,7 @@ def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool)
 
 
 def large_row(data: Dataset, setting: RedMicraSetting) -> Row:
-    """Return a row with the margin of red-MICRA; we do not run SVMlight, only its published margin is given."""
+    """Return a row with the margin of red-MICRA, and the published margin of SVMlight, which we do not run."""
     solution, seconds = _train(data, setting)
     digits = decimals(setting.margin)
     figures = {

@@ -24,13 +24,19 @@ GAMMA = float(np.min(IS_PHYSICS * (COUNTS @ GIVEN_W + GIVEN_B)) / np.linalg.norm
 
 
 def printed_figure_rows(settings: Settings) -> list[Row]:
-    """Classify the four documents with the given (w, b); return a row per document, and a row for the margin."""
+    """Classify the notes' four example documents by the weights and bias that the notes give.
+
+    Return a row per document, and a row for the margin.
+    """
     rows = _classified("given (w, b)", COUNTS @ GIVEN_W + GIVEN_B)
     return [*rows, Row("given (w, b), all", {"margin": Figure(GAMMA, digits=2)})]
 
 
 def learnt_rows(settings: Settings) -> list[Row]:
-    """Train the perceptron on the four documents, and classify these; α is the number of mistakes on each document."""
+    """Train the perceptron on the notes' four example documents, and classify them.
+
+    Return a row per document, in which α is the number of mistakes on it, and a row for the margin and the mistakes.
+    """
     X = sp.csr_array(COUNTS, dtype=np.float64)
     R = np.sqrt(largest_squared_length(X))
     (solution,) = solve(X, [Problem.from_labels(IS_PHYSICS, PA(), rho=R)], margins=True)
@@ -161,7 +167,11 @@ def _means(figures: Mapping[str, np.ndarray], k: int) -> dict[str, Figure]:
 
 
 def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
-    """Draw the error while learning: on all documents so far (each draw, and their mean) and on the last 100 (mean)."""
+    """Draw the percentage of mistakes while learning, against the number of documents seen.
+
+    Grey lines count all documents so far, one line per draw, and a black line is their mean. A red line is the mean for
+    the last 100 documents.
+    """
     n_seen = np.arange(STRIDE, len(draws[0].y) + 1, STRIDE)
     mistakes = _counted([draw.solutions_after(n_seen, n_jobs) for draw in draws])
     so_far = 100 * mistakes / n_seen
@@ -209,9 +219,10 @@ SEPARABLE = {"sonar": (1, 3.8121, 0.00841), "wbc-11": (30, 1716**0.5, 0.0243), "
 
 
 def mistake_bound_rows(name: str, settings: Settings) -> list[Row]:
-    """Compare the perceptron's mistakes with their upper bounds, in a row for each of two ways to have a bias.
+    """Compare the perceptron's mistakes on the data set `name` with their upper bounds; return two rows.
 
-    With ρ = R, the bound is 4(R/γ)². With the ρ of `SEPARABLE`, or without a bias, the bound is R²/δ².
+    In the first row, the bias has ρ = R, and the bound is 4(R/γ)². In the second row, ρ is that of `SEPARABLE`, or
+    there is no bias, and the bound is R²/δ².
     """
     data, (rho, *printed) = datasets.load(name), SEPARABLE[name]
     label = f"augmented by ρ = {rho:g}" if rho else "no bias"

@@ -299,7 +299,10 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics that documents contradict: of several with bitwise equal vectors, some have it, others not."""
+    """Return the topics that only some of the documents with one vector (equal to the bit) have.
+
+    No weights can separate the positives of such a topic from its negatives.
+    """
     rows, alike = vectors.train, defaultdict(list)
     for start, end, labels in zip(rows.indptr, rows.indptr[1:], vectors.train_labels.toarray() > 0, strict=False):
         alike[rows.indices[start:end].tobytes(), rows.data[start:end].tobytes()].append(labels)
@@ -398,7 +401,10 @@ def training_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list
 
 
 def trained_on(vectors: CorpusVectors, pairs: Sequence[_Pair], n_jobs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Train by each pair; return average precisions on the training documents and sparsities, (n_pairs, n_topics)."""
+    """Train rankers by each pair of margins; return their average precision on training documents, and their sparsity.
+
+    Both arrays have the shape (n_pairs, n_topics).
+    """
     quality, sparsity = [], []
     for pair in pairs:
         solutions = vectors.solve(PAUM(*pair), n_jobs)
@@ -417,11 +423,11 @@ _SPANNING = "SVM", "0", "0.5"
 
 
 def plane_through(origin: np.ndarray, second: np.ndarray, third: np.ndarray) -> np.ndarray:
-    """Return the plane through three unit vectors as three columns: its origin, and two axes at right angles.
+    """Return the plane through the ends of three unit vectors, as three columns: `origin`, and two unit axes.
 
-    `second` lies on the first axis. The product of a row (augmented, times its label) with these columns is (c, a, b)
-    of a line ``c + a·u + b·v = 0`` in the plane; weight vectors (u, v) classify the row correctly if
-    ``c + a·u + b·v`` is positive.
+    The axes are orthogonal, and `second` lies on the first one, seen from `origin`. Let (c, a, b) be the product of a
+    row, augmented and multiplied by its label, with these columns. The weight vector at the point (u, v) of the plane
+    classifies the row correctly if ``c + a·u + b·v`` is positive.
     """
     axes, signs = np.linalg.qr(np.column_stack([second - origin, third - origin]))
     return np.column_stack([origin, axes * np.sign(np.diag(signs))])
@@ -475,7 +481,10 @@ def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np
 
 
 def crosses(c: float, a: float, b: float, low: np.ndarray, high: np.ndarray) -> bool:
-    """Return whether the line ``c + a·u + b·v = 0`` crosses a frame: has corners of the frame on both sides."""
+    """Return whether the line ``c + a·u + b·v = 0`` crosses a frame, so that the frame has corners on both sides.
+
+    `low` and `high` are the frame's lower left and upper right corner.
+    """
     sides = [c + a * u + b * v for u in (low[0], high[0]) for v in (low[1], high[1])]
     return min(sides) < 0 < max(sides)
 
