@@ -82,7 +82,7 @@ _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
-    """Hold a position inside a source: a checkpoint without the number of the source."""
+    """Hold a position inside a source; with the number of the source, it is a checkpoint."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
     position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
@@ -95,7 +95,7 @@ class _Place(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """Hold one step of reading a source: a block or a Rejection, and where it ends."""
+    """Hold one step of reading a source: a block of records or a Rejection, and the place after it."""
 
     item: Block | Rejection
     after: _Place | None  # the place after the item; None at the end of the source or file
@@ -109,7 +109,7 @@ def read_batches(
     pipes: Mapping[str, PipeState] | None = None,
     start_over: str = START_OVER,
 ) -> Iterator[Batch]:
-    """Yield the batches into which sources are cut; what cannot be read is in them as Rejections.
+    """Yield the batches into which sources are cut; a Rejection in a batch stands for input that cannot be read.
 
     At most a few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is
     complete. `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes`
@@ -172,7 +172,7 @@ class _Walk:
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, position: _Place) -> Iterator[_Step]:
-        """Yield the steps through the source, beginning at a position."""
+        """Yield the blocks and Rejections of the source, each as a step, beginning at a position."""
         source = self._source
         if source.kind == "folder":
             return self._folder(position)
@@ -199,7 +199,7 @@ class _Walk:
             )
 
     def inside(self, name: str) -> str:
-        """Return the path of a file inside the source, without the ending of a compression."""
+        """Return the path of a file inside the source, without the extension of a compression such as ".gz"."""
         above = self._source.name
         if name == above:
             return plain_name(PurePath(name).name)
@@ -246,9 +246,9 @@ class _Walk:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
-        """Store the subjects that a file lists for the text next to it; if labels are not wanted, do nothing.
+        """Store the subjects that a file lists for the text next to it; if labels are not wanted, store nothing.
 
-        UnreadableError is raised if the source is the file itself, without the text.
+        UnreadableError is raised if the source is this file alone, without the text.
         """
         if self._source.kind != "folder" and self._source.format not in ARCHIVES:
             raise UnreadableError("lists the subjects of a text: name the folder that holds both, or the text")
@@ -263,7 +263,11 @@ class _Walk:
     def _entries(
         self, entries: Iterator[ContainerEntry], name: str, position: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
-        """Yield the steps through the files of a folder or an archive."""
+        """Yield the steps of reading the files of a folder or an archive, beginning at a position.
+
+        `depth` counts the archives around the files, and `consumed` returns how many bytes of the source have been
+        used.
+        """
         first, base = position.path[0] if position.path else 0, position.base
         within = _Place(position.offset, position.position, 0, position.path[1:])
         while True:
@@ -291,9 +295,9 @@ class _Walk:
 def _documents(
     stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str
 ) -> Iterator[_Step]:
-    """Return an iterator over the steps through a file of documents.
+    """Return an iterator over the steps of reading a file.
 
-    `model` is a block without data; the file's blocks have the same source and format.
+    `model` is a block without data, whose source and format the blocks of the file get.
     """
     if model.format == "parquet":
         return _tables(stream, model, settings, position, name)
@@ -320,7 +324,10 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the steps through a Parquet file: blocks of rows, or at the end a Rejection."""
+    """Yield the steps of reading a Parquet file: blocks of rows and, if the file is damaged, a final Rejection.
+
+    UnreadableError is raised if the file does not have the needed columns.
+    """
     file, part = sought_in(stream)
     try:
         for block, *after, share in parquet.row_blocks(
@@ -334,7 +341,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
 
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the steps through a file of many records: blocks that end where a record ends, and Rejections."""
+    """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
     ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
@@ -444,9 +451,9 @@ class _WholeRecords:
         return len(data) if whole and not self._is_array and not is_part else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
-        """Return how many bytes to read: `size`, or fewer if a line ends shortly before.
+        """Return how many bytes to read: `size`, or fewer if a line ends shortly before `size`.
 
-        Reading then stops at the end of this line, so that no part of a record is left over, which would be copied.
+        Reading then stops at the end of this line. No part of a record is left over, which would have to be copied.
         """
         start = size - _TAIL
         if start < 0 or type(self._cutter) is not LineCutter:
@@ -717,10 +724,11 @@ def folders_of(name: str) -> list[str]:
 
 
 def _pairs(names: Set[str]) -> tuple[set[str], str]:
-    """Return the folders that hold a training and a test part, such as train.csv and test.csv, and a lonely test part.
+    """Return the folders that hold both a training and a test part, and a test part without a training part.
 
-    In the set of folders, "" is the outermost one. The lonely test part is the name of a file or folder that has other
-    files around it, but no training part next to it; it is "" if there is no such name.
+    A folder with train.csv and test.csv is an example of the former; in the set, "" is the outermost folder. The latter
+    is the name of a file or folder that is named like a test part and has other files around it, but no training part
+    next to it; it is "" if there is none.
     """
     parts_in: dict[str, dict[str, str]] = defaultdict(dict)
     folders_above = {name.rpartition("/")[0] for name in names}

@@ -31,7 +31,7 @@ class Change(NamedTuple):
 
 
 class FileMark(NamedTuple):
-    """Hold what tells a file from others, and from itself after a change."""
+    """Hold properties of a file by which a later change of the file is recognised."""
 
     size: int
     modified: int  # nanoseconds
@@ -39,7 +39,7 @@ class FileMark(NamedTuple):
     head: bytes = b""  # checksum of the first bytes; b"" if they are not known
 
     def is_of(self, file: IO[bytes]) -> bool:
-        """Return whether an open file is the one that was found, perhaps longer."""
+        """Return whether an open file is the marked file, unchanged or with data added at its end."""
         status = os.fstat(file.fileno())
         if status.st_ino != self.inode or status.st_size < self.size:
             return False
@@ -61,7 +61,7 @@ class FileMark(NamedTuple):
 
 
 def mark_file(path: str, status: os.stat_result) -> FileMark:
-    """Return the mark of a file, whose status is known."""
+    """Return the mark of a file, given its path and its status."""
     head = b""
     try:
         with open(path, "rb", buffering=0) as file:
@@ -95,7 +95,7 @@ class FolderMarks:
         return FileMark(self._sizes[i], self._times[i], self._inodes[i])
 
     def change(self, files: Iterable[tuple[str, os.stat_result]]) -> Change | None:
-        """Return how the folder, which has these files now, has changed, or None if it has not."""
+        """Return how the folder has changed, given its present files with their statuses; None if it has not."""
         before, now, n_kept, kinds = sum(self._sizes), 0, 0, set()
         for name, status in files:
             now += status.st_size

@@ -46,7 +46,10 @@ def _safe_name(name: str) -> str:
 
 
 def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -> UnreadableError | None:
-    """Return the error that says why a file in an archive must not be read; None if it may be read."""
+    """Return the error that says why a file in an archive must not be read; None if it may be read.
+
+    `name` is the file's path as the archive has it, and `safe_name` is what `_safe_name` made of it.
+    """
     if not safe_name:
         fault, what = (
             "has a path that leads out of the archive, so it is not read",
@@ -123,7 +126,7 @@ def _met(name: str, path: str) -> _Walked:
 
 
 def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
-    """Yield the files of a folder and its subfolders, sorted by path, without those that were not there when marked."""
+    """Yield the files of a folder and its subfolders, sorted by path; leave out files that were added after marking."""
     for index, item in enumerate(walk(folder)):
         size, opened = 0, partial(open_file, item.path)
         if item.status:
@@ -136,7 +139,10 @@ def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
 
 
 def open_file(path: str, mark: FileMark | None = None) -> ByteStream:
-    """Open a file on disk; raise UnreadableError if this fails. `mark` is the file's mark since it was found."""
+    """Open a file on disk; raise UnreadableError if this fails.
+
+    `mark` describes the file as it was when it was found.
+    """
     try:
         return streams.of_file(open(path, "rb", buffering=0), mark)
     except OSError as error:
@@ -252,7 +258,10 @@ class _TarFile:
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:
-        """Return the stream of the next file's bytes."""
+        """Return the stream of the next `size` bytes, which are those of one file in the tar.
+
+        `consumed` returns how many bytes of the stored tar have been used.
+        """
         end = self._offset + size
 
         def take(n: int) -> bytes:
@@ -264,7 +273,7 @@ class _TarFile:
         return ByteStream(take, consumed)
 
     def has_more(self) -> bool:
-        """Read to the end, which checks the checksum of a compressed tar; return True if more than zeros was left."""
+        """Read to the end, which checks the checksum of a compressed tar; return whether any byte read was not zero."""
         has_data = False
         while data := self._some(STEP):
             has_data = has_data or bool(data.strip(b"\0"))

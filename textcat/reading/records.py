@@ -140,7 +140,7 @@ class InputSettings(NamedTuple):
         )
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return all zones if labels are wanted; otherwise those whose text is not empty, or else an empty body."""
+        """Return all zones if labels are wanted; otherwise return the zones that have text, or else an empty body."""
         if self.labels is not None:
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
@@ -213,10 +213,11 @@ class InputSettings(NamedTuple):
                 _check_field(getattr(self, name), names, name, what)
 
     def _with_usual_names(self, names: Collection[str], body: Sequence[str]) -> "InputSettings":
-        """Return the settings with the names of a table's columns of topics and ids, found by their usual names.
+        """Return the settings with other names for a table's columns of topics and ids if default names are missing.
 
-        A column is looked for if its name is the default one and the table does not have it. A column of ids is looked
-        for only if the text, too, has been found by a usual name; otherwise, positions are the ids.
+        These are usual names, such as "labels" and "number" (see `usual_name`); names that the user gave are not
+        replaced. A column of ids is looked for only if the text, too, has been found by a usual name; otherwise,
+        positions are the ids.
         """
         settings = self
         if self.labels is not None and self.is_default("topics_field") and self.topics_field not in names:
@@ -262,16 +263,16 @@ def is_matched(name: str, pattern: str) -> bool:
 
 
 def usual_name(names: Collection[str], what: str) -> str:
-    """Return the name that is usual for fields of `what`: "body", "title", "topics" or "id".
+    """Return the only one of `names` that is a usual name of a kind of field, such as "headline" for titles.
 
-    Return "" if none of `names` is usual, or if several are.
+    `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
     """
     found = [name for name in names if name.strip().lower() in _USUAL_NAMES[what]]
     return found[0] if len(found) == 1 else ""
 
 
 def has_usual_name(names: Iterable[str]) -> bool:
-    """Return whether at least one of the column names is a default name, or a usual name that is recognised instead."""
+    """Return whether any of the column names is a default name such as "text", or a usual one such as "headline"."""
     default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
     return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
 
@@ -312,7 +313,7 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
 
 @lru_cache(maxsize=1024)
 def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
-    """Log, once for each source, which columns or fields were found by their usual names."""
+    """Log which columns or fields of a source were found by usual names (see `usual_name`), not by default names."""
     body = which.body[0] if which.body and settings.is_default("text_fields") else ""
     taken = {"text": body, "title": which.title if body else ""}
     taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
@@ -502,7 +503,7 @@ class _Cutter(Protocol):
         """
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of `data` belong to a record to skip, and whether the record ends there."""
+        """Return how many bytes of `data` belong to the record that is being skipped, and whether it ends there."""
 
 
 class RecordSpan(NamedTuple):
@@ -569,7 +570,10 @@ class RecordFormat(NamedTuple):
 
 
 def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:
-    """Return the error for an input that has fewer bytes than when reading began; `what` is the missing part."""
+    """Return the error for an input that has fewer bytes than when reading began.
+
+    `what` completes the sentence "so … missing", as "its rest is" does.
+    """
     sizes = f"had {n_expected:,} bytes when reading began, but has {n_found:,} now"
     fault = f"{sizes}, so {what} missing: restore it, then start again"
     return UnreadableError(fault, FaultKind.CHANGED, sizes, n_expected)

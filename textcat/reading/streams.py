@@ -98,7 +98,7 @@ class ByteStream:
         return self._kept[:n]
 
     def ends_within_line(self) -> bool:
-        """Return whether a file that has grown goes on, where this stream ends, on the same line."""
+        """Return whether this stream ends within a line because data were added to the file after it was found."""
         return False
 
     def skip(self, n: int) -> None:
@@ -119,7 +119,10 @@ class ByteStream:
 
 
 class _FileStream(ByteStream):
-    """Read a seekable file, as far as its mark if it grows; a call of `read` may return more bytes than `STEP`."""
+    """Read a seekable file; if data were added after it was marked, read only the marked size.
+
+    A call of `read` may return more bytes than `STEP`.
+    """
 
     def __init__(self, file: IO[bytes], mark: FileMark | None) -> None:
         super().__init__(file.read, file.tell, close=file.close)
@@ -143,7 +146,7 @@ class _FileStream(ByteStream):
             raise unreadable(error) from None
 
     def _check_same(self, before: os.stat_result) -> None:
-        """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; called at its end."""
+        """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; call it at the end."""
         descriptor = self._file.fileno()
         now = os.fstat(descriptor)
         expected = self._size if self._limit is None else self._limit
@@ -171,8 +174,8 @@ class _FileStream(ByteStream):
 def of_file(file: Any, mark: FileMark | None = None) -> ByteStream:
     """Return the stream of a file that is open for reading bytes; if the file is seekable, it is the stream's `file`.
 
-    `mark` is the mark of a file on disk since it was found. With one, a file that has grown is read as it was, and the
-    stream raises UnreadableError at its end if the file has shrunk or was overwritten.
+    `mark` describes a file on disk as it was when it was found. Given a mark, data that were added since then are not
+    read, and the stream raises UnreadableError at its end if the file has shrunk or was overwritten.
     """
     return _FileStream(file, mark) if file.seekable() else ByteStream(file.read, close=file.close)
 
@@ -248,13 +251,13 @@ class LookAhead:
         self.data = b"".join(parts)
 
     def ends_within_line(self) -> bool:
-        """Return whether a file that has grown goes on, where the data end, on the same line."""
+        """Return whether the data end within a line because data were added to the file after it was found."""
         return self.ended and self._stream.ends_within_line()
 
     def ahead(self, start: int, size: int) -> bytes:
-        """Return up to `size` bytes from the position `start` on, counted from the start of the data; do not move.
+        """Return up to `size` bytes that begin `start` bytes after the start of the data; the stream does not advance.
 
-        Return b"" if this is impossible: the stream is not seekable, or `start` is within the data.
+        Return b"" if the stream is not seekable or has ended, or if `start` lies within the data.
         """
         file, distance = self._stream.file, start - len(self.data)
         if file is None or distance < 0 or self.ended:
@@ -287,7 +290,8 @@ class LookAhead:
         """Read data until ``end_of(data, is_complete)`` returns a length that is not 0, and return this length.
 
         `is_complete` is True if the stream has ended without an error. Return 0 if the stream ends, or the data reach
-        `most` bytes, before a length is found. At first, ``fit(size)`` bytes are read; then `size` is doubled.
+        `most` bytes, before a length is found. Before each call, the data are filled to ``fit(size)`` bytes; after it,
+        `size` is doubled.
         """
         while True:
             self.fill(fit(size))

@@ -74,9 +74,10 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=64)
 def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
-    """Return the columns of a header, split at the first separator of the format that gives a column of texts.
+    """Return the separator and the columns of a file, given its header.
 
-    UnreadableError is raised if no separator does.
+    The separator is the first one of the format that gives a header with a column of texts. UnreadableError is raised
+    if no separator does.
     """
     line, faults = _BEFORE.sub("", settings.text_of(RecordSpan(1, 0, header))), []
     for separator in SEPARATORS[form]:
@@ -193,7 +194,10 @@ def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int]:
-    """Yield the end of each complete row; if `final` is True, the end of the data is the end of a row."""
+    """Yield the end of each complete row; if `final` is True, the end of the data is the end of a row.
+
+    `separators` are the bytes that separate values; None: quotes are ordinary characters.
+    """
     start = 0
     while start < len(data) and (end := _row_end(data, start, separators, final)):
         yield end
@@ -203,7 +207,8 @@ def row_ends(data: bytes, separators: bytes | None, final: bool) -> Iterator[int
 def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> int:
     """Return the end of the row at `start`, or of its first line if its quotes are not balanced; 0 if it is incomplete.
 
-    If `separators` is None, quotes are ordinary characters. If `final` is True, no more data follow.
+    `separators` are the bytes that separate values; None: quotes are ordinary characters. If `final` is True, no more
+    data follow.
     """
     position, last = start, len(data) if final else 0
     if separators is None:
@@ -249,7 +254,7 @@ class RowCutter(LineCutter):
         return max(row_ends(data, self._separator, final=False), default=0)
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
+        """Return how many bytes of the data belong to the record that is being skipped, and whether it ends there."""
         # Of a row with a quote that seems to be a slip, only the first line is passed over.
         if not self._quotes:
             return super().skip(data)

@@ -117,7 +117,10 @@ class _ObjectCutter:
 
 
 def _string_end(data: bytes, start: int) -> int:
-    """Return where a string ends, behind its quote, from a position inside it; 0 if it does not end in the data."""
+    """Return the position after the quote that ends a JSON string, given a position inside the string.
+
+    Return 0 if the data do not have the end of the string.
+    """
     rest = data[start:]
     if b"\\" in rest:
         rest = rest.replace(rb"\\", b"..").replace(rb"\"", b"..")
@@ -190,10 +193,11 @@ def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordCo
 def _with_usual_names(
     fields: dict[str, Any], source: str, settings: InputSettings
 ) -> tuple[dict[str, Any], InputSettings]:
-    """Return an object and the settings to read it by; fields without their default names are found by usual names.
+    """Return an object and the settings to read it by, if fields with default names are missing.
 
-    An object of JSON may lack a field of topics just because it has no topics. So only ``label`` and ``labels`` are
-    taken for topics, or any usual name if the text, too, was found by a usual name.
+    Such a field is replaced by the only field that has one of the usual names, such as "content" for the text. An
+    object of JSON may lack a field of topics just because it has no topics. So only ``label`` and ``labels`` are taken
+    for topics, or any usual name if the text, too, was found by a usual name.
     """
     if fields.get("text") is not None and "topics" in fields:
         return fields, settings

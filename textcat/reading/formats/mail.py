@@ -70,7 +70,7 @@ def _inner_starts(data: bytes) -> Iterator[int]:
 
 
 def _starts(data: bytes, line_end: int) -> bool:
-    """Return whether a blank line ends at this line end, and a separator line with a date follows."""
+    """Return whether the line that ends at `line_end` is blank and a separator line with a date follows."""
     before = data[max(line_end - 2, 0) : line_end]
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 

@@ -96,7 +96,10 @@ def _is_text(pa: Any, kind: Any) -> bool:
 def _rows(
     pa: Any, file: IO[bytes], table: Any, group: int, which: ColumnNames, settings: InputSettings
 ) -> Iterator[Any]:
-    """Yield the rows of a group, about a block at a time."""
+    """Yield the rows of a group in pieces of about the size of a block, as record batches of Arrow.
+
+    `which` names the columns to read.
+    """
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
@@ -110,7 +113,10 @@ def _rows(
 
 
 def _longest(pa: Any, table: Any, group: int, names: list[str]) -> int:
-    """Return an estimate of the bytes of a group's longest values, from the dictionaries of the columns."""
+    """Return an estimate of the bytes of the longest row of a group, from the longest value of each column.
+
+    The values are taken from the dictionaries that store a column's distinct values.
+    """
     first = next(table.iter_batches(batch_size=1, row_groups=[group], columns=names, use_threads=False), None)
     columns = [column for column in (first.columns if first else ()) if pa.types.is_dictionary(column.type)]
     lengths = [pa.compute.max(pa.compute.binary_length(column.dictionary)).as_py() for column in columns]

@@ -121,7 +121,7 @@ class StartCutter:
         return sum(1 for _ in self._starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
+        """Return how many bytes of the data belong to the record that is being skipped, and whether it ends there."""
         end = next(filter(None, self._starts(data)), 0)
         if end:
             return end, True
@@ -166,8 +166,9 @@ def reference_content(fields: dict[str, Any], settings: InputSettings) -> Record
 def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """Return the fields of a reference by their common names.
 
-    `values` has the texts of each tag of the source, and `tags` the tags of each common name. A field with one value
-    gets the first text of the first of its tags that occurs. All other texts are returned under their tags.
+    `values` has the texts of each tag of the source, and `tags` lists the tags of each common name. A field that is a
+    list gets the texts of all its tags. Any other field gets the first text of the first of its tags that occurs. All
+    texts that are left are returned under their tags.
     """
     fields: dict[str, Any] = {}
     for name, sources in tags.items():
@@ -226,7 +227,10 @@ def ris_entry(fields: Mapping[str, Any]) -> str:
 
 
 def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
-    """Return the texts of each tag in a record; a line without a tag continues the line before it."""
+    """Return the texts of each tag in a record, which ends at the tag `end`.
+
+    A line without a tag continues the text of the line before.
+    """
     values: dict[str, list[list[str]]] = {}  # the lines of each text
     lines: list[str] = []
     for line in text.splitlines():

@@ -27,7 +27,7 @@ class LineCutter:
         return int(np.count_nonzero(np.equal(np.frombuffer(data, np.uint8), _LINE_END)))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
-        """Return how many bytes of the data belong to a record to skip, and whether the record ends there."""
+        """Return how many bytes of the data belong to the record that is being skipped, and whether it ends there."""
         end = data.find(b"\n") + 1
         return end or len(data), end > 0
 
