@@ -66,7 +66,7 @@ class StoredCounts(NamedTuple):
         return cls(zones, n_texts, zone_of, counts).select(documents)
 
     def select(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of the documents at the given positions, in this order, without terms that none of them has."""
+        """Return the counts of the documents at the given positions, in this order; unused terms are left out."""
         texts, n_texts = _stretches(self.n_texts, documents)
         entries, sizes = _stretches(np.diff(self.counts.ends, prepend=0), texts)
         used, zone_of = np.unique(self.zone_of[texts], return_inverse=True)

@@ -587,7 +587,7 @@ class Romma(MarginClassifier):
 
 @dataclass(eq=False, repr=False)
 class DynamicMargin(MarginClassifier):
-    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of a bound on the largest possible margin."""
+    """Classifier by the rule `rules.PDM`: the margin asked for is a fraction of a bound on the largest margin."""
 
     rule = rules.PDM
     epsilon: float = 0.1
