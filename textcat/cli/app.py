@@ -92,7 +92,10 @@ def textcat(
 
 
 class Interrupted(BaseException):
-    """Raised at Ctrl-C, with a message about what to do next; typer catches KeyboardInterrupt, but not this."""
+    """Raised at Ctrl-C, with a message about what to do next.
+
+    It is not a KeyboardInterrupt, because typer would catch that.
+    """
 
 
 def main() -> None:

@@ -273,7 +273,11 @@ class CorpusReader(NamedTuple):
     vocabulary_language: str = ""
 
     def speaking(self, recipe: "Recipe") -> "CorpusReader":
-        """Return a reader that names topics in the language of a recipe, unless the options name a language."""
+        """Return a reader that names topics in the language of a recipe.
+
+        The reader itself is returned if the options name a language, or if no vocabulary with several languages is
+        given.
+        """
         if self.vocabulary_language or self.vocabulary is None or ".tsv" in self.vocabulary.suffixes:
             return self  # a .tsv has names in one language, which it does not say
         return self._replace(vocabulary_language=recipe.tokens.get("lang", ""))

@@ -115,7 +115,7 @@ def _report(
     as_json: bool,
     out: Path | None,
 ) -> None:
-    """Print the results of the runs; given a folder `out`, write them there, too."""
+    """Print the results of the runs; if `out` is not None, write all results and a plot to this folder, too."""
     from textcat.cli import tables
     from textcat.evaluation.export import markdown_table
     from textcat.folders import write_atomically
@@ -210,7 +210,7 @@ def _mean_text(
 def _stop_rows(results: "Sequence[Result]", compared: "Sequence[Setting]", *, several: bool) -> list[dict[str, Any]]:
     """Return a row per setting and stopping rule: how often the target recall was reached, and the answers it took.
 
-    If `several` is set, there are several settings to compare, and each row names its setting.
+    If `several` is set, each row names its setting.
     """
     import numpy as np
 

@@ -22,7 +22,7 @@ class Figure(str):
 
 
 def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
-    """Print rows as a table; the keys, which are the same in all rows, are the headers. See `show_columns`."""
+    """Print rows as a table; all rows have the same keys, and these are the headers. See `show_columns`."""
     show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
 
 

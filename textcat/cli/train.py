@@ -432,7 +432,10 @@ def show_undone(console: "Console", folder: Path, *, as_json: bool) -> None:
 
 
 def settings_text(values: Mapping[str, Any], between: str = "=") -> str:
-    """Return settings as text, "name=value, …", without those that are None."""
+    """Return settings as text, "name=value, …", without those that are None; return "defaults" if there are no others.
+
+    `between` is put between a name and its value.
+    """
     return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None) or "defaults"
 
 
@@ -473,7 +476,10 @@ def show_trials(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print the compared recipes, the best first, and the chosen recipe; given a folder `out`, write both there."""
+    """Print the compared recipes, the best first, and the chosen one.
+
+    If `out` is not None, write the table and the chosen recipe to this folder, too.
+    """
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
     from textcat.evaluation.export import markdown_table
