@@ -234,7 +234,10 @@ def _sums(
 
 
 def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
-    """Check rankings, and yield them in blocks of some thousand documents, padded by -1 or cut to `n_ranks` ranks."""
+    """Check rankings, and yield them in blocks of some thousand documents, each with `n_ranks` columns.
+
+    Longer rankings are cut, and shorter ones are filled up with -1.
+    """
     for block in [top] if isinstance(top, np.ndarray) else top:
         ranking = np.asarray(block)
         if ranking.ndim != 2 or ranking.dtype.kind not in "iu" or ranking.shape[1] < min(n_ranks, n_topics):

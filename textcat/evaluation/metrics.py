@@ -35,7 +35,7 @@ class PositivePlaces(NamedTuple):
 
     @classmethod
     def of(cls, at_positives: NDArray[Any], scores: NDArray[Any]) -> "PositivePlaces":
-        """Count for each positive, given the scores of the positives and the scores of all documents, in any order."""
+        """Return the counts, given the scores of the positives and the scores of all documents, both in any order."""
         at_positives, ranked = np.sort(at_positives), np.sort(scores)
         return cls(
             hits=len(at_positives) - np.searchsorted(at_positives, at_positives),
@@ -158,7 +158,10 @@ class _MacroAverage(NamedTuple):
 
 
 def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _MacroAverage:
-    """Average a measure over topics, given by column number, by default over all; topics with nan are left out."""
+    """Average a measure over topics; topics whose value is nan are left out.
+
+    `members` are the column numbers of the topics; None: all topics.
+    """
     values = np.asarray(values, dtype=np.float64)
     chosen = values if members is None else values[np.asarray(members, dtype=np.intp)]
     defined = chosen[~np.isnan(chosen)]
@@ -240,7 +243,7 @@ class RankingSteps(NamedTuple):
 
     @classmethod
     def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
-        """Cut the ranking of all documents, given their scores and the rows of the positives."""
+        """Return the steps of a ranking, given the scores of all documents and the rows of the positives."""
         places = PositivePlaces.of(scores[positives], scores)
         ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
         return cls(

@@ -47,7 +47,7 @@ def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
 def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
     """Return for each topic the threshold at which as many documents of the sample pass as have the topic.
 
-    If the last document to pass has the same score as the next one, neither passes.
+    If that would separate documents with equal scores, all documents with this score fail.
     """
     thresholds = [_under_rank(np.sort(column), int(is_positive.sum())) for column, is_positive in _samples(scores, Y)]
     return np.array(thresholds, np.asarray(scores).dtype)
@@ -75,7 +75,7 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
 
 
 def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_]]]:
-    """Yield for each topic the scores of the documents in its sample, and which of them are positive."""
+    """Yield for each topic the scores of the documents in its sample, and a bool array: which are positive."""
     values = np.asarray(scores)
     positives, _ = checked_labels(Y, np.nan_to_num(values, nan=0.0))
     for topic, column in enumerate(values.T):
@@ -85,9 +85,9 @@ def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return the threshold that the k highest of the ascending scores pass, except scores that are tied with the next.
+    """Return the threshold that the k highest scores pass, except scores that are equal to the next lower one.
 
-    If k is 0, the threshold is inf.
+    `ranked` has all scores, in ascending order. If k is 0, the threshold is inf.
     """
     if k <= 0:
         return np.inf
@@ -187,7 +187,7 @@ class _Standardised(NamedTuple):
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
     """Standardise the scores of a sample; if there are many negatives, merge nearly equal scores of negatives.
 
-    The merged scores are replaced by their mean, which has their number as its weight.
+    Merged scores are replaced by their mean, which stands for that number of documents.
     """
     scores = scores.astype(np.float64)
     n, n_positives = len(scores), int(is_positive.sum())
