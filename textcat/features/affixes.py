@@ -220,9 +220,9 @@ def read_url(regexes: Regexes) -> tuple[int, ...]:
 
 
 def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
-    """Return the method of a regex that replaces the callable `name` of a tokenizer; None if `regexes` has none for it.
+    """Return the method of a regex that can replace the callable `name` of a tokenizer.
 
-    ValueError is raised if the regex is not valid.
+    Return None if `regexes` has no regex of this name; raise ValueError if the regex is not valid.
     """
     if name not in regexes:
         return None

@@ -78,7 +78,10 @@ class StoredCounts(NamedTuple):
         return StoredCounts(zones, n_texts, zone_of, _tidied(chosen))
 
     def extended(self, added: StoredCounts) -> StoredCounts:
-        """Return the counts of these documents, followed by the added ones; new zones and terms come last."""
+        """Return the counts of these documents, followed by those of the added documents.
+
+        New zones and terms come after the earlier ones.
+        """
         zones = [*self.zones, *(zone for zone in added.zones if zone not in self.zones)]
         zone_of = np.array([zones.index(zone) for zone in added.zones], np.int64)[added.zone_of]
         ours, theirs = self.counts, added.counts
@@ -217,14 +220,14 @@ def _tidied(counts: TermCounts) -> TermCounts:
 
 
 def _numbered(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct keys, ascending, and each key's place among them: a faster `np.unique`."""
+    """Return the distinct keys in ascending order, and the position of each key among these: a faster `np.unique`."""
     ascending = np.sort(keys)
     distinct = ascending[np.diff(ascending, prepend=-1) != 0]
     return distinct, np.searchsorted(distinct, keys)
 
 
 def smallest_type(array: np.ndarray) -> np.ndarray:
-    """Return an array of integers in the smallest type that holds them."""
+    """Return an array of integers, converted to the smallest integer type that holds them."""
     lowest, highest = (int(array.min()), int(array.max())) if array.size else (0, 0)
     return array.astype(np.promote_types(np.min_scalar_type(lowest), np.min_scalar_type(highest)))
 

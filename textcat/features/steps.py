@@ -185,7 +185,7 @@ class FeatureSteps(Parameters):
         return tuple(f"{zone}:" for zone in self.zone_terms) if isinstance(self.zone_terms, (list, tuple)) else ()
 
     def known_terms(self) -> KnownTerms | None:
-        """Return the terms that can have a column, so that others are not counted; None if any term can have one."""
+        """Return the terms that can have a column, so that only these are counted; None if any term can have one."""
         if self._terms is None and self.vocabulary_ is not None and not self.chars:
             self._terms = known_terms(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms

@@ -49,7 +49,10 @@ class TermCounts(NamedTuple):
 
 
 class KnownTerms(NamedTuple):
-    """Hold the terms and n-grams to count, by id. The last term and the last n-gram stand for all others."""
+    """Hold the terms and n-grams to count, by id.
+
+    The last term stands for all terms that are not listed, and the last n-gram for all such n-grams.
+    """
 
     terms: list[str]  # the last one is OTHER
     ngrams: np.ndarray  # as in `TermCounts`; each n-gram's beginning is a listed term or n-gram: (n_ngrams, 2), int32
@@ -66,7 +69,7 @@ class Located(NamedTuple):
 
 
 class TermPlaces(NamedTuple):
-    """The tokens of a text that are terms, in order, and their places: `Located`, in arrays."""
+    """Hold the tokens of a text that are terms, with their places, in arrays; `Located` holds one such token."""
 
     tokens: list[str]  # distinct ones
     terms: list[str]  # of the tokens
@@ -550,7 +553,7 @@ def _located_in_run(run: str, start: int) -> list[Located]:
 def no_garbage_collection() -> Iterator[None]:
     """Switch the garbage collector off for a ``with`` block.
 
-    It would go through all places of tokens again and again, and none of them is garbage.
+    It would check all places of tokens again and again, although none of them is garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()
