@@ -36,7 +36,7 @@ _BUDGET = 30_000_000
 
 
 class KernelError(TextcatError, ValueError):
-    """Raised if a kernel or its parameter does not exist, does not fit the rows, or if its values cannot be used."""
+    """Raised if a kernel or its parameter does not exist or does not fit the rows, or if its values cannot be used."""
 
 
 class KernelRows:

@@ -129,7 +129,7 @@ def _has_probabilities(learner: "MarginClassifier") -> bool:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MarginClassifier(ClassifierMixin, BaseEstimator):
-    """Train one margin ranker per topic, and score rows by it: the base class of all learners; use a subclass.
+    """Train one margin ranker per topic, and score rows with the rankers. This is the base class of all learners.
 
     A learner of a rule of your own is a dataclass with a field for each parameter of the rule:
 
