@@ -183,12 +183,18 @@ def measure_at_k(
 def score_rows(
     tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None
 ) -> NDArray[Any] | Iterator[NDArray[Any]]:
-    """Return the scores of rows as an array; with many topics, as an iterator of blocks that calls `advance`."""
+    """Return the scores of rows as an array; with many topics, return an iterator over blocks of scores.
+
+    The iterator calls `advance` with the number of rows in each block.
+    """
     return score_row_blocks(tagger, rows, advance) if has_many_topics(tagger) else tagger.score_rows(Rows.of(rows))
 
 
 def score_row_blocks(tagger: "Tagger", rows: "csr_matrix", advance: Advance = lambda n: None) -> Iterator[NDArray[Any]]:
-    """Yield the scores of rows in blocks, because the scores of all rows for many topics would not fit into memory."""
+    """Yield the scores of rows in blocks, because the scores of all rows for many topics would not fit into memory.
+
+    After each block, `advance` is called with the number of its rows.
+    """
     n = max(CELLS_AT_ONCE // len(tagger.topics), 1)
     for start in range(0, rows.shape[0], n):
         block = rows[start : start + n]
@@ -241,7 +247,7 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
 
 
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
-    """Return whether a name or path is that of the corpus that a tagger was trained on, if it can be reopened."""
+    """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
     own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", "random")
     return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == "random"
 

@@ -51,7 +51,7 @@ class Tags(list[list[Tag]]):
 
         The table is of the library of the table that was tagged, otherwise of pandas. Its index is the document's; for
         polars, a column "index" has the number of each document, from 0. A document without topics has no row. If a
-        topic has no name, the column has its id.
+        topic has no name, the column "name" has the topic's id.
         """
         tags = list(chain.from_iterable(self))
         columns: dict[str, list[Any]] = {

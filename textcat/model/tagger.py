@@ -166,7 +166,7 @@ class Tagger:
         return not isinstance(self.weights, np.ndarray)
 
     def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
-        """Return the probability that each document has each topic; those of a document need not add up to 1.
+        """Return the probability that each document has each topic; a document's probabilities need not add up to 1.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class Tagger:
 
     @property
     def single(self) -> bool:
-        """Whether each document gets exactly one topic, that of the highest probability."""
+        """Whether each document gets exactly one topic: the topic of the highest probability."""
         return bool(self.recipe.get("tags", {}).get("strategy") == "single")
 
     def decide(self, scores: np.ndarray) -> np.ndarray:
