@@ -49,8 +49,8 @@ SETTINGS = [MargitronSetting(*setting) for setting in FACTS["margitron"]["settin
 def t_estimate(rule: TMargitron, n_updates: int, R2: float) -> float:
     """Return a lower bound on the fraction of the largest directional margin that a run of the t-margitron reached.
 
-    It is ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9, where t is the number of updates; the margin that
-    was reached does not enter.
+    It is ``(1 - ε/2) / (1 + (1 - ε/2)(R²/b)·t^-(1-ε))``, equation 9, where t is the number of updates. It does not
+    depend on the margin that was reached.
     """
     limit = 1 - rule.epsilon / 2
     return float(limit / (1 + limit * R2 / rule.b * n_updates ** -(1 - rule.epsilon)))
@@ -129,8 +129,8 @@ def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
 def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
     """Return a data set's row of Table 1, with geometric margins and times.
 
-    `printed` has the directional margins of Table 3. Without a bias they are also the geometric ones; Table 1 is lost.
-    LIBSVM is only run with `slow_baselines`.
+    `printed` has the directional margins of Table 3, because Table 1 is lost; they equal the geometric ones if there is
+    no bias. LIBSVM is only run with `slow_baselines`.
     """
     of_t, of_l = margitrons(setting)
     data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]

@@ -130,7 +130,7 @@ def error_percentages(draws: Sequence[DrawnDocuments], solutions: Sequence[Seque
 
 
 def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
-    """Return a row per number of documents seen: the errors while learning and on test documents, means over draws."""
+    """Return a row per number of documents seen: the errors while learning and on test documents (means over draws)."""
     solutions = [draw.solutions_after(AFTER, n_jobs) for draw in draws]
     mistakes = _counted(solutions)
     figures = {
@@ -143,7 +143,7 @@ def document_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
 
 
 def epoch_rows(draws: Sequence[DrawnDocuments], n_jobs: int) -> list[Row]:
-    """Return a row per number of epochs: the mistakes made, and the errors of the solution, means over draws."""
+    """Return a row per number of epochs: the mistakes made, and the errors of the solution (means over draws)."""
     solutions = [draw.solutions_of_epochs(EPOCHS, n_jobs) for draw in draws]
     errors = error_percentages(draws, solutions)
     figures = {"mistakes": _counted(solutions), "% training": errors[:, :, 0], "% test": errors[:, :, 1]}

@@ -72,7 +72,7 @@ def kernels_of(images: Dataset) -> Dataset:
 
 @cache
 def kernels() -> Dataset:
-    """Return `kernels_of` USPS; they are computed once."""
+    """Return what `kernels_of` returns for USPS; it is computed only once."""
     return kernels_of(datasets.load("usps"))
 
 
@@ -458,7 +458,10 @@ def region_corners(lines: np.ndarray) -> np.ndarray:
 
 
 def _draw(path: Path, points: Mapping[str, np.ndarray], lines: np.ndarray, y: np.ndarray) -> None:
-    """Draw the points, and the lines that cross the frame: solid for negative documents, dotted for positive ones."""
+    """Draw the points, and the lines that cross the frame: solid for negative documents, dotted for positive ones.
+
+    `points` has the coordinates of each point by its name; `lines` has (c, a, b) of each line, and `y` its label.
+    """
     inside = region_corners(lines)
     shown = np.vstack([inside, *points.values()])
     low, high = shown.min(axis=0) - 0.03, shown.max(axis=0) + 0.03
