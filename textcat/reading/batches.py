@@ -435,7 +435,7 @@ class _WholeRecords:
     def take(self) -> Block | Rejection | None:
         """Return a block of the next records, or a Rejection if the next record is too long.
 
-        Return None at the end of the data, also if an error ends them.
+        Return None at the end of the data, even if the data end because of an error.
         """
         ahead = self._ahead
         n = ahead.find(self._end, self._settings.block_bytes, self._largest, self._without_rest)
@@ -517,7 +517,10 @@ class _Pipe:
 
 
 class DamagedError(TextcatError):
-    """Report a file or archive that is truncated, changed, or not what its name says; the message gives the reason."""
+    """Report a file or archive that is truncated or changed, or that is of another kind than its name says.
+
+    The message gives the reason.
+    """
 
     def __init__(self, path: object, reason: object) -> None:
         super().__init__(f"{path} is damaged or incomplete ({reason}): fetch or copy it again.")

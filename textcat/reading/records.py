@@ -491,7 +491,7 @@ def reject_or_raise(
 
 
 class _Cutter(Protocol):
-    """Cut a file between records. Each file has its own cutter, which may hold a state inside a record."""
+    """Cut a file between records. Each file has its own cutter, which may remember where inside a record it is."""
 
     def cut(self, data: bytes) -> int:
         """Return the length of the whole records at the start of `data`."""

@@ -462,7 +462,7 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
 
 
 def _unpacked(source: ByteStream, make: Callable[[], Any]) -> Iterator[bytes]:
-    """Yield the unpacked data, piece by piece; raise UnreadableError if they are implausibly many.
+    """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
 
     EOFError is raised if the packed data are cut off.
     """

@@ -27,7 +27,10 @@ _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
 def annif_kind(line: bytes) -> str:
-    """Return the kind of a file of Annif by its first line: "annif" for short texts, `SUBJECTS`, or "" if unknown."""
+    """Return the kind of a file of Annif by its first line, or "" if the line is of neither kind.
+
+    The kinds are "annif", short texts with their subjects, and `SUBJECTS`, the subjects of one text.
+    """
     return SUBJECTS if _LIST.match(line) else "annif" if _SHORT.match(line) else ""
 
 
