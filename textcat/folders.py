@@ -196,7 +196,7 @@ class FolderFormat:
             raise self.error(_cannot_write_in(above, error)) from error
 
     def write_manifest(self, folder: Path, entries: Mapping[str, Any]) -> None:
-        """Write a folder's manifest: the number of the format, the given entries, and a checksum of all of them."""
+        """Write a folder's manifest: the number of the format, the given entries, and a checksum of all entries."""
         manifest = {"format": self.version, **entries}
         manifest[self.checksum] = self.sum_of_entries(manifest)
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
@@ -318,7 +318,7 @@ def _open_without_waiting(path: str, flags: int) -> int:
 
 
 def sha256_of_file(file: Path | BinaryIO) -> str:
-    """Return the sha256, in hexadecimal digits, of the file at a path, or of what is left to read of an open file."""
+    """Return the sha256, in hexadecimal digits, of the file at a path, or of the unread rest of an open file."""
     if isinstance(file, Path):
         with open_regular(file) as opened:
             return sha256_of_file(opened)

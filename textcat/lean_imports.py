@@ -16,7 +16,7 @@ _LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
 
 
 def keep_imports_lean() -> None:
-    """Prevent the import of pandas and of spaCy's commands, and delay that of other slow modules to their first use."""
+    """Prevent the import of pandas and of spaCy's commands, and import other slow modules only at their first use."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

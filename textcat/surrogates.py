@@ -1,6 +1,7 @@
 """Convert texts with lone surrogates, which no encoding can hold, so that they can be encoded and printed.
 
-A lone surrogate is one half of a surrogate pair. Python also decodes a byte of a file name that is not UTF-8 to one.
+A lone surrogate is one half of a surrogate pair. If a file name is not UTF-8, Python also decodes each of its invalid
+bytes to a lone surrogate.
 """
 
 

@@ -123,11 +123,11 @@ class Card:
                 )
 
     def describes(self, name: str) -> bool:
-        """Return whether a file of the source is the one that describes the topics."""
+        """Return whether a file of the source is the card's file of descriptions of topics."""
         return bool(self.descriptions) and f"/{name}".endswith(f"/{plain_name(self.descriptions)}")
 
     def names_topics(self, name: str) -> bool:
-        """Return whether a file of the source is the vocabulary, which names the topics."""
+        """Return whether a file of the source is the card's vocabulary, which names the topics."""
         return bool(self.vocabulary) and f"/{name}".endswith(f"/{plain_name(self.vocabulary)}")
 
 

@@ -367,7 +367,10 @@ def _tell_files_left_out(data: str, card: Card, names: list[str], settings: Inpu
 
 
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether texts have files next to them that list their subjects, as in a full-text corpus of Annif."""
+    """Return whether files list the subjects of the texts next to them, as in a full-text corpus of Annif.
+
+    `names` are the names of all files in `data`.
+    """
     texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
     beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
     forms = []
@@ -561,7 +564,7 @@ def _download(card: Card, url: str, target: Path, progress: "Bar | None") -> Non
 
 
 def _check_writable(folder: Path) -> None:
-    """Create a folder; raise a TextcatError, before anything is fetched, if nothing can be written to it."""
+    """Create the folder for a download; raise a TextcatError if nothing can be written to it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
