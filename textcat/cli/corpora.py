@@ -144,8 +144,8 @@ def show_corpus(console: "Console", documents: "Corpus", n_tokens: int, *, as_js
 def show_experiments(console: "Console", last_runs: "Mapping[Experiment, str]", *, as_json: bool) -> None:
     """Print for each of the papers' experiments how long it takes, when it last ran, and its data.
 
-    `last_runs` describes the last run of each experiment in words. Data that is missing is marked, and below the list
-    it is said how to get it.
+    `last_runs` describes the last run of each experiment in words. Missing data is marked, and sentences below the list
+    say how to get it.
     """
     from textcat.cli import tables
     from textcat.papers.datasets import missing

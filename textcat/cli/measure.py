@@ -215,7 +215,7 @@ def show_evaluation(
     """Print an evaluation in a form: "" (plain tables), "markdown", "latex", "json" or "csv".
 
     If `per_topic` is set, print a table of topics, too. If `every_measure` is set, print all measures, not only the
-    main ones. JSON and CSV depend on neither: they have all figures.
+    main ones. Neither has an effect on JSON and CSV.
     """
     from textcat.cli import tables
     from textcat.evaluation.export import csv_lines, json_text
@@ -350,7 +350,7 @@ def show_comparison(
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure, with the values of the first model and of model number `other`, from 0.
+    """Return a row per band and measure, with the values of the first model and of the model at position `other`.
 
     A row also has the difference of the two values, its interval, and p-values. `names` are the names of the models.
     """

@@ -172,7 +172,7 @@ def _all_tables(
 
 
 def _name_of(result: "Result", results: "Sequence[Result]") -> str:
-    """Return the shortest name of a result that tells it from the other results: its topic, its corpus, or both."""
+    """Return the shortest name that distinguishes a result from the other results: its topic, its corpus, or both."""
     corpora, topics = {r.corpus for r in results}, {r.topic for r in results}
     if len(topics) == 1:
         return result.corpus
