@@ -216,10 +216,10 @@ def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
 def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]:
     """Return the exact two-sided p-value of McNemar's test, elementwise.
 
-    `only_first` and `only_other` count the documents that exactly one of two models decides correctly, b and c. If the
-    models are equally good, either is equally likely to be correct: ``p = min(1, 2·P(X ≤ min(b, c)))``, X being
-    binomial with b + c throws of a coin (McNemar, "Note on the sampling error of the difference between correlated
-    proportions or percentages", 1947; exact as in Edwards, 1948).
+    `only_first`, b, counts the documents that only the first of two models decides correctly, and `only_other`, c,
+    those that only the other model does. If the models are equally good, either is equally likely to be the correct
+    one: ``p = min(1, 2·P(X ≤ min(b, c)))``, X being binomial with b + c throws of a coin (McNemar, "Note on the
+    sampling error of the difference between correlated proportions or percentages", 1947; exact as in Edwards, 1948).
     """
     from scipy.special import bdtr
 
@@ -230,8 +230,8 @@ def mcnemar(only_first: ArrayLike, only_other: ArrayLike) -> NDArray[np.float64]
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return p-values that are corrected by Holm's method for the number of tests.
 
-    The k-th smallest of n becomes the maximum of ``(n - i + 1)·p_i`` over i = 1 to k, but at most 1 (Holm, "A simple
-    sequentially rejective multiple test procedure", 1979).
+    Let p_i be the i-th smallest of n p-values. The k-th smallest becomes the maximum of ``(n - i + 1)·p_i`` over i = 1
+    to k, but at most 1 (Holm, "A simple sequentially rejective multiple test procedure", 1979).
     """
     p = np.asarray(p_values, np.float64)
     order = np.argsort(p, kind="stable")

@@ -26,7 +26,7 @@ _MANY_NEGATIVES, _CELLS_PER_DEVIATION = 2000, 256  # merging a cell into its mea
 def s_cut(scores: ArrayLike, Y: Any, fbr: float = 0.0) -> NDArray[Any]:
     """Return for each topic the threshold of largest F1, and the highest such threshold if there are several.
 
-    A low F1 means that the threshold was chosen by accident and may let many documents pass. So if the F1 is below
+    If even the largest F1 is low, its threshold is unreliable and may let many documents pass. So if this F1 is below
     `fbr`, in (0, 1], the threshold is the highest score of the sample instead (SCutFBR.1).
     """
     dtype, thresholds = np.asarray(scores).dtype, []
@@ -56,11 +56,12 @@ def p_cut(scores: ArrayLike, Y: Any) -> NDArray[Any]:
 def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]:
     """Return for each topic the threshold of largest expected F1 on the given documents.
 
-    If there are several such thresholds, the highest is returned. The expected F1 is ``2·Σ_{passed} p / (n_passed + Σ
-    p)``. The largest expected F1 is reached by passing exactly the documents whose probability p is more than half of
-    this largest value (Lewis, "Evaluating and optimizing autonomous text classification systems", 1995). Probabilities
-    must not decrease with scores; if all probabilities are 0, the threshold is +inf. No labels are needed, so the
-    documents may be those to tag.
+    If there are several such thresholds, the highest is returned. The expected F1 is twice the sum of the probabilities
+    of the documents that pass, divided by the number of these documents plus the sum of all probabilities:
+    ``2·Σ_{passed} p / (n_passed + Σ p)``. The largest expected F1 is reached if exactly those documents pass whose
+    probability p is more than half of this largest value (Lewis, "Evaluating and optimizing autonomous text
+    classification systems", 1995). Probabilities must not decrease with scores; if all probabilities are 0, the
+    threshold is +inf. No labels are needed, so the documents may be those to tag.
     """
     values = np.asarray(scores)
     thresholds = []
