@@ -352,7 +352,7 @@ def _masks(path: list[_Node], direction: int, depth: int) -> _Masks:
 
 
 def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
-    """Return, for each of the next `depth` positions, the characters that some way through the nodes allows there.
+    """Return, for each of the next `depth` positions, the characters that at least one path through the nodes allows.
 
     `nodes` are listed in the direction in which positions are counted: forwards (1) or backwards (-1).
     """

@@ -40,7 +40,7 @@ def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df:
 
 
 class Frequencies(NamedTuple):
-    """Hold in how many documents a term has to occur to get a column."""
+    """Hold limits on the number of documents that have a term: only terms within the limits get a column."""
 
     min_df: int  # at least, for terms and n-grams of characters
     ngram_min_df: int  # at least, for n-grams of terms
@@ -54,7 +54,7 @@ def named_columns(
     max_features: int | None,
     described: TextParts | None = None,
 ) -> FittedColumns:
-    """Return a column for the name of each term and n-gram that occurs in as many documents as allowed.
+    """Return a column for the name of each term and n-gram whose number of documents is within the limits `allowed`.
 
     At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
     parts of descriptions, get a column however rare they are, with a df of at least 1. Documents are first counted by
@@ -149,8 +149,8 @@ def _common(
 ) -> np.ndarray:
     """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
 
-    It is True where as many documents as allowed have the term or n-gram in the space, and for all terms of
-    `described`, except for n-grams of characters that too many documents have.
+    It is True where the number of documents that have the term or n-gram in the space is within the limits `allowed`.
+    It is also True for all terms of `described`, except for n-grams of characters that too many documents have.
     """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))

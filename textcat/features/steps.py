@@ -89,7 +89,7 @@ class FeatureSteps(Parameters):
         return restored
 
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
-        """Count the terms and all n-grams of documents, also rare ones; return the documents' parts and the counts."""
+        """Count the terms and all n-grams of documents, even rare ones; return the documents' parts and the counts."""
         check_settings(self)
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()

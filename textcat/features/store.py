@@ -48,8 +48,8 @@ class StoredRows:
     """Hold rows on disk: the arrays of a sparse CSR matrix, mapped into memory.
 
     `write_rows` and `open_rows` return such an object. `solve`, and the `fit` of learners without a kernel, accept it
-    in place of a matrix. It is pickled as the path of its folder, which the process that unpickles it must be able to
-    read.
+    in place of a matrix. It is pickled as the path of its folder; the process that unpickles it must be able to read
+    this folder.
 
     Parameters
     ----------

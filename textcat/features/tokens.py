@@ -212,7 +212,7 @@ class Tokens(Parameters):
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` returns for pieces of texts; cache the results of short pieces, which recur."""
+        """Return what `locate_tokens` returns for pieces of texts; cache the results of short pieces, as they recur."""
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
