@@ -206,9 +206,9 @@ def _rivals(
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the smallest set W of words with ``F(W) ≤ 0``; return no words if it has more than `most` words.
+    """Return the smallest set W of words with ``F(W) ≤ 0``, where `weights` (w) and `c` define F.
 
-    `weights` (w) and `c` define F.
+    Return no words if the set has more than `most` words; None: there is no such limit.
     """
     n = len(left.words)
     if not n or most == 0:
