@@ -71,7 +71,10 @@ STRIDE = 20  # documents between two points of the picture
 
 
 class DrawnDocuments(NamedTuple):
-    """Randomly drawn training documents, in random order, and the test part; labels are +1 and -1."""
+    """Hold randomly drawn training documents, in random order, and all test documents; labels are +1 and -1.
+
+    A document's label is +1 if it has the topic for which they were drawn.
+    """
 
     X: sp.csr_array
     y: np.ndarray
@@ -206,9 +209,9 @@ def _rows_and_picture(
 
 
 def mirrored(X: sp.csr_array, y: np.ndarray, rho: float) -> tuple[sp.csr_array, np.ndarray]:
-    """Return the rows with a coordinate ρ appended, followed by their negatives in the other class; and the labels.
+    """Return the rows, with a coordinate ρ appended, followed by their negatives; and the labels of all these rows.
 
-    The plane of largest margin between these rows contains the origin.
+    A negative row has the opposite label. The plane of largest margin between the classes contains the origin.
     """
     augmented = sp.csr_array(sp.hstack([X, np.full((X.shape[0], 1), rho)], format="csr"))
     return sp.csr_array(sp.vstack([augmented, -augmented], format="csr")), np.concatenate([y, -y])

@@ -299,7 +299,7 @@ def _inseparable_note(vectors: CorpusVectors, topics: Sequence[int]) -> str:
 
 
 def contradicted_topics(vectors: CorpusVectors) -> set[int]:
-    """Return the topics that only some of the documents with one vector (equal to the bit) have.
+    """Return the topics that some, but not all, of the documents with the same vector (equal to the bit) have.
 
     No weights can separate the positives of such a topic from its negatives.
     """
