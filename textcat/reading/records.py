@@ -460,7 +460,8 @@ class UnreadableError(Exception):
 class RefusedError(Exception):
     """Report unreadable input when labels are wanted, so that no document may be missing.
 
-    `source` is the name of the source, `part` the unreadable part, such as "Line 3" ("": all), and `fault` the reason.
+    `source` is the name of the source. `part` is the unreadable part, such as "Line 3", or "" for the whole source.
+    `fault` is the reason.
     """
 
     def __init__(self, source: str, part: str, fault: UnreadableError) -> None:

@@ -326,8 +326,9 @@ def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
 def exact_encoding(encoding: str, head: bytes) -> str:
     """Return the encoding of a file, given the encoding that was asked for ("": none) and the first four bytes.
 
-    If the bytes begin with a byte order mark of UTF-16 or UTF-32, it decides, unless another encoding was asked for.
-    UTF-16 and UTF-32 without a mark get the order of bytes, as in "utf-16-le". Otherwise, "" is UTF-8.
+    If no encoding, UTF-16 or UTF-32 was asked for, a byte order mark of UTF-16 or UTF-32 decides. Without a mark, the
+    order of bytes in UTF-16 or UTF-32 is guessed from the first byte, as in "utf-16-le". If there is no mark and no
+    encoding was asked for, return "", which stands for UTF-8.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
