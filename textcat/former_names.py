@@ -97,7 +97,7 @@ LEFT_OUT_OF_LEARNER: dict[str, dict[str, Any]] = {
 def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of a stored recipe with today's names, a value for every field, and without the version.
 
-    A TextcatError is raised if the recipe has another version than this version of textcat can read.
+    A TextcatError is raised if this version of textcat cannot read the recipe's version.
     """
     recipe: dict[str, Any] = dict(entries)
     version = recipe.pop("version", None)

@@ -363,8 +363,8 @@ class Recipe:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
         The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average, and
-        otherwise this recipe itself, with the reason "". Changes made to this recipe were also made to `many` and
-        `short`; a TextcatError is raised if the chosen recipe cannot have one of these changes.
+        otherwise this recipe itself, with the reason "". Changes of this recipe's settings were also made to `many` and
+        `short`; a TextcatError is raised if the chosen one of these is not valid with the changes.
         """
         chosen, why = self._suited_to(corpus)
         if chosen is not self:
