@@ -114,7 +114,8 @@ def _message(
 ) -> tuple[str, ExtractedText]:
     """Return the id and the content of the message in `data`.
 
-    `text_of_html` returns the text of an HTML part. Error messages give byte positions in `span`, not in `data`.
+    `text_of_html` returns the text of an HTML part. Byte positions in error messages come from `span`: they count
+    from the start of the file.
     """
     if b"\0" in span.data:
         raise UnreadableError(f"has a NUL byte (byte {span.offset + span.data.find(0)}): leave it out")
