@@ -47,7 +47,7 @@ class Neighbour(NamedTuple):
 
 
 class SpeakingTopic(NamedTuple):
-    """A topic that the document most likely has, and what it adds to the score of a topic that often goes with it."""
+    """Hold a topic that the document most likely has, and what it adds to the score of a topic that goes with it."""
 
     topic: str
     contribution: float
@@ -61,9 +61,10 @@ class SpeakingTopic(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """An explanation why a document has or lacks a topic.
+    """Explain why a document has or lacks a topic.
 
-    The score is the sum of the bias and the contributions of all terms and, in models that have them, related topics.
+    The score is the sum of the bias, the contributions of all terms and, if the model has related topics, their
+    contributions.
     """
 
     topic: str
@@ -248,7 +249,10 @@ def explain_document(
 
 
 def speaking_topics(tagger: "Tagger", row: Rows, column: int) -> list[SpeakingTopic]:
-    """Return the topics of a document that speak for the topic in a column, the strongest first; [] if none do."""
+    """Return the topics of a document that add to the score of the topic in a column, the strongest first.
+
+    Return [] if there are none, or if the model has no related topics.
+    """
     shortlist = tagger.shortlist
     if shortlist is None or shortlist.related is None:
         return []

@@ -1,4 +1,7 @@
-"""Raise the scores of topics that go with those that a document most likely has, as they do in training documents."""
+"""Raise the scores of topics that often go together with the topics that a document most likely has.
+
+How often topics go together is counted in the training documents.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,14 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RelatedTopics:
-    """Raise the scores of listed topics that go with a document's best topics.
+    """Raise the scores of listed topics that often go together with a document's best topics.
 
-    With s over the document's best topics, the score of a listed topic t becomes ::
+    The score of a listed topic t becomes ::
 
         score(t) + weight · log(1 + sum_s P(s) · share(s, t) / least)
 
-    P(s) is the probability of topic s by its score before, and share(s, t) the share of the training documents with s
-    that also have t.
+    The sum is over the document's best topics s. P(s) is the probability of s, computed from its score before scores
+    are raised; share(s, t) is the fraction of the training documents with s that also have t.
     """
 
     shares: "csr_array"  # shape (n_topics, n_topics), float32: share(s, t) in row s
@@ -40,10 +43,10 @@ class RelatedTopics:
         return np.asarray(self.weight * np.log1p(np.asarray(sums, np.float64) / self.least)).astype(np.float32)
 
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics that speak for a topic, the strongest first, and what each adds to its score.
+        """Return the topics that add to the score of a topic, the strongest first, and what each of them adds.
 
-        `listed` and `scores` have the listed topics of one document, and their scores before. The evidence is divided
-        among the speaking topics as the sum is.
+        `listed` and `scores` have the listed topics of one document, and their scores without related topics. The whole
+        contribution is divided among the topics in proportion to their terms ``P(s) · share(s, t)``.
         """
         known = listed >= 0
         best = np.argsort(-scores[known], kind="stable")[: self.best]

@@ -19,7 +19,7 @@ NOT_LISTED = -30.0
 
 
 class Restriction(NamedTuple):
-    """The model of which a tagger has only some topics: all its topics are scored, as others may speak for these."""
+    """Hold the whole model of which a tagger has only some topics: the other topics may add to the scores of these."""
 
     columns: np.ndarray  # of the tagger's topics, in the model
     topics: tuple[str, ...]  # of the model,
@@ -41,7 +41,7 @@ class Shortlist:
     restriction: Restriction | None = None  # None: the tagger has all topics of the model
 
     def with_related(self, related: RelatedTopics) -> "Shortlist":
-        """Return a copy in which related topics change the scores of listed ones."""
+        """Return a copy with related topics, which raise the scores of topics that often go with them."""
         return replace(self, related=related)
 
     def topics(self, rows: Rows) -> np.ndarray:
@@ -69,9 +69,10 @@ class Shortlist:
         return np.take_along_axis(listed, places, 1), values
 
     def scored(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics listed for each row, and their scores by their own weights: those of related topics aside.
+        """Return the topics listed for each row, and their scores without the contributions of related topics.
 
-        Both have the shape (n_rows, size); -1 and `NOT_LISTED` stand where fewer topics are listed.
+        Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
+        `NOT_LISTED`.
         """
         if self.restriction is not None:
             weights, bias = self.restriction.weights, self.restriction.bias

@@ -213,7 +213,7 @@ def _names(tagger: Tagger) -> dict[str, Any]:
 
 
 def _related(tagger: Tagger) -> dict[str, Any]:
-    """Return the manifest's entry on related topics; {} if they do not count."""
+    """Return the manifest's entry on related topics; {} if the tagger has no related topics."""
     related = tagger.shortlist and tagger.shortlist.related
     return {"related": {name: getattr(related, name) for name in _RELATED_NUMBERS}} if related else {}
 
@@ -320,7 +320,7 @@ class _Contents(NamedTuple):
         return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
 
     def _is_related(self, numbers: dict[str, Any]) -> bool:
-        """Return whether the numbers of related topics are in their ranges."""
+        """Return whether the numbers in the manifest's entry on related topics are in their ranges."""
         best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
         return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
 
