@@ -52,9 +52,10 @@ def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[l
 
 
 def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[list[Any]]:
-    """Return the terms whose weights for a topic differ most between two models, with both weights.
+    """Return the terms whose weights for a topic differ most between two models: a list [term, before, after] each.
 
-    A term that a model lacks has the weight 0. The earlier model's weights are multiplied by `scale`.
+    A term that a model lacks has the weight 0. The earlier model's weights are multiplied by `scale`, so that both
+    models' weights are on the same scale.
     """
     weights = []
     for tagger, times in ((before.tagger, scale), (after.tagger, 1.0)):
@@ -69,7 +70,10 @@ def _terms(before: Measured, after: Measured, topic: str, scale: float) -> list[
 def _examples(
     before: Measured, after: Measured, j: int, changed: NDArray[np.bool_], scale: float
 ) -> list[dict[str, Any]]:
-    """Return the changed decisions on topic j whose scores are furthest from the thresholds of both models."""
+    """Return the changed decisions on topic j whose scores are furthest from the thresholds of both models.
+
+    `changed` is a mask of documents; the earlier model's scores are multiplied by `scale`.
+    """
     documents = np.flatnonzero(changed)
     n = max(int(_EXAMPLES * _MANY / max(len(after.tagger.topics), _MANY)), 1)
     margins = np.abs(_margins(after, documents, j)) + scale * np.abs(_margins(before, documents, j))
@@ -78,13 +82,16 @@ def _examples(
 
 
 def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray[np.float64]:
-    """Return the scores of documents for topic j minus the threshold."""
+    """Return the scores of documents for topic j minus the topic's threshold."""
     threshold = np.broadcast_to(measured.scored.threshold, measured.scores.shape)[documents, j]
     return np.nan_to_num(measured.scores[documents, j].astype(np.float64) - threshold, posinf=1e9, neginf=-1e9)
 
 
 def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
-    """Return document i, for which the models decide differently on topic j, with the terms that differ most."""
+    """Return document i, on which the models decide differently for topic j, with the terms that explain the change.
+
+    These are the terms whose contributions to the score differ most; the earlier model's are multiplied by `scale`.
+    """
     document, topic = after.documents[i], after.tagger.topics[j]
     explained = [list(measured.tagger.explain(document, topic, None)) for measured in (before, after)]
     was, now = (

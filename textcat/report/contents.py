@@ -59,7 +59,7 @@ class Measured(NamedTuple):
 
 
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
-    """Return the data of a report: of all topics, the curves of bands, and the pairs of confused topics.
+    """Return the data of a report: the figures of each topic, a curve for each band, and the pairs of confused topics.
 
     `advance` is called with 1 after each topic.
     """
@@ -117,7 +117,7 @@ def _topic(measured: Measured, j: int, places: NDArray[np.intp]) -> dict[str, An
 
 
 def _terms(tagger: Tagger, topic: str) -> list[list[Any]]:
-    """Return the terms with the largest weights, and the terms with the lowest negative weights, with their weights."""
+    """Return a list [term, weight] for each of the terms with the highest, and with the lowest negative, weights."""
     weights = weights_of_topic(tagger, topic)
     names = tagger.features.get_feature_names_out()
     order = np.argsort(-weights, kind="stable")
@@ -150,10 +150,12 @@ def example_of(measured: Measured, document: int, topic: int) -> dict[str, Any]:
 def excerpt_of(
     texts: Mapping[str, str], marks: Sequence[tuple[tuple[str, int, int], float]]
 ) -> list[str | tuple[int, str]]:
-    """Return an excerpt of a text in parts; highlighted parts are (strength, text), with a strength from -3 to 3.
+    """Return an excerpt of a document's text, as a list of parts.
 
-    `texts` has the text by zone, and `marks` has the spans to highlight, with their contributions. The excerpt has the
-    beginning of the text, and then the text around the strongest marks, until it is long enough.
+    A part is a text or, if it is highlighted, a tuple (strength, text). The strength is 1 to 3 if the words raise the
+    topic's score, and -1 to -3 if they lower it. `texts` has the text of each zone. `marks` has tuples ((zone, start,
+    end), contribution to the score). The excerpt has the beginning of the text, and then the text around the marks with
+    the largest contributions, until it is long enough.
     """
     # Line breaks become blanks, which take less room; offsets stay.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}

@@ -115,7 +115,8 @@ class _Drawn:
 class PrecisionRecallBands(_Drawn):
     """Draw precision against recall, a curve per band.
 
-    The curve of a band is the mean over its topics of the highest precision at each recall or a higher one.
+    The interpolated precision of a topic at a level of recall is its highest precision at this or a higher recall. The
+    curve of a band is the mean of its topics' interpolated precision.
 
     Call `from_evaluation` or `from_predictions`.
 
@@ -149,7 +150,7 @@ class PrecisionRecallBands(_Drawn):
 
 @dataclass(eq=False, repr=False)
 class CalibrationBands(_Drawn):
-    """Draw the fraction of correct topics against the probability that a model gives them, by band.
+    """Draw a curve per band: of the topics to which a model gives some probability, the fraction that is correct.
 
     Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and `n_bins`, 10
     by default.
@@ -157,8 +158,8 @@ class CalibrationBands(_Drawn):
     Parameters
     ----------
     predicted, right, documents : mapping of str to ndarray of shape (n_bins,)
-        By band, for each bin of probabilities that is not empty: the mean probability, the fraction of correct topics,
-        and the number of probabilities.
+            For each band, arrays with a value for each bin of probabilities that is not empty: the mean probability
+            (`predicted`), the fraction of correct topics (`right`), and the number of probabilities (`documents`).
     """
 
     predicted: Mapping[str, NDArray[np.float64]]
@@ -199,10 +200,11 @@ class ScoreHistogram(_Drawn):
     ----------
     topic : str
     edges : ndarray of shape (n_bins + 1,)
-        Scores between the bins.
-    positives, negatives : ndarray of shape (n_bins,)
-        Number of documents with and without the topic in each bin.
-    threshold : float or None
+            Scores at which the bins begin and end.
+        positives, negatives : ndarray of shape (n_bins,)
+            Number of documents with and without the topic in each bin.
+        threshold : float or None
+            The topic's threshold, drawn as a line; None draws no line.
     """
 
     topic: str

@@ -26,8 +26,8 @@ def sample_thresholds(
 ) -> _Cuts:
     """Return a threshold just below each positive document's score, and others in between, fewer at lower scores.
 
-    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. At most `most` of
-    these thresholds are returned, evenly chosen, and the model's own `threshold`, if it is given.
+    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. Of more than
+    `most` thresholds, evenly spaced ones are kept. The model's own `threshold`, if it is given, is always included.
     """
     values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
     values = -values
@@ -84,9 +84,10 @@ def score_histogram(scores: NDArray[Any], is_positive: NDArray[np.bool_], n_bins
 
 
 def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a topic's precision, interpolated: at each of the `LEVELS` of recall, the highest at this recall or above.
+    """Return a topic's interpolated precision at each of the `LEVELS` of recall.
 
-    The scores of the positives and those of all documents are given.
+    This is the highest precision at this or a higher recall. `at_positives` has the scores of the positive documents,
+    `scores` those of all documents.
     """
     places = PositivePlaces.of(at_positives, scores)  # from the lowest score up: recall falls
     n = len(at_positives)
@@ -162,7 +163,7 @@ def find_label_issues(probabilities: NDArray[np.float64], labels: Any) -> list[L
 
 
 def rounded_values(values: ArrayLike, digits: int = 5) -> list[float | int | None]:
-    """Return numbers rounded to significant digits, so that they are shorter in JSON; None for infinity and nan."""
+    """Return numbers rounded to `digits` significant digits, which are shorter in JSON; None for infinity and nan."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in np.asarray(values).tolist()]
 
 

@@ -49,7 +49,7 @@ _NOT_SHOWN = {
 
 @dataclass
 class _Scored:
-    """Documents with their labels, and with scores and calibration of rankers that were not trained on them."""
+    """Documents with their labels, and the scores and calibration of rankers that were not trained on the documents."""
 
     documents: Sequence[Document]
     scores: np.ndarray
@@ -103,6 +103,7 @@ def write_report(
     n_jobs : int, optional
         Blocks of topics trained at the same time.
     stages : Stages, optional
+            Times the work, and draws its progress.
 
     Returns
     -------
@@ -156,9 +157,9 @@ def write_report(
 
 
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
-    """Score training documents by cross-validation; return None if that is not possible.
+    """Score training documents by cross-validation in `folds` folds.
 
-    It is not if `folds` is 0, the tagger was trained on other documents, or its recipe is unknown or has a shortlist.
+    Return None if `folds` is 0, the tagger was trained on other documents, or its recipe is unknown or has a shortlist.
     """
     from textcat.training.cross_validation import cross_validated
 
@@ -202,7 +203,10 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 
 def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
-    """Return the probably wrong labels, the surest first, each with its part of the documents and its JSON entry."""
+    """Return tuples (part, label issue, JSON entry) for the probably wrong labels, the surest first.
+
+    A part is the element of `parts` that has the document of the label.
+    """
     entries = []
     for part in parts:
         split = "test" if part.by == _BY_THE_MODEL else "train"
@@ -232,7 +236,7 @@ def _heading(document: Document) -> str:
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return the data of a label issue that the page shows: the document, the evidence in it, and the label."""
+    """Return what the page shows of the label issue `one`: its document, the evidence there, and the label."""
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)

@@ -46,10 +46,11 @@ def open_folder(
 ) -> Iterator[RunState]:
     """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
 
-    `facts` has, by readable names, the settings that the output depends on; `inputs` has the name, size and time of
-    each source. Unfinished files of an interrupted run are removed; with `restart`, so are all files of an earlier run.
-    A TextcatError is raised if another run holds the lock, if the folder is damaged, or if it holds other files or a
-    run with other facts or inputs; `start_over` is the clause of its message that says how to begin again.
+    `facts` has the settings that the output depends on, under names that error messages can show. `inputs` has the
+    name, size and time of each source. Unfinished files of an interrupted run are removed; with `restart`, all files of
+    an earlier run are removed. A TextcatError is raised if another run holds the lock, if the folder is damaged, or if
+    the folder holds files that are not a run's, or a run with other facts or inputs. `start_over` is the part of the
+    error message that says how to begin again.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -167,9 +168,9 @@ def _difference(before: bytes | None, now: bytes | None, path: Path, documents: 
 
 
 def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
-    """Return the state of the run at the end of its journal, given the journal's lines without the header.
+    """Return the state of the run at the end of its journal; `entries` are the journal's lines without the header.
 
-    A TextcatError, whose message ends with `remedy`, is raised if a shard is missing or has changed.
+    If a shard is missing or has changed, a TextcatError is raised, whose message ends with `remedy`.
     """
     counts, last, shards = Counts(), RunState(Counts()), 0
     sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
@@ -195,7 +196,10 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
-    """Remove all that was written after the last intact line of the journal: shards, rejections, parts of lines."""
+    """Remove whatever was written after the last intact line of the journal: shards, rejections and incomplete lines.
+
+    `shards` are the names of the shards in the journal; `journal_length` is the length of its intact lines in bytes.
+    """
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
             folders.remove(file)
@@ -243,7 +247,7 @@ class ShardWriter:
         self._begin()
 
     def add(self, batch: Batch, result: BatchResult) -> None:
-        """Write the results of a batch; raise a TextcatError if the disk fails."""
+        """Write the results of a batch; raise a TextcatError if they cannot be written."""
         with _errors_as_sentences(self._folder):
             for rows in result.rows:
                 if not self._n_bytes:

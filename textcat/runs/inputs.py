@@ -37,7 +37,7 @@ def total_size(sources: Sequence[Source]) -> int | None:
 
 
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
-    """Return what decides how sources are read: the settings and the versions of libraries, by readable names."""
+    """Return the settings and the library versions that decide how sources are read, by names that errors can show."""
     return {
         **_reader_versions(sources),
         "--format": settings.format,
@@ -53,9 +53,9 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
 
 
 def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
-    """Return the versions of the libraries that read documents such as PDF, by name; "none": not installed.
+    """Return the versions of the libraries that read documents such as PDF, by the library's name.
 
-    Return {} if no source holds such documents.
+    The version "none" means that the library is not installed. Return {} if no source holds such documents.
     """
     if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
         return {}
@@ -137,7 +137,8 @@ def warn_of_changes(
 ) -> list[InputChange]:
     """Return the inputs that have changed since the run began, and log a warning for each.
 
-    `documents` has how many documents of each input were read, and `missing` how many bytes of it could not be read.
+    `documents` has the number of documents read from each input, and `missing` the number of bytes of the input that
+    could not be read. `start_over` is the part of the warning that says how to begin the run again.
     """
     changes = []
     for source in sources:
@@ -166,7 +167,10 @@ def _change(source: Source, settings: InputSettings) -> Change | None:
 
 
 def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
-    """Return how many documents of each input a batch has, from those of each file; a file in a folder is of that."""
+    """Return the number of documents that a batch has of each input, by the input's name.
+
+    `documents` has their number by file; the documents of a file in an input folder count for the folder.
+    """
     input_of, counts = _inputs_by_file(documents, sources, batch), Counter[str]()
     for file, n in documents.items():
         counts[input_of[file]] += n
@@ -174,7 +178,7 @@ def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source],
 
 
 def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
-    """Return how many bytes of each input could not be read in a batch, as the input shrank or went."""
+    """Return how many bytes of each input a batch could not read because the input shrank or was removed."""
     faults = [item for item in batch.blocks if isinstance(item, Rejection) and item.kind in _LOSSES]
     input_of, missing = _inputs_by_file([fault.source for fault in faults], sources, batch), Counter[str]()
     size_of = {source.name: source.size or 0 for source in sources} if faults else {}
@@ -186,7 +190,10 @@ def bytes_missing(batch: Batch, sources: Sequence[Source]) -> Counter[str]:
 
 
 def _inputs_by_file(files: Iterable[str], sources: Sequence[Source], batch: Batch) -> dict[str, str]:
-    """Return the name of the input of each file, which is one of those from where a batch begins to where it ends."""
+    """Return the name of the input that each file of a batch belongs to: the file itself, or a folder above it.
+
+    Only the inputs between the beginning and the end of the batch are searched.
+    """
     names = {source.name for source in sources[batch.start[0] : batch.end[0] + 1]} if files else set()
     return {file: next((above for above in _paths_above(file) if above in names), file) for file in files}
 

@@ -40,12 +40,12 @@ class ZstandardFile(PlainFile):
         self._library = _library("zstandard", "write .zst files", "zst")
 
     def begin(self) -> bytes:
-        """Begin a compressed frame with the header; return the bytes that the compressor already puts out."""
+        """Begin a compressed frame with the header; return the compressed bytes that are ready, possibly none."""
         self._frame = self._library.ZstdCompressor(write_checksum=True).compressobj()
         return self._frame.compress(self._head)
 
     def add(self, rows: bytes) -> bytes:
-        """Add rows to the frame, and return the bytes that the compressor already puts out, if any."""
+        """Add rows to the frame, and return the compressed bytes that are ready, possibly none."""
         return self._frame.compress(rows)
 
     def flush(self) -> bytes:
@@ -58,7 +58,7 @@ class ZstandardFile(PlainFile):
 
 
 class ParquetFile(PlainFile):
-    """Build a Parquet file of one row group; its rows, streams of Arrow, are held in memory until the file ends.
+    """Build a Parquet file of one row group. All rows are held in memory, as Arrow streams, until the file ends.
 
     `schema` returns the Arrow schema of the rows.
     """

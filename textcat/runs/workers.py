@@ -52,9 +52,9 @@ def ordered_map(
     """Call a function on batches, which a thread reads ahead, and yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
-    time one by one. If a worker is lost then, too, a TextcatError names the batch; `start_over` is the clause of its
-    message that says how to begin the run again. An exception from reading, or from the function, is raised after the
-    batches before it have been yielded.
+    time one by one. If a worker is lost the third time, too, a TextcatError names the batch; `start_over` is the part
+    of its message that says how to begin the run again. An exception that occurs while a batch is read or worked on is
+    raised after all earlier batches have been yielded.
     """
     reader = _ReadAhead(batches, _PER_JOB * workers.jobs)
     events = reader.events  # futures refer to the queue only: a circle would hold batches long after they are done
@@ -161,7 +161,7 @@ class _Tasks:
         return batch, result
 
     def restart(self) -> None:
-        """Do all batches again with new workers; raise a TextcatError if one batch has lost too many workers."""
+        """Do all batches again with new workers; raise a TextcatError if workers were lost three times in a row."""
         self.close()
         self._losses += 1
         if self._losses == _LOSSES:
@@ -193,7 +193,7 @@ class _Tasks:
         return self._losses == _LOSSES - 1
 
     def _submit(self) -> None:
-        """Give workers the batches that they do not have yet, or only the first one if workers were lost twice."""
+        """Give workers the batches that no worker has yet; if workers were lost twice, only one batch at a time."""
         for batch in list(self.batches)[len(self._futures) : 1 if self._one_by_one else None]:
             future = self._begin(batch)
             self._futures.append(future)
@@ -231,9 +231,10 @@ def open_workers(
 ) -> Iterator[WorkerPool]:
     """Yield the workers: this process for one job or little input, otherwise several processes or a Dask cluster.
 
-    `jobs` batches are worked on at the same time (-1: one per core); a cluster, at the address `scheduler`, has its own
-    number. `n_bytes` is the size of the inputs, None if unknown. `prepare` is called in this process, so that forked
-    processes need not load modules and data themselves.
+    `jobs` batches are worked on at the same time (-1: one per core). If `scheduler` is the address of a Dask cluster,
+    `jobs` is ignored, and as many batches as the cluster has threads are worked on. `n_bytes` is the size of the
+    inputs, None if unknown. `prepare` is called in this process, so that forked processes need not load modules and
+    data themselves.
     """
     if jobs < 1 and jobs != -1:
         raise TextcatError(f"{jobs} jobs do nothing: ask for 1 or more, or for -1, one per core.")
@@ -279,7 +280,7 @@ class _ProcessPool(ProcessPoolExecutor):
             raise BrokenExecutor(f"No process can be started: {error}") from error
 
     def is_stuck(self) -> bool:
-        """Return whether a process has ended; the executor's thread may then wait for its result for ever."""
+        """Return whether a process has ended: the executor's thread may then wait endlessly for its result."""
         return any(process.exitcode is not None for process in list((self._processes or {}).values()))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
