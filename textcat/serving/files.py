@@ -29,7 +29,7 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the text of each zone of a file; raise a Problem if the file cannot be read within some seconds.
+    """Return the text of each zone of a file; raise a Problem if the file cannot be read, or not within `seconds`.
 
     The extension of `name` tells the format of the file; `data` is the content of the file.
     """

@@ -79,7 +79,8 @@ class Teaching(Application):
     read. So an answer never waits for a slow estimate, and two people's answers never mix.
 
     `queues` are lists of documents to review. `hosts` are the host names that requests may use, besides addresses and
-    `localhost`. The options are those of `Front`; if it has keys, the name of a person's key counts as the person.
+    `localhost`. The options are those of `Front`. If the server needs keys, the name of a person's key is the name of
+    the person in the session.
     """
 
     def __init__(
@@ -388,7 +389,7 @@ def _check(session: Session, *names: str, position: int = -1) -> None:
 
 
 def _answer(kind: type[BaseModel], source: Any, **fields: Any) -> dict[str, Any]:
-    """Return an answer with the fields of the schema `kind`; what is not in `fields` is an attribute of `source`."""
+    """Return an answer with the fields of the schema `kind`; a field that is not in `fields` comes from `source`."""
     return {name: fields[name] if name in fields else getattr(source, name) for name in kind.model_fields}
 
 

@@ -108,7 +108,7 @@ class SearchQuery(_Query):
 
 
 class JudgementsQuery(OfTopic):
-    """A request to list judgements, the latest first; without an answer or person, those of all are listed."""
+    """A request to list judgements, the latest first: those with a certain answer or by a certain person, or all."""
 
     answer: Literal["", "yes", "no", "skip"] = ""
     person: str | None = Field(None, max_length=100)

@@ -46,7 +46,7 @@ class Work:
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
 
     def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
-        """Return a future for the tags of a document, which is tagged together with others that arrive just now."""
+        """Return a future for the tags of a document; documents that arrive at the same time are tagged together."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Tags] = loop.create_future()
         if not self._waiting:

@@ -272,7 +272,7 @@ class _Tally:
 
 
 def _facts(plan: _Plan) -> dict[str, Any]:
-    """Return the model, versions and settings that the output depends on, by readable names."""
+    """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = plan.job.output
     return {
         "model": plan.job.digest[:16],

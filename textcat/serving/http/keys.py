@@ -36,7 +36,10 @@ class Keys:
         return True
 
     def _identity(self) -> tuple[int, ...] | None:
-        """Return numbers that change when the file changes; None if it is no regular file, and cannot be read again."""
+        """Return numbers that change when the file changes; () if there is no file now.
+
+        Return None if the file is not a regular one (a pipe, for example), because it cannot be read twice.
+        """
         if self._path is None or (self._path.exists() and not self._path.is_file()):
             return None
         with suppress(OSError):

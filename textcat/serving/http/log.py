@@ -9,9 +9,9 @@ from textcat.serving.http.problems import json_bytes
 
 
 class Log:
-    """Write a line of JSON to a file descriptor for each event of the server and, if `requests`, each answered request.
+    """Write a line of JSON to a file descriptor for each event of the server.
 
-    A descriptor of None writes nothing.
+    If `requests`, the server also logs each request that it has answered. If `descriptor` is None, nothing is written.
     """
 
     def __init__(self, descriptor: int | None = 1, *, requests: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Return memory to the system that requests have used; the C library would keep much of it for later requests."""
+"""Give memory that requests no longer use back to the system; the C library alone would keep much of this memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _GROWN = 1 << 25  # bytes by which the process must have grown
 
 
 class Trimmer:
-    """Returns unused memory of this process to the system, 1, 2, 4 … 64 seconds after it has grown by 32 MB.
+    """Gives unused memory of this process back to the system, 1, 2, 4 … 64 seconds after the process grew by 32 MB.
 
-    Once would not be enough, because a request may use its memory for long.
+    It does so several times, because the request that needs the memory may still be running at first.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, give_back: Callable[[], object] | None = None) -> None:
@@ -47,7 +47,7 @@ class Trimmer:
 
 
 def own_bytes() -> int:
-    """Return the number of bytes in memory that belong to no mapped file; 0 if the system does not tell it."""
+    """Return how many bytes of this process are in memory, without mapped files; 0 if the system does not tell."""
     with suppress(OSError, ValueError, IndexError):
         with open("/proc/self/statm", encoding="ascii") as file:
             resident, shared = file.read().split()[1:3]

@@ -194,7 +194,10 @@ class _Uvicorn(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at the first signal, which uvicorn's method would raise again; in other threads, handle no signals."""
+        """End the server at the first signal, without raising the signal again as uvicorn's method does.
+
+        Outside the main thread, signals are not handled.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return

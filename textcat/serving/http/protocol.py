@@ -1,4 +1,4 @@
-"""The protocol HTTP/1.1, with limits on heads, trailers, chunks, discarded bodies, waiting requests, unread answers."""
+"""The protocol HTTP/1.1, with limits on what a client may send, and on the answers that it leaves unread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _GRACE = 0.5  # seconds until a client is cut off that was refused, or that is i
 
 
 class _Flow(FlowControl):
-    """Stops reading from a connection while requests wait there, because their bodies are not counted yet."""
+    """Stops reading from a connection while requests of the connection wait for their turn.
+
+    The limit on the memory of all requests does not count the bodies of waiting requests.
+    """
 
     def __init__(self, transport: Any, waiting: deque[Any]) -> None:
         super().__init__(transport)
@@ -79,7 +82,7 @@ class Protocol(HttpToolsProtocol):
     # --- what the client sends ---
 
     def data_received(self, data: bytes) -> None:
-        """Pass the data on to the parser; within a head, only as many bytes as its limit allows at a time."""
+        """Pass the data on to the parser; while a head is read, only as many bytes as a head may still have."""
         while data and not self._deaf and not self.transport.is_closing():
             length = _HEAD_BYTES - self._head if self._in_head else len(data)
             piece, data = data[:length], data[length:]
@@ -145,7 +148,10 @@ class Protocol(HttpToolsProtocol):
                 waiting.keep_alive = True  # or the connection would end before the last answer
 
     def on_body(self, body: bytes) -> None:
-        """Add a part to the body; one piece of received data has many parts if the chunks are tiny."""
+        """Collect a part of the body; the parts of one piece of received data are passed on together.
+
+        If the client sends tiny chunks, a piece has many parts.
+        """
         self._parts.append(body)
 
     def _pass_body_on(self) -> None:

@@ -133,7 +133,10 @@ def problems(*statuses: int, body: bool = False) -> dict[int | str, dict[str, An
 
 
 def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
-    """Return a router, still without routes, whose routes will be of the given class; `tag` groups them in OpenAPI."""
+    """Return a router without routes, to which routes of class `route_class` can be added.
+
+    `tag` is the heading that groups these routes in the OpenAPI description.
+    """
     return APIRouter(route_class=route_class, tags=[tag], redirect_slashes=False)
 
 
