@@ -20,17 +20,17 @@ class Band(NamedTuple):
 
 
 class KnownBand(NamedTuple):
-    """The `band` that `last_band` returned for `answers`; a later call need not look at these answers again."""
+    """What an earlier call of `last_band` returned (`band`) for which answers (`answers`)."""
 
     answers: Any
     band: Band | None
 
 
 def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
-    """Return the latest informative estimate: the given one, or one made of fewer answers; None if none is informative.
+    """Return the latest informative estimate of recall; None if no recent estimate is informative.
 
-    `known` is the result of an earlier call; answers that it includes are not looked at again. The result depends only
-    on the answers, so it is the same after a session is opened again.
+    This is `estimate`, which is based on all answers in `history`, or an estimate by `stopper` from the first of these
+    answers. `known` is the result of an earlier call, which saves the estimates that it covers.
     """
     n, n_known, answers = len(history.answers), 0, np.asarray(history.answers, bool)
     if known is not None and np.array_equal(answers[: len(known.answers)], known.answers):
@@ -85,9 +85,9 @@ def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
 
 
 def about_band(band: Band | None, history: History) -> str:
-    """Return a sentence that tells why the latest answer gave no informative estimate of the total, and what helps.
+    """Return a sentence that tells why the latest estimate of the total is not informative, and what helps.
 
-    Return "" if it gave one, or if nothing is found yet.
+    `band` is the latest informative estimate. Return "" if it is based on all answers, or if nothing is found yet.
     """
     n = len(history.answers)
     if (band is not None and band.n_answers == n) or not any(history.answers):

@@ -1,4 +1,4 @@
-"""Choose the documents that each person is asked about: all, or only those that nobody else has judged."""
+"""Choose the documents that a person can be asked about: all, or only documents that nobody else has judged."""
 
 import zlib
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from textcat.teaching.pool.duplicates import Groups
 class Assignment:
     """The documents that each person can be asked about; a group of near-duplicates is represented by its first one.
 
-    `overlap` is the share of documents that every person is asked about; each of the others needs only one answer.
+    `overlap` is the share of documents that every person is asked about; every other document needs only one answer.
     """
 
     def __init__(self, groups: Groups, seed: int, overlap: float):
@@ -41,5 +41,5 @@ class Assignment:
         return is_open
 
     def _is_for_all(self, group: int) -> bool:
-        """Return whether every person is asked about a group; the random draw depends only on seed and group."""
+        """Return whether every person is asked about a group; this depends only on the seed and the group."""
         return zlib.crc32(b"%d %d" % (self._seed, group)) < self._overlap * 2**32

@@ -1,4 +1,4 @@
-"""Turn a person's words into a row with a pool's columns; the row also has related terms, such as longer words."""
+"""Turn a person's words into a row with a pool's columns; the row also has terms that begin with a rare word."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Descriptions:
     """Turn descriptions, queries and names of topics into rows, with the features of a pool.
 
     A description has few words, and people write some of these differently from the documents: "alum" for aluminium,
-    "sunseed" for sun seed. So a word that at most few documents have is expanded: the row also gets the five most
-    frequent terms that begin with the word. If no document has the word, the row also gets the two words of which it is
-    composed. If the features have no vocabulary, as with `hash_bits`, words are not expanded.
+    "sunseed" for sun seed. So a word that occurs in at most 1 % of the documents is expanded: the row also gets the
+    five most frequent terms that begin with the word. If no document has the word, the row also gets the two words of
+    which it is composed. If the features have no vocabulary, as with `hash_bits`, words are not expanded.
     """
 
     def __init__(self, features: Any) -> None:

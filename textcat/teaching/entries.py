@@ -115,9 +115,9 @@ def entry_of_answer(
 ) -> dict[str, Any]:
     """Return the journal's entry of an answer on a topic, with the document's rank, its score, and the model's number.
 
-    `question` is the question that the person answers; None if the person was not asked about the document. Rank and
-    score are those of the question or, without a question, those by the latest model; without any model the entry has
-    no rank and score.
+    `question` is the question that the person answers; None if the person was not asked about the document. The entry
+    has the rank and score of the question. Without a question, it has the rank and score by the latest model, or none
+    if there is no model yet. `source` is one of SOURCES.
     """
     entry = {"topic": topic, "position": position, "id": session.pool.ids[position], "answer": answer}
     entry |= {"source": source, "note": note}
@@ -132,7 +132,7 @@ def entry_of_answer(
 
 
 def check_answers(answers: Iterable[str], source: str) -> None:
-    """Raise TextcatError if an answer or the source is none of those allowed, or if "skip" would adjudicate."""
+    """Raise TextcatError if an answer or the source is not allowed, or if an answer that adjudicates is "skip"."""
     if source not in SOURCES or source == "example":
         raise TextcatError(f"No source {source!r} of an answer: choose one of asked, search, list and adjudicated.")
     for answer in answers:

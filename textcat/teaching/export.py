@@ -2,7 +2,7 @@
 
 Each `write_…` function exports the given topics, by default all, to `out`, and returns its path. It raises TextcatError
 if the session has no such topic, or if the extension of `out` names no format that the function can write. A corpus
-and a model need a document with the label "yes" for each topic; a model also needs one with the label "no".
+and a model need a document with the label "yes" for each topic; a model also needs a document with the label "no".
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def write_model(
 ) -> Path:
     """Train a model with the pool's recipe on the documents judged for any of the topics, and save it in a folder.
 
-    TextcatError is raised, too, if the recipe names a learner of another package that has not been imported: the
-    session may be a stranger's.
+    TextcatError is also raised if the recipe names a learner of another package that has not been imported. The package
+    is not imported here, because a session from a stranger could name any package.
     """
     from textcat.model.storage import save
     from textcat.training.train import train
@@ -173,9 +173,9 @@ def write_model(
 def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write all steps of the session in order, as JSON Lines or CSV, by the extension of `out`.
 
-    A step is an answer, a new topic, a change of a topic, a keyword, or an undo. The line of an answer tells who gave
-    the answer and when, the document's rank and score, the number of the model that computed these (the number of
-    earlier changes to the topic), why the document was shown, where it was answered, and whether the answer was undone.
+    A step is an answer, a new topic, a change of a topic, a keyword, or an undo. The line of an answer has the person,
+    the time, the document's rank and score, the number of the model that computed both (the number of earlier changes
+    to the topic), why the document was shown, where it was answered, and whether the answer was undone.
     """
     made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), session.chosen_topics(topics)
     lines = [*session.journal.lines]
@@ -239,5 +239,5 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return zones as fields of a record, such that reading the record gives the same zones."""
+    """Return the fields of a record from which the given zones are read again."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}

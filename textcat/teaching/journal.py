@@ -125,7 +125,7 @@ class SessionJournal:
         return line
 
     def _take_back(self) -> None:
-        """Cut an incomplete line off the file, so that the next line does not continue it.
+        """Cut off an incomplete line at the end of the file, so that the next line begins on a line of its own.
 
         If this fails, too, close the file: later calls of `append` raise TextcatError.
         """

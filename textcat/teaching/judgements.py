@@ -75,7 +75,7 @@ class Agreement(NamedTuple):
 
 @dataclass
 class TopicState:
-    """The current answers on one topic, and the texts and settings that the topic was started with."""
+    """The current answers on one topic, and the topic's texts and settings."""
 
     name: str
     about: dict[str, Any]
@@ -122,9 +122,9 @@ class TopicState:
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
-        """Yield the groups that a person is no longer asked about.
+        """Yield the groups that a person has answered or skipped, or that somebody has adjudicated.
 
-        The person has answered or skipped them, or somebody has adjudicated them.
+        The person is no longer asked about these groups.
         """
         for group, judgements in self.answers.items():
             if judgements.get(person):
@@ -227,9 +227,9 @@ def _label(judgements: Iterable[Judgement], adjudicated: list[Judgement]) -> boo
 def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
     """Compute Cohen's kappa of two persons' answers on the same documents (True: yes): (p - e) / (1 - e).
 
-    p is the share of the documents on which the persons agree. e is the share expected by chance: the product of their
-    shares of yes, plus the product of their shares of no. Return None where kappa is not defined: if there are no
-    documents, or if e is 1 because all answers of both persons are yes, or all are no.
+    p is the share of the documents on which the persons agree. e is the share on which they would agree by chance: the
+    product of the two persons' shares of yes, plus the product of their shares of no. Return None where kappa is not
+    defined: if there are no documents, or if e is 1 because all answers of both persons are yes, or all are no.
 
     Source: J. Cohen, A coefficient of agreement for nominal scales, Educational and Psychological Measurement 20
     (1960).
@@ -269,9 +269,9 @@ class Judgements:
         return self.topics[name]
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Write an entry to the journal, and apply it to the current answers.
+        """Write an entry to the journal, and apply the entry to the current answers.
 
-        Raise TextcatError if one of its texts is not valid Unicode.
+        Raise TextcatError if a text in the entry is not valid Unicode.
         """
         answers = entry.get("answers", ())
         texts = [answer[name] for answer in answers for name in ("note", "exclusion_reason") if name in answer]

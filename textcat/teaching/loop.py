@@ -17,9 +17,9 @@ class RanksDocuments(Protocol):
     """The methods that the loop calls on its ranker."""
 
     def train(self, positions: Any, labels: Any, examples: Any = None) -> Any:
-        """Train on documents, by their positions and labels (1 or -1), and on `examples` that are not documents.
+        """Train on the documents at `positions`, with their labels (1 or -1), and return weights for `scores`.
 
-        Return weights that `scores` takes.
+        `examples` are further training examples that are not documents of the pool, such as keywords.
         """
 
     def scores(self, weights: Any) -> NDArray[Any]:
@@ -59,7 +59,7 @@ class Choice(NamedTuple):
 class Loop:
     """Active learning of one topic: call `rank`, then `ask`; when there are new answers, call both again.
 
-    Random choices depend only on the key (such as seed and topic) and on the number of answers.
+    Random choices depend only on `key` (a tuple such as seed and topic) and on the number of answers.
     """
 
     def __init__(self, ranker: RanksDocuments, key: tuple[Any, ...]):

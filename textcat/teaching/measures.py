@@ -1,9 +1,9 @@
 """Measure how much work an order of questions saves: loss, WSS, RRF, recall, answers needed.
 
-The parameter `curve` of the measures is an ascending array of shape (R,), as `found_at` returns it: its i-th value is
-the number of answers given when the i-th of R relevant documents was found, including that answer. The starting
-examples count as answers. N is the number of documents. A measure is ``nan`` if it needs a relevant or an irrelevant
-document, and there is none.
+R is the number of relevant documents, N the number of all documents. The parameter `curve` of the measures is an
+ascending array of shape (R,), as `found_at` returns it: its i-th value is the number of answers up to and including
+the one by which the i-th relevant document was found. The starting examples count as answers. A measure is ``nan`` if
+it needs a relevant or an irrelevant document, and there is none.
 """
 
 import math
@@ -23,10 +23,11 @@ def found_at(answers: ArrayLike) -> NDArray[np.int64]:
 
 
 def loss(curve: ArrayLike, n_documents: int) -> float:
-    """Return the area between the best recall curve and this one, divided by that between the best and the worst one.
+    """Return how far a run is from the best order: 0 if all relevant documents come first, 1 if they come last.
 
-    ``(Σ found - R(R + 1)/2) / (R (N - R))``: 0 if all relevant documents come first, 1 if they come last, and about .5
-    in random order. It is the loss of ASReview (asreview.metrics.loss), which defines it in terms of recall.
+    The loss is ``(Σ curve - R(R + 1)/2) / (R (N - R))``: the area between the recall curves of the best order and of
+    this run, divided by the area between those of the best and the worst order. In random order, it is about .5. It is
+    the loss of ASReview (asreview.metrics.loss).
     """
     curve = np.asarray(curve, np.int64)
     r = len(curve)
@@ -72,8 +73,9 @@ class Mean(NamedTuple):
 def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
     """Return the mean over seeds with Student's confidence interval; values that are nan are left out.
 
-    ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``: how far the mean varies with the seeds, for the same documents
-    and topics. For paired runs, give the differences of each seed's values.
+    The interval is ``mean ± t(n - 1, (1 + confidence) / 2) · s / √n``, for n values with standard deviation s. It shows
+    how far the mean varies with the seeds, for the same documents and topics. To compare two methods, give the
+    differences of their values for each seed.
     """
     numbers = np.asarray(values, np.float64)
     numbers = numbers[~np.isnan(numbers)]

@@ -32,9 +32,9 @@ class Reason(str, Enum):
 class QueryStrategy:
     """A strategy for choosing the document to ask about next.
 
-    "highest" chooses the document with the highest score (the first one of several equals); "uncertain" chooses the
-    document with the score closest to 0; "mixture" chooses for a random fifth of the questions like "uncertain", and
-    for the others like "highest". For the share `random` of the questions, an open document is drawn at random; some
+    "highest" chooses the document with the highest score (of equal scores, the first); "uncertain" chooses the document
+    whose score is closest to 0; "mixture" chooses like "uncertain" for a random fifth of the questions, and like
+    "highest" for the others. For the share `random` of the questions, an open document is drawn at random; some
     estimates of recall need such questions. TextcatError is raised for another name, or a share outside [0, 1].
     """
 

@@ -31,8 +31,8 @@ class Examples(NamedTuple):
 class Weights(NamedTuple):
     """The weights of a ranker: ``score(x) = x·w + bias``, where w has `values` at `columns` and is 0 elsewhere.
 
-    If `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``, where m is the mean row of the pool,
-    times `RankerSettings.background`; see `Ranker.whole`.
+    If `background` is not 0, ``score(x) = (x - m)·(w - background·m) + bias``, where m is the mean row of the pool
+    multiplied by `RankerSettings.background`; see `Ranker.whole`.
     """
 
     columns: NDArray[np.int32]  # each once, in no particular order
@@ -55,7 +55,7 @@ WITH_EMBEDDINGS = RankerSettings(C=0.25, growth=0.3, embeddings=1.0)
 
 
 class _Background(NamedTuple):
-    """The mean row of a pool, times `RankerSettings.background`."""
+    """The mean row of a pool, multiplied by `RankerSettings.background`."""
 
     row: NDArray[np.float32]
     products: NDArray[np.float32]  # dot products of `row` and each row of the pool
@@ -65,11 +65,13 @@ class _Background(NamedTuple):
 class Ranker:
     """A linear support vector machine with squared hinge loss over the rows of a pool.
 
-    It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²``, where the sum is over the judged
-    rows, the examples, and the rows presumed negative. c_i is the weight of row i (1 for a judged document); the
-    weights are rescaled so that those of negatives sum to 1/ratio of those of positives, and their total is unchanged.
-    w₀ is 0 unless there is a prior, or an anchor (see `RankerSettings`). If there are examples, x is a row minus the
-    mean row of the pool, times `RankerSettings.background`.
+    It minimises ``(|w - w₀|² + v²)/2 + C Σ c_i max(0, 1 - y_i (w·x_i + v·bias))²`` over w and v, where the sum is over
+    the judged rows, the examples, and the rows presumed negative. C (which grows with the number n of these rows, by
+    the factor ``(n/100)^growth``), bias, ratio and background are those of `RankerSettings`; the ranker's bias is
+    v·bias. y_i is 1 or -1, and c_i is the weight of row i (1 for a judged document). The weights are rescaled so that
+    the weights of negatives sum to 1/ratio of those of positives; their total is unchanged. w₀ is 0 unless there is a
+    prior, or an anchor (see `RankerSettings`). x_i is row i or, if there are examples, row i minus ``background · mean
+    row of the pool``; then `RankerSettings.described_bias` takes the place of bias.
 
     Without embeddings the rows are not copied, and may be memory-mapped. If `RankerSettings.embeddings` is not 0,
     embeddings are appended to the rows as columns. The seed determines the order in which rows are presented, and the
@@ -153,8 +155,8 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return the weights w of the terms and a bias such that ``x·w + bias`` is the score of a row x of the pool.
 
-        x is the row as it is: what the background changes is included in w and the bias. `factor` is the row's entry
-        in `factors`, by which w is multiplied. Embeddings are left out.
+        The background is included in w and the bias, so that it need not be subtracted from x. w is multiplied by
+        `factor`, the entry of the row in `factors`. Embeddings are left out.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -259,9 +261,10 @@ class Ranker:
         return Weights(columns.copy(), w.astype(np.float32), bias * constant, n_epochs, times if square else 0.0)
 
     def _gathered(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
-        """Return the columns that the prior or any of n rows has, and the rows with these columns numbered from 0.
+        """Return the columns in which the prior or any of the n rows of `blocks` has an entry, and these rows.
 
-        The rows are three arrays: where each row ends, and the number of the column and the value of each entry.
+        A block is a tuple (arrays of a CSR matrix, positions of rows). The rows are returned as three arrays: where
+        each row ends, and for each entry the index of its column among the returned columns, and its value.
         """
         sizes = [int((ends[rows + 1] - ends[rows]).sum()) for (ends, _, _), rows in blocks]
         n_columns = n_prior = len(prior.columns) if prior else 0

@@ -42,7 +42,7 @@ class Rankings:
         return self._loops[topic].ranking if topic in self._loops else None
 
     def of(self, state: TopicState) -> Ranking:
-        """Return the ranking of a topic that includes all of its answers; train it if the latest one does not."""
+        """Return a ranking of a topic that includes all answers; train the ranker if the latest ranking lacks some."""
         latest = self.latest(state.name)
         if latest is not None and latest.model == state.n_changes:
             return latest
@@ -55,15 +55,16 @@ class Rankings:
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
 
     def rows_of(self, texts: list[str]) -> Any:
-        """Return a row for each text: that of a document with the text as its title and as its body."""
+        """Return a row for each text; the text is taken as the title and as the body of a document."""
         with self._texts:
             return self._pool.features.transform([Document("", {"title": text, "body": text}) for text in texts])
 
     def tagger(self, topic: str, ranking: Ranking, labels: Mapping[int, bool], position: int | None = None) -> Tagger:
         """Return a tagger of one topic that has a ranking's weights.
 
-        If `position` is given, the weights are multiplied by the length factor of the document there, so that the
-        tagger scores this document as the ranking does. `labels` are those of the topic, by group.
+        If `position` is given, the weights are multiplied by the length factor of the document at this position (see
+        `RankerSettings.length`), so that the tagger scores this document as the ranking does. `labels` has the label of
+        each judged group.
         """
         from textcat.model.tagger import Tagger
 

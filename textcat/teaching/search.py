@@ -71,7 +71,7 @@ class Searcher:
     def page(self, hits: Hits, offset: int, limit: int, state: TopicState | None, person: str) -> SearchResults:
         """Return up to `limit` hits, beginning with number `offset` (from 0).
 
-        If a topic's `state` is given, each has the person's answer and the label for this topic.
+        If a topic's `state` is given, each hit has the person's answer and the label for this topic.
         """
         documents = []
         for position in hits.order[max(offset, 0) : max(offset, 0) + limit].tolist():
@@ -86,7 +86,7 @@ class Searcher:
 def search(
     session: Session, query: str, topic: str | None = None, offset: int = 0, limit: int = 20, person: str = ""
 ) -> SearchResults:
-    """Search documents by words, the most similar to the query first; a document whose id is the query precedes them.
+    """Search documents by words, and return the most similar ones first; a document whose id is the query comes first.
 
     Parameters
     ----------

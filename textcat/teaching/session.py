@@ -196,9 +196,9 @@ class Session:
             return list(self.current.topics)
 
     def chosen_topics(self, topics: Iterable[str] | None = None) -> list[str]:
-        """Return the given topics, each once, or by default all topics of the session.
+        """Return the given topics without repetitions; by default, return all topics of the session.
 
-        Raise TextcatError if the session has no topic at all, or does not have one of these.
+        Raise TextcatError if the session has no topic at all, or lacks one of the given topics.
         """
         chosen = self.topics() if topics is None else list(dict.fromkeys(topics))
         if not chosen:
@@ -208,11 +208,11 @@ class Session:
         return chosen
 
     def topic_state(self, name: str) -> TopicState:
-        """Return a topic's answers and what it was started with; raise TextcatError if there is no such topic."""
+        """Return a topic's answers, texts and settings; raise TextcatError if there is no such topic."""
         return self.current.topic(name)
 
     def about(self, topic: str) -> dict[str, Any]:
-        """Return what a topic was started with, what persons are shown about it, and how its questions are chosen."""
+        """Return a topic's texts and settings by name: description, query, examples, criteria, strategy and so on."""
         state = self.topic_state(topic)
         return {**state.about, "examples": state.examples()}
 
@@ -275,7 +275,7 @@ class Session:
         ------
         TextcatError
             If there is no such topic, document, answer or source, an exclusion reason is too long or comes with another
-            answer than "no", or the disk fails.
+                    answer than "no", or the journal cannot be written.
         """
         answer_of = {topic: answer, **(others or {})}
         with self.lock:
@@ -401,7 +401,7 @@ def _question(session: Session, state: TopicState, choice: Choice, person: str) 
 
 
 def _ranker(pool: Pool, journal: SessionJournal) -> Ranker:
-    """Return a ranker with the settings in the journal's header; raise TextcatError if it has unknown settings."""
+    """Return a ranker with the settings in the journal's header; raise TextcatError if the header has unknown ones."""
     try:
         settings = RankerSettings(**journal.header["ranker"])
     except TypeError as error:
@@ -445,7 +445,7 @@ def _check_pool(pool: Pool, journal: SessionJournal) -> None:
 
 
 def _sum_of(pool: Pool) -> int | str:
-    """Return the checksum that identifies a pool; for a pool in memory, it covers the ends of rows and some ids."""
+    """Return a checksum that identifies a pool; for a pool in memory, it is made of the rows' lengths and some ids."""
     if pool.sum:
         return pool.sum
     n = len(pool)

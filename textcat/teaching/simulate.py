@@ -287,7 +287,7 @@ def simulated_topics(
     Raises
     ------
     TextcatError
-        If the corpus does not have a topic.
+            If the corpus lacks one of the given topics.
     """
     for topic in set(topics or ()) - set(corpus.topics):
         raise TextcatError(f"{corpus.name} has no topic {topic!r}.{did_you_mean(topic, corpus.topics)}")

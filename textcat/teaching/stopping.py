@@ -28,7 +28,8 @@ DEFAULT_RULE = "learned"
 class History(NamedTuple):
     """The answers on a topic, in their order, and further data that the rules use.
 
-    The fields `reached` and `captures` are each for a single rule, which gives no estimate without its field.
+    Only the rule "quantile" uses `reached`, and only the rule "chao" uses `captures`; without its field, a rule gives
+    no estimate.
     """
 
     answers: Any  # bool, in the order asked: does the document belong to the topic?
@@ -68,7 +69,10 @@ class History(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The estimated recall of a topic, with bounds in [0, 1]; `low` holds with the required confidence."""
+    """The estimated recall of a topic, with a lower and an upper bound in [0, 1].
+
+    With the required confidence, recall is at least `low`.
+    """
 
     rule: str
     recall: float
@@ -205,7 +209,7 @@ def course_of_history(history: History) -> Course:
 
 
 def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, int]:
-    """Return an estimate of the number of missing documents, and its lower and upper bound."""
+    """Return a rule's estimate of the number of missing documents, and its lower and upper bound at `confidence`."""
     left = course.N - course.n
     sure = SURE[rule](course) if left and course.r else probability_of_none
     if sure is probability_of_none:
@@ -219,7 +223,8 @@ def _bounds(course: Course, rule: str, confidence: float) -> tuple[float, int, i
 def _smallest(holds: Callable[[int], bool], most: int) -> int:
     """Return the smallest number from 0 to `most` for which `holds` is true; if it is true for none, return `most`.
 
-    `holds` must be true for all larger numbers, too. Steps are doubled first, as the number is mostly small.
+    If `holds` is true for a number, it must be true for all larger numbers. The search doubles its steps, and then
+    bisects, because the number is mostly small.
     """
     low, high = -1, 0
     while high < most and not holds(high):
@@ -242,7 +247,7 @@ def _whole(m: float) -> int:
 
 
 def probability_of_none(m: float) -> float:
-    """Return 0, the confidence of a rule that has no data."""
+    """Return 0 for every m: a rule without data is never sure that at most m documents are missing."""
     return 0.0
 
 
@@ -270,7 +275,7 @@ def sure_missing(course: Course) -> _Sure:
 
 
 def expected_missing(course: Course) -> float:
-    """Return the expected number of missing documents when finds come at a rate ``λ(x) = A x^-b``.
+    """Return the expected number of missing documents if, at answer x, finds come at the rate ``λ(x) = A x^-b``.
 
     On the scale ``u = log x``, the finds up to answer n have a density proportional to ``e^(cu)`` between the first and
     the last answer, where ``c = 1 - b``. The mean of u over the finds gives c (maximum likelihood), and the rate from n
@@ -304,10 +309,10 @@ def _sure_hypergeometric(course: Course) -> _Sure:
     p is the smallest p-value, over several s, of the hypothesis that more than m documents are missing; it treats the
     last s answers as a random sample. ``p = min_s P(X <= k)``, where k of the s answers are "yes", and X is the number
     of relevant documents among s draws without replacement from the documents that were open before these answers,
-    m + 1 + k of which are relevant (hypergeometric). Callaghan & Müller-Hansen, Statistical stopping criteria for
-    automated screening in systematic reviews, Systematic Reviews 9, 2020: p is buscarpy's ``calculate_h0``. As the
-    ranker asks about likely documents first, treating its questions as random draws only makes the rule stop later;
-    taking the best of several s makes it stop earlier.
+    m + 1 + k of which are relevant (hypergeometric). Source: Callaghan & Müller-Hansen, Statistical stopping criteria
+    for automated screening in systematic reviews, Systematic Reviews 9, 2020; ``calculate_h0`` of their package
+    buscarpy computes p. The ranker asks about likely documents first. To treat its questions as random draws therefore
+    makes the rule stop later, while the choice of the best among several s makes it stop earlier.
     """
     r, n, N = course.r, course.n, course.N
     # Of all stretches of last answers with the same number of finds, the longest counts: it begins after a find.
@@ -350,10 +355,10 @@ def _sure_sample(course: Course) -> _Sure:
 def _sure_quantile(course: Course) -> _Sure:
     """Return a function of m: the confidence in a recall of at least ``r / (r + m)``, ``P(Bin(s, recall) < j)``.
 
-    The questions drawn at random found s relevant documents, and the ranking would have reached j of these by now.
-    Lewis, Yang & Frieder, Certifying one-phase technology-assisted reviews, CIKM 2021, section 4: the quantile binomial
-    confidence bound; s determines the j at which one can stop. The bound is valid if the ranker is not trained on the
-    random questions.
+    The questions drawn at random found s relevant documents, and the ranking alone would have reached j of these by
+    now. r is the number of finds. This is the quantile binomial confidence bound of Lewis, Yang & Frieder, Certifying
+    one-phase technology-assisted reviews, CIKM 2021, section 4. It is valid if the ranker is not trained on the answers
+    to the random questions.
     """
     if course.drawn is None or course.drawn[2] < 1:
         return probability_of_none
@@ -388,17 +393,20 @@ def _chao(course: Course) -> float:
 
 
 def _knee(course: Course) -> bool:
-    """Return True (stop) if the `steepness` of the gain curve is at least ``156 - min(r, 150)``.
+    """Return True (stop) if the `steepness` of the gain curve is at least ``156 - min(r, 150)``, for r finds.
 
-    The knee is the find farthest above the straight line from the curve's start to its end; one is added to the number
-    of finds after the knee. Cormack & Grossman, Engineering quality and reliability in technology-assisted review,
-    SIGIR 2016, section 5.
+    Source: Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section
+    5.
     """
     return steepness(course) >= 156 - min(course.r, 150)
 
 
 def steepness(course: Course) -> float:
-    """Return the steepness of the gain curve before its knee, divided by that after it; 0 if there is no find."""
+    """Return the slope of the gain curve before its knee, divided by the slope after the knee; 0 if there is no find.
+
+    The knee is the find farthest above the straight line from the curve's start to its end. To avoid a slope of 0, one
+    is added to the number of finds after the knee.
+    """
     t, r, n = course.t, course.r, course.n
     if not r:
         return 0.0
@@ -411,7 +419,8 @@ def steepness(course: Course) -> float:
 def _budget(course: Course) -> bool:
     """Return True (stop) after three quarters of the pool, or after 10 N / r answers if the gain curve has a knee.
 
-    The curve has a knee if its `steepness` is at least 6. Cormack & Grossman, 2016, section 6.
+    N is the number of documents, and r the number of finds. The curve has a knee if its `steepness` is at least 6.
+    Source: Cormack & Grossman, 2016, section 6.
     """
     return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
 

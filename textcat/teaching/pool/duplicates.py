@@ -13,11 +13,12 @@ def near_duplicates(
 ) -> NDArray[np.int32]:
     """Return for each document the position of the first document that it nearly duplicates: shape (n_documents,).
 
-    Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient
-    |A ∩ B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; without such a leader, the document
-    becomes a leader. A document without any term is a leader that no document joins. The work grows with the number of
-    entries, not with that of pairs: of more than 8 leaders that share a part of their terms, but not nine tenths of all
-    terms, a document is compared with the first 8 only.
+    Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient |A ∩
+    B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; without such a leader, the document becomes
+    a leader. A document without any term is a leader that no document joins. A hash divides the terms into parts, and a
+    document is compared only with leaders that have the same terms in some part: for each part, with the first 8 of
+    these leaders. So the time grows with the number of entries of `rows`, not with the number of pairs of documents,
+    but a leader after the first 8 may be missed.
 
     `sizes` has the number of distinct terms of each document, including terms without a column, which only one document
     has. `counted` is a mask of the columns that count as terms; those of word pairs, for example, do not. `everywhere`
@@ -38,7 +39,10 @@ def near_duplicates(
 
 
 def size_class_bounds(largest: int) -> NDArray[np.int64]:
-    """Return the smallest size of each class, chosen so that 10/9 of any size lies in the same class or the next."""
+    """Return the smallest size of each class of sizes.
+
+    Near-duplicates lie in the same class or in neighbouring classes, as the larger size is at most 10/9 of the smaller.
+    """
     bounds = [1]
     while len(bounds) < 3 or bounds[-3] <= largest:
         bounds.append(10 * bounds[-1] // 9 + 1)

@@ -40,8 +40,9 @@ Array = NDArray[np.float32]
 def embeddings_of(documents: Iterable[dict[str, str]]) -> Array:
     """Return a vector for each document, from its zone `title` and its other zones.
 
-    A title gets its sentence embedding; the rest of the text gets the tf-idf-weighted sum of the model's vectors of its
-    tokens. For each part, the mean over the documents is subtracted, and all vectors are scaled to the same length.
+    The vector of a document has two parts, one for the title and one for the other zones. The first is made from the
+    sentence embedding of the title, the second from the sum of the tokens' vectors, weighted by tf-idf. In each part,
+    the mean over the documents is subtracted, and all vectors get the same length.
     """
     model = read_minilm()
     titles, texts = [], []
@@ -58,7 +59,7 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _reduced(vectors: NDArray[Any], n: int) -> Array:
-    """Reduce vectors to the n principal components of their directions; scale each row to length 1 (or 0)."""
+    """Scale vectors to length 1, and project them on their n principal components, again with length 1 (0 stays 0)."""
     x = _unit(vectors.astype(float))
     x = _unit(x - x.mean(0)) if len(x) > 1 else x
     _, axes = np.linalg.eigh(x.T @ x)

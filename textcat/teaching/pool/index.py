@@ -192,7 +192,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
 
 
 def _as_json(terms: list[str] | None) -> bytes:
-    """Return terms as JSON: several times as fast by orjson, which knows no lone surrogates."""
+    """Return terms as JSON: by orjson, which is several times as fast, unless a term has a lone surrogate."""
     try:
         return orjson.dumps(terms)
     except TypeError:
@@ -200,7 +200,7 @@ def _as_json(terms: list[str] | None) -> bytes:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of all texts in memory, write the rows, and return the other facts for the index."""
+    """Count the terms of all texts in memory, write the rows, and return the other contents of the index."""
     lines: list[int] = []
     ids: list[bytes] = []
 
@@ -222,7 +222,7 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Compute rows from pieces (batches of counted documents), two at a time in parallel, and write them.
 
-    Return the other facts for the index.
+    Return the other contents of the index.
     """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
@@ -255,7 +255,7 @@ def _advancing(blocks: Iterable[Rows], advance: Advance) -> Iterator[Rows]:
 def read_index(folder: Path, *, verify: bool) -> Index:
     """Memory-map the index of a pool; raise PoolError if a file is missing or damaged.
 
-    If `verify`, the checksums of all files are compared; if not, only those of files that are read anyway.
+    If `verify`, the checksums of all files are compared; otherwise only those of the files that opening reads anyway.
     """
     if not (folder / INDEX).is_dir():
         raise PoolError(f"{folder} is not a pool, or is unfinished: give `textcat teach` the archive again.")

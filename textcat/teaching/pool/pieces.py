@@ -64,7 +64,10 @@ def for_many(recipe: Recipe) -> Recipe:
 
 
 def may_be_pieces(features: TfIdf) -> bool:
-    """Return whether rows can be made piece by piece: whether each column is a named term that all zones share."""
+    """Return whether rows can be made piece by piece.
+
+    This is so if the features have no terms of single zones, no n-grams of characters, and no hashed columns.
+    """
     return features.zone_terms in (False, []) and not features.chars and features.hash_bits is None
 
 

@@ -176,9 +176,9 @@ def _archive_in(folder: Path) -> Archive:
 
 
 def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
-    """Write a piece, without syncing it: if a power failure damages it, its checksums show this.
+    """Write a piece without syncing it to disk.
 
-    Then all terms are counted again.
+    If a power failure damages the file, its checksums show this, and all terms are counted again.
     """
     folder.mkdir(exist_ok=True)
     path = folder / f"{name_of(position)}.npz"
@@ -187,7 +187,7 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
-    """Remove unfinished files, and the pieces of documents from a position on, which are not in the journal."""
+    """Remove unfinished files, and the pieces that begin at `position` or later, because the journal lacks them."""
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
             folders.remove(path)
@@ -248,7 +248,7 @@ def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -
 def _unpickled(features: bytes) -> TfIdf | None:
     """Unpickle features; the same bytes give the same object again, whose token cache is already filled.
 
-    Return None if None was pickled, because no pieces are kept.
+    The pickled object is None if no pieces are kept.
     """
     return pickle.loads(features)
 
