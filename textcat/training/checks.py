@@ -23,9 +23,9 @@ _JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sig
 
 
 def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
-    """Warn if documents are written without spaces between words, and the recipe leaves them whole.
+    """Warn if documents are written without spaces between words, and the recipe does not split them into words.
 
-    A recipe does so if texts are left to spaCy's tokenizer of a language that is written with spaces.
+    This happens if the recipe uses spaCy's tokenizer for a language that is written with spaces.
     """
     lang = recipe.tokens.get("lang", "en")
     if recipe.tokens.get("segmenter", NGRAMS) == NGRAMS or lang in _UNSPACED:
@@ -47,8 +47,8 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
 def warn_of_joined_topics(topics: Collection[str]) -> None:
     """Warn if many topics are probably lists of topics in one string, such as ``"corn;wheat"``.
 
-    The warning is given if at least a fifth of the topics have the same sign, such as ";", and splitting these topics
-    at the sign gives no more different parts than there are such topics: the same parts occur in several topics.
+    The warning is given if at least a fifth of the topics contain the same separator, such as ";", and many parts
+    recur: if these topics are split at the separator, there are at most as many distinct parts as there were topics.
     """
     for separator in _SEPARATORS:
         joined = [topic for topic in topics if separator in topic.strip(separator)]

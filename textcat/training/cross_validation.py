@@ -73,8 +73,8 @@ def out_of_fold_scores(
     """Score every document by rankers that were not trained on it, to choose thresholds and settings.
 
     One call of the solver trains all folds, over the same rows. Vocabulary and document frequencies are those of all
-    documents; for thresholds, this changes scores too little to matter. Rows of descriptions are trained on in every
-    fold, and not scored. Scores are divided by the units of the solutions. `learner` itself is not fitted.
+    documents, which changes the scores too little to matter for thresholds. Rows of descriptions are trained on in
+    every fold, and are not scored. Scores are divided by `Solution.unit`. `learner` itself is not fitted.
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
@@ -123,14 +123,14 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return for each topic the number by which scores are divided, so that folds and the model have one scale."""
+    """Return the number by which each topic's scores are divided, so that those of all folds have the model's scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels that are emptied for topics of one document, unless the recipe trains on topics' descriptions.
+    """Return the labels without those of topics of one document, unless the recipe trains on topics' descriptions.
 
-    Without descriptions, cross-validation has no other document to learn such a topic from.
+    If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """
     is_learnt = np.asarray(labels.sum(axis=0)).ravel() >= (1 if recipe.descriptions else 2)
     return labels @ sp.diags_array(is_learnt, dtype=labels.dtype)
@@ -162,10 +162,10 @@ def cross_validated_scores(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
-    """Score every training document by a recipe's rankers that were not trained on it.
+    """Score every training document by a recipe's rankers that were not trained on the document's fold.
 
-    There are at most as many folds as documents. Rows are kept in memory or, given `rows_dir`, in a temporary folder
-    next to it.
+    There are at most as many folds as documents. Rows are kept in memory or, if `rows_dir` is given, in a temporary
+    folder next to `rows_dir`.
     """
     labels = counts.labels
     fold_of = assign_folds(labels, min(n_folds, labels.shape[0]), seed=0)
@@ -197,14 +197,17 @@ def cross_validated_scores(
 
 @dataclass(frozen=True)
 class Trial:
-    """The quality of a recipe: measures by name, each a figure per band.
+    """The quality of a recipe: `measures` has, by the name of the measure and of the band, a figure.
 
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
-    if it has positives among the held-out documents and among the others. There are three more bands: "RARE", common
-    topics trained with as few positives as the rarest topics have; "EXPECTED", the average over all topics if the
-    thirty smallest have the value of RARE; and "POOLED", all topics of two documents or more, each ranked once over the
-    documents of all folds. On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. The measure
-    "average_sparsity", the mean number of support documents, is always there.
+    if it has positives among the held-out documents and among the others. There are three additional bands:
+
+    - "RARE": common topics, trained with as few positives as the rarest topics have.
+    - "EXPECTED": all topics, but the thirty smallest count with the value of RARE.
+    - "POOLED": all topics of two documents or more, each ranked once over the documents of all folds.
+
+    On a held-out sample, the measures are "ndcg@10" and others of `evaluate_at_k`. Both ways also measure
+    "average_sparsity", the mean number of support documents.
     """
 
     recipe: Recipe
@@ -229,7 +232,7 @@ class Trial:
 
     @classmethod
     def from_dict(cls, recipe: Recipe, figures: Mapping[str, Any]) -> Trial:
-        """Rebuild a trial from the figures that `as_dict` returned, with a given recipe instead of its own."""
+        """Return a trial of `recipe` with the figures that `as_dict` returned; the recipe in the figures is ignored."""
         measures = {name: value for name, value in figures.items() if isinstance(value, dict) and name != "recipe"}
         return cls(recipe, measures, figures.get("measured_on", ""))
 
@@ -294,7 +297,10 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate with its solutions, trained without a fold; candidates of one seed are trained together."""
+    """Yield each candidate with its solutions, trained without the documents of a fold.
+
+    Candidates whose learners have the same seed are trained together, so the order of the candidates may change.
+    """
     by_seed: dict[int | None, list[_Candidate]] = {}
     for candidate in candidates:
         by_seed.setdefault(candidate.learner.random_state, []).append(candidate)
@@ -334,7 +340,7 @@ class _Candidate:
 
 
 class _RareTopic(NamedTuple):
-    """A common topic that is trained as a rare one: with few of its positives, the others being left out."""
+    """A common topic that is trained as if it were rare: with few positives, while its other positives are left out."""
 
     topic: int
     positives: np.ndarray

@@ -52,11 +52,12 @@ class CorpusStream(Protocol):
 class CountedCorpus:
     """Counts of the terms of a corpus' training documents and topic descriptions, to build examples from.
 
-    Examples are chosen by document positions; texts are no longer needed. The texts of a stream are counted while they
-    are read, including those of test documents. `tokens` must have the recipe's settings; their cache may come from
-    other recipes. Without `keep_texts`, the zones of each document are emptied once it is counted. `labels` and
-    `unjudged` are those of the training documents. For an `updatable` model, test documents are counted, too, and
-    `document_counts` has the counts of the training documents, followed by those of the test documents.
+    Build training examples from document positions; texts are no longer needed. The texts of a stream are counted while
+    they are read, including those of test documents. `tokens` must have the recipe's settings; its token cache may have
+    been filled by other recipes. Without `keep_texts`, the zones of each document are emptied once the document is
+    counted. The attributes `labels` and `unjudged` describe the training documents. If `updatable`, test documents are
+    counted, too, and the attribute `document_counts` has the counts of the training documents, followed by those of the
+    test documents.
     """
 
     def __init__(
@@ -128,11 +129,11 @@ class CountedCorpus:
         return serves
 
     def fit(self, features: TfIdf, documents: np.ndarray | None = None) -> TfIdf:
-        """Fit features of the recipe to documents, given by their positions, by default to all.
+        """Fit features of the recipe to the training documents at the positions `documents`; None: to all.
 
-        Descriptions of topics that none of these documents has are included, as their words may occur nowhere else. In
-        cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, all words of descriptions get
-        a column, however rare they are.
+        If none of these documents has a topic, the topic's description is added to them, as its words may occur nowhere
+        else. In cross-validation on Reuters-21578, this makes rankings no worse. With a shortlist, all words of
+        descriptions get a column, however rare they are.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unknown = np.flatnonzero(labels.sum(axis=0).A1 == 0) if self._copies else NO_ROWS
@@ -142,21 +143,24 @@ class CountedCorpus:
         return features.fit_counted(self._counts, chosen, named)
 
     def rows_of_counts(self, features: TfIdf, documents: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of the training documents at some positions; `features` is what `fit` returned."""
+        """Return the rows of the training documents at the positions `documents`; `features` were fitted by `fit`."""
         return features.rows_of(self._counts, self._train[documents])
 
     def test_rows(self, features: TfIdf) -> scipy.sparse.csr_matrix | None:
-        """Return the rows of the test documents, None if these were not counted; `features` is what `fit` returned."""
+        """Return the rows of the test documents; None if these were not counted. `features` were fitted by `fit`."""
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def counts_of(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of documents, given by their positions, and then of the topics' descriptions, if any."""
+        """Return the counts of the training documents at the given positions, followed by those of the descriptions.
+
+        Descriptions are left out if the recipe does not train on them.
+        """
         described = self._described if self._copies else NO_ROWS
         positions = np.concatenate([self._positions(documents), described])
         return StoredCounts.of_documents(self._counts.parts, self._counts.counts, positions)
 
     def add_char_ngrams(self, recipe: Recipe) -> None:
-        """Add the n-grams of characters that a recipe has; the recipe must otherwise have the terms of these counts."""
+        """Add a recipe's character n-grams to the counts; the recipe's other terms must be those already counted."""
         n, divides_runs = recipe.make_features().chars, recipe.make_tokens().divides_runs
         self._recipe, self._counts = recipe, add_char_ngrams(self._counts, n, divides_runs=divides_runs)
         if self.document_counts is not None:
@@ -183,9 +187,9 @@ class CountedCorpus:
         """Return rows and labels of documents, by default of all, and of the topics' descriptions.
 
         Each description is repeated as often as the recipe's `descriptions` says; a description without a known term is
-        no positive example. Given `rows_dir`, rows are written to this folder, and `advance` counts them. A topic
-        leaves other topics' descriptions out; with ``left_out=False`` these marks are not made, as with thousands of
-        topics they would take much memory.
+        no positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
+        number of rows written. A topic is trained without the descriptions of other topics, which `Examples.left_out`
+        marks. If `left_out` is False, these marks are not made, because with thousands of topics they take much memory.
         """
         labels = self.labels if documents is None else self.labels[documents]
         unjudged = self.unjudged if documents is None or self.unjudged is None else self.unjudged[documents]
@@ -202,7 +206,7 @@ class CountedCorpus:
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of documents or descriptions, given by position in the counts.
+        """Return the rows of documents or descriptions, which are chosen by their positions in the counts.
 
         Raise TextcatError if the recipe's weights make values that are not finite.
         """
@@ -230,9 +234,10 @@ def _advancing(blocks: Iterable[scipy.sparse.csr_matrix], advance: Advance) -> I
 def examples_without(
     held_out: Iterable[np.ndarray], corpus: Corpus, recipe: Recipe, tokens: Tokens | None = None
 ) -> Iterator[Examples]:
-    """Yield the examples of a recipe once per set of held-out training documents, given by their positions.
+    """Yield the examples of a recipe for each set of held-out training documents.
 
-    All documents have rows, but features are fitted without the held-out documents.
+    `held_out` has an array of positions for each set. All documents have rows, but features are fitted without the
+    held-out documents.
     """
     counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()
@@ -248,7 +253,11 @@ def _append_labels(
     left_out: bool,
     unjudged: scipy.sparse.csc_matrix | None,
 ) -> tuple[scipy.sparse.csc_matrix, scipy.sparse.csc_matrix | None]:
-    """Append the labels of the copies of descriptions to the documents' labels; return all labels, and `left_out`."""
+    """Append the labels of the descriptions to the documents' labels; return all labels, and `Examples.left_out`.
+
+    `has_term` tells which topics' descriptions have a known term, and `copies` how often descriptions are repeated. If
+    `left_out` is False, None is returned in place of `Examples.left_out`.
+    """
     own_terms = scipy.sparse.diags_array(has_term, dtype=np.int8)
     appended = scipy.sparse.vstack([labels] + [own_terms] * copies, format="csc")
     if not left_out:

@@ -1,8 +1,8 @@
 """Choose by a short cross-validation what rows consist of: words alone, or words and n-grams of characters.
 
 In languages of endings and compounds, such as Swedish and Finnish, a word's n-grams of characters say more than the
-whole word, which few documents have. In others, they make rows long and add little. Both are told apart without
-training a ranker: the topics of held-out documents are ranked by the similarity to their centroids alone.
+whole word, which few documents have. In other languages, they make rows long and add little. To choose, no ranker is
+trained: the topics of held-out documents are ranked by the similarity of a document to the topics' centroids alone.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class RowChoice(NamedTuple):
 def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowChoice:
     """Rank held-out training documents with each kind of rows, and choose the kind that ranks them better.
 
-    N-grams of characters are chosen if nDCG@10 rises by a tenth or more; then they are added to `counted`. At most
-    53,000 documents are looked at, drawn by `seed`.
+    N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more. At most 53,000
+    documents are used, which are drawn at random from `seed`.
 
     Parameters
     ----------

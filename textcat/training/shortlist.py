@@ -1,4 +1,4 @@
-"""Train thousands of topics, each on the documents whose shortlist has it, and weigh the kinds of evidence."""
+"""Train thousands of topics, each on the documents whose shortlist has the topic, and weigh the kinds of evidence."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ class TrainedTopics(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    """Coefficients of the kinds of evidence for a listed topic; those ending in "by_size" are times log(1 + size).
+    """Coefficients of the kinds of evidence for a listed topic.
 
-    The score is the log odds with every positive weighed by the inverse propensity of its topic, to a power: see
-    `textcat.evaluation.at_k`. The weights make up for topics that indexers have forgotten.
+    A coefficient whose name ends in "by_size" is multiplied by log(1 + size), where size is the topic's number of
+    training documents. The score is the log odds of a regression in which each positive is weighed by a power of the
+    inverse propensity of its topic (see `textcat.evaluation.at_k`), to make up for topics that indexers have forgotten.
     """
 
     similarity: float = 0.0  # to the centroid
@@ -81,7 +82,7 @@ class _Evidence(NamedTuple):
 
 
 class _NameEvidence(NamedTuple):
-    """Coefficients of the score of a listed topic without a training document, of which only the name is known."""
+    """Coefficients of the score of a listed topic that has a name, but no training document."""
 
     name: float  # of the similarity to the name
     constant: float
@@ -105,8 +106,8 @@ def train_shortlist(
     """Train every topic on its positives, and on the other documents that it is listed for as negatives.
 
     The score of a topic's ranker, the similarity to its centroid and the similarity to its name are three kinds of
-    evidence. Their coefficients are found by logistic regression on held-out documents; for the score, the positives of
-    rare topics weigh more, for the probability, all weigh the same.
+    evidence. Their coefficients are found by logistic regression on held-out documents: for the score, the positives of
+    rare topics have larger weights; for the probability, all positives have the same weight.
 
     Parameters
     ----------
@@ -208,9 +209,9 @@ def _combined_rankers(
 
 
 def columns_in_rows(columns: list[tuple[np.ndarray, np.ndarray]], n_features: int) -> sp.csr_array:
-    """Return a matrix in CSR form of columns, each given by its rows, all different, and their values.
+    """Return a matrix in CSR form, given its columns: a tuple (distinct row numbers, values) for each column.
 
-    The list is emptied, so that each column's memory is free once it is in the matrix.
+    The list is emptied, so that the memory of each column is free as soon as the column is in the matrix.
     """
     sizes = np.zeros(n_features + 1, np.int64)
     for features, _ in columns:
@@ -228,9 +229,9 @@ def columns_in_rows(columns: list[tuple[np.ndarray, np.ndarray]], n_features: in
 
 
 def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
-    """Return the sum of each topic's rows, divided by a power of its length, without its smallest entries.
+    """Return the centroids of the topics as columns: shape (n_features, n_topics).
 
-    The shape is (n_features, n_topics).
+    A centroid is the sum of the topic's rows, divided by a power of the sum's length; its smallest entries are dropped.
     """
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
@@ -255,7 +256,7 @@ class _Ranker(NamedTuple):
 
 
 class _ListedTopics:
-    """The problem of each topic: its positives, and as negatives the other documents whose shortlist has it."""
+    """The problem of each topic: its positives and, as negatives, the other documents whose shortlist has the topic."""
 
     def __init__(
         self, rows: Any, labels: sp.csc_matrix, learner: MarginClassifier, size: int, n_documents: int, workers: Workers
@@ -273,7 +274,7 @@ class _ListedTopics:
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
-        """Return the shortlists of documents, given by their positions."""
+        """Return the shortlists of the documents at the given positions: shape (n_documents, size), topic numbers."""
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
@@ -283,7 +284,7 @@ class _ListedTopics:
         return listed
 
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
-        """Yield the rankers of topics, in their order; held-out rows are left out."""
+        """Yield the ranker of each topic in `topics`, in this order; rows of the mask `is_held_out` are left out."""
 
         def problem(topic: int) -> _Listed:
             positives = self.labels.indices[slice(*self.labels.indptr[topic : topic + 2])].astype(np.int32)
@@ -305,7 +306,10 @@ _Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
 def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return for pairs of a row of `labels` and a column whether the row has the column."""
+    """Return a mask of the pairs (document, topic) that are labels.
+
+    `documents` has the row of each pair in `labels`, and `column` its column.
+    """
     n_topics = labels.shape[1]
     keys = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr)) * n_topics + labels.indices
     return np.isin(documents * n_topics + column, keys)
@@ -322,7 +326,10 @@ def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> n
 
 
 def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_Ranker]:
-    """Train some topics, each over its own rows and the features that these have."""
+    """Train a block of topics, each over its positives and negatives, and over the features that occur in these rows.
+
+    `sent` is the rows, as `Workers.share` has sent them.
+    """
     rows = opened(sent)
     arrays, position = Rows.of(rows), np.full(rows.shape[1], -1, np.int32)
     rankers = []
@@ -413,7 +420,10 @@ def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameE
 
 
 def logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:
-    """Return the coefficients of a logistic regression, for X as it is given, followed by the constant."""
+    """Return the coefficients of a logistic regression, followed by the constant.
+
+    The columns of X are scaled for the regression, but the coefficients are those of the unscaled columns.
+    """
     from sklearn.linear_model import LogisticRegression  # here, as most training does not need it
 
     scale = np.sqrt(np.square(X).mean(axis=0))

@@ -32,14 +32,14 @@ def held_out_scores(
     """Score documents by rankers that were not trained on them; score only as many documents as thresholds need.
 
     Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training
-    itself. Two methods cost less. For rules whose training ends near a minimum, such as PAUM with λ > 0, the topic's
-    fitted ranker is moved to the minimum without a fold, by a few passes over the rows that may change it: see
-    `textcat.margin._folds`.
+    itself. Two methods cost less. For rules whose training ends near a minimum, such as PAUM with λ > 0, nothing is
+    trained again: a few passes over the rows near the margin move the topic's fitted ranker towards the minimum that
+    training without a fold would reach: see `textcat.margin._folds`.
 
     Rankers of other rules are trained again without a fold, but only on rows that may cause an update: the support of
-    the fitted ranker, the topic's positives, and the negatives of highest score. For a topic of many positives, this is
-    done only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
-    fitted, without a kernel.
+    the fitted ranker, the topic's positives, and the negatives with the highest scores. A topic of many positives is
+    trained only for as many folds as hold enough positives; its scores are nan in the other folds. The learner must be
+    fitted, and must not have a kernel.
     """
     topics, n_folds = TopicProblems(examples, learner, fold_of), fold_of.max() + 1
     scores = np.full((len(fold_of), examples.labels.shape[1]), np.nan, topics.rows.dtype, order="F")
@@ -137,9 +137,10 @@ class TopicProblems:
         return solve(self.rows[kept], problems, n_jobs=1, seed=self._seed, overwrite_X=True)
 
     def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
-        """Return the numbers of rows that may cause an update: support, positives, and negatives with high scores.
+        """Return the positions of rows that may cause an update: support, positives, and negatives with high scores.
 
-        The numbers ascend. `near` has other values for the constants that limit the number of negatives.
+        The positions ascend. `scores` are those of all rows by the fitted ranker. `near` limits the number of
+        negatives: a share of the support, a share of the documents, and a least number; None: the module's constants.
         """
         of_support, of_documents, least = near or (SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES)
         support, positives = self._solutions[topic].support, self._positives[topic]
@@ -158,6 +159,6 @@ class TopicProblems:
 def _is_near_minimum(rule: Rule, lambda_: float) -> bool:
     """Return whether training with a rule ends near the minimum that `textcat.margin._folds` approximates.
 
-    Without λ, training ends far from the minimum; without a margin, the minimum is at weights of zero.
+    If λ is 0, training ends far from the minimum. If the rule has no margin, all weights are 0 at the minimum.
     """
     return lambda_ > 0 and rule.CONSTANT and rule.threshold(1) + rule.threshold(-1) > 0

@@ -157,9 +157,9 @@ def train_and_evaluate(
 def _evaluation(
     trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
 ) -> Evaluation:
-    """Return the evaluation that training made; without one, measure the tagger.
+    """Return the evaluation of a tagger: on a held-out sample, by cross-validation, or on the test documents.
 
-    The tagger is measured by the scores of cross-validation, if there are some, otherwise on the test documents.
+    The tagger is measured on the test documents only if `trained` has no result of the other two ways.
     """
     tagger = trained.tagger
     if trained.sample_evaluation is not None:
@@ -415,7 +415,7 @@ def train_without(
 ) -> tuple[Tagger, sparse.csr_matrix]:
     """Train a tagger with a shortlist on a part of the documents; return the tagger, and the held-out documents' rows.
 
-    Training rows are kept in memory or, given `rows_dir`, in a temporary folder next to it.
+    Training rows are kept in memory or, if `rows_dir` is given, in a temporary folder next to `rows_dir`.
     """
     features, n_documents = counts.fit(recipe.make_features(), sample.trained), len(sample.trained)
     with folder_beside(rows_dir) as folder:
@@ -451,7 +451,7 @@ def _train_listed(
     n_jobs: int | None,
     advance: Advance,
 ) -> dict[str, Any]:
-    """Train topics on the documents that they are listed for; return arguments of `Tagger`."""
+    """Train each topic on the documents whose shortlist has the topic; return arguments of `Tagger`."""
     from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist
 
@@ -481,7 +481,7 @@ def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) 
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether weights are kept without their zeros: if topics are many, and the weights become far smaller."""
+    """Return whether to keep weights without their zeros: if there are many topics, and this saves much memory."""
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
     n_bytes = n_entries * (itemsize + 4) + 8 * n_features
@@ -489,9 +489,9 @@ def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
 
 
 def unevaluated_topics(corpus: Corpus) -> str:
-    """Return a sentence on the topics of the training part only, and one on those of the test part only, in two lines.
+    """Return a line about topics that occur only in the training part, and a line about topics only in the test part.
 
-    A sentence is left out if there are no such topics.
+    A line is left out if there are no such topics, so the result may be "".
     """
     in_training, tested = topic_counts(corpus.train), topic_counts(corpus.test)
     untested, unlearnt = sorted(set(in_training) - set(tested)), sorted(set(tested) - {*in_training, *corpus.topics})

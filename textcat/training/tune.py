@@ -85,7 +85,7 @@ class _Space:
     varied: Mapping[tuple[str, str], Sequence[Any] | ParameterRange]
 
     def recipe(self, start: Recipe, values: Sequence[Any]) -> Recipe:
-        """Return a copy of `start` with these values of the parameters that vary, in their order."""
+        """Return a copy of `start` with a new value for each parameter that varies, in the order of `varied`."""
         sections: dict[str, Any] = {name: dict(getattr(start, name)) for name in _SECTIONS}
         for (section, key), value in zip(self.varied, values, strict=True):
             sections[section][key] = value
@@ -280,11 +280,12 @@ def margin_settings(recipe: Recipe) -> list[Recipe]:
 
 
 def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
-    """Return the sparsest of the trials that rank as well as a reference trial, up to the tolerance.
+    """Return the trial with the fewest support documents, among those that rank as well as a reference trial.
 
-    If the paper's PAUM(1, 50) was cross-validated, it is the reference, and a trial must rank as well in the bands ALL,
-    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared: it changes far
-    more between splits than between settings.
+    A trial ranks as well if its figure is at most `tolerance` lower. The reference is the trial of PAUM(1, 50), the
+    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands ALL,
+    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared, because it
+    changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
@@ -332,9 +333,9 @@ def measure_held_out(
     """Train recipes with a shortlist on a part of the training documents, and measure them on a held-out sample.
 
     A tenth of the documents, at most 5,000, are drawn by the seed to measure on, and at most 100,000 of the others to
-    train on, so that time and memory stop growing with the corpus. No other texts are used. Topics without a drawn
-    training document count, too, and can only be found by their descriptions. The top-ranked topics of each document
-    are measured, even if there are few topics.
+    train on, so that time and memory stop growing with the corpus. All other documents are ignored. Topics without a
+    training document in the sample count, too, and can only be found by their descriptions. The top-ranked topics of
+    each document are measured, even if there are few topics.
     """
     sample, part = sample_corpus(corpus, seed)
     if not sample.labels([sample.train[i] for i in part.held_out]).nnz:
@@ -353,7 +354,7 @@ def measure_held_out(
 
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
-    """Return a corpus of the documents to train on and to measure on, and the positions of both kinds in it."""
+    """Return a corpus of the documents to train on and to measure on, and the positions of both kinds of documents."""
     part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])

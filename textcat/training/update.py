@@ -104,7 +104,7 @@ def learn(
     negative examples, as nobody has judged them for it.
 
     Names of topics are added or replaced, too, and kept by all later updates. A model that was not trained with
-    ``updatable=True`` can only be given names: these change nothing else in it.
+    ``updatable=True`` can only be given names, which change nothing else in the model.
 
     Parameters
     ----------
@@ -207,7 +207,10 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
 
 
 def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifest: Mapping[str, Any]) -> Vocabulary:
-    """Read names of topics, by default in the language of a model's names or texts."""
+    """Read names of topics in `language` or, by default, in the language of the model's names or else of its texts.
+
+    A TSV file has names in one language only, and does not name it.
+    """
     of_model = manifest.get("names_language") or manifest["recipe"].get("tokens", {}).get("lang")
     has_one_language = ".tsv" in Path(path).suffixes  # which it does not say
     return Vocabulary.read(Path(path), language or (None if has_one_language else of_model))
@@ -216,7 +219,10 @@ def _read_vocabulary(path: str | os.PathLike[str], language: str | None, manifes
 def _all_names(
     names: Mapping[str, tuple[str, ...]], language: str, topics: Iterable[str], vocabulary: Vocabulary
 ) -> tuple[dict[str, tuple[str, ...]], str]:
-    """Return the names of topics with those of a vocabulary added or put in their place, and the language of all."""
+    """Return the names of topics, updated by a vocabulary, and their language; "" if the languages differ.
+
+    `names` are the names so far, in `language`; a topic that the vocabulary names gets the names there instead.
+    """
     read = vocabulary.of(topics)
     is_one = language == vocabulary.language or names.keys() <= read.keys()
     return {**names, **read}, vocabulary.language if is_one else ""
@@ -228,7 +234,7 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
 
 
 def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the topics that have other names than in a manifest, or names for the first time."""
+    """Return the topics whose preferred name in `names` is new, or differs from the name in the manifest."""
     before = names_in(manifest)
     return tuple(topic for topic, name in names.items() if before.get(topic) != name)
 
@@ -267,9 +273,9 @@ class _Change(NamedTuple):
 
     @classmethod
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], *, is_named: bool) -> _Change:
-        """Return the change that new documents and ids to remove make; raise TextcatError if it is not possible.
+        """Return the change that adds or corrects the documents `new`, and removes those with the ids `remove`.
 
-        There must be some, unless topics are given names.
+        Raise TextcatError if the change is not possible, or if both are empty and topics get no names (`is_named`).
         """
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
@@ -314,7 +320,7 @@ class _Change(NamedTuple):
         return [i for i in stay if i < self.n_train], [i for i in stay if i >= self.n_train]
 
     def counts(self, counts: StoredCounts, features: TfIdf) -> StoredCounts:
-        """Return the counts of all documents after the change, given the counts before it."""
+        """Return the counts of all documents after the change; `counts` are those before the change."""
         if new := self.counted:
             counts = counts.extended(StoredCounts.of_documents(*features.count_all(new), np.arange(len(new))))
         position_of = {document.id: len(self.old) + i for i, document in enumerate(new)}
@@ -326,7 +332,10 @@ class _Change(NamedTuple):
         return counts.select(np.array(order, np.int64))
 
     def corpus(self, before: Corpus, *, new_topics_negative: bool) -> Corpus:
-        """Return the corpus after the change; documents have their texts only if these were kept or are new."""
+        """Return the corpus after the change.
+
+        A document has its text only if the corpus `before` has the text, or the document is new or corrected by a text.
+        """
         former = {*before.topics, *(name for d in self.old for name in (*d.topics, *(d.labelled_for or ())))}
         learnt = [*self.added[0], *(d for i, d in self.corrected.items() if i < self.n_train)]
         brought = {topic for document in learnt for topic in document.topics}
@@ -359,10 +368,10 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return an earlier document with the topics that it was judged for, now that there are new topics.
+    """Return a document from before the update, with the right field `labelled_for` now that there are new topics.
 
-    The document was judged for the former topics only. If `are_negative` is set, it counts as judged for the new
-    topics, too, and so is a negative example of them.
+    The document was judged for the `former` topics only. If `are_negative` is set, the document counts as judged for
+    the new topics, too, and is a negative example of these topics.
     """
     if not new or (document.labelled_for is None) == are_negative:
         return document
@@ -459,7 +468,7 @@ def _write(write: Callable[[Path], None], folder: Path, target: Path, expected: 
 
 
 def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *, undoable: bool) -> None:
-    """Replace the model in a folder, atomically; keep the old model if this step can be undone."""
+    """Replace the model in a folder, atomically; if `undoable`, keep the old model. Parameters as in `_write`."""
     with MODEL.replacing(folder) as sibling:
         write(sibling)
         if read_manifest(folder)[SUM] != expected:
