@@ -18,8 +18,12 @@ t:1 a skos:Concept ; skos:prefLabel "tin"@en, "tina"@fi ; skos:altLabel "stannum
 t:2 a skos:Concept ; skos:prefLabel "gold"@en ; owl:deprecated true .
 t:3 a skos:Concept ; skos:prefLabel "kulta"@fi .
 t:4 a skos:Concept ; skos:prefLabel "Latin name" .
+t:1 skos:hiddenLabel "tinn"@en, "stannum"@la ; skos:definition "A soft  metal."@en, "Pehme metall."@et .
+t:1 skos:scopeNote "Also for alloys."@en, " "@sv .
+t:2 skos:definition "Deprecated."@en .
 t:5 a skos:ConceptScheme ; skos:prefLabel "scheme"@en .
 """
+T3 = 't:3 skos:prefLabel "kulta"@en ; skos:scopeNote "Kova." .\n'
 CSV = "uri,label_en,label_fi,notation\nhttp://e.org/1,tin,tina,1.1\n<http://e.org/3>,,kulta,\n"
 
 
@@ -61,9 +65,11 @@ def test_skos_has_synonyms_languages_and_concepts_that_are_deprecated(tmp_path, 
     data = rdflib.Graph().parse(data=SKOS, format="turtle").serialize(format=form)
     path = written(tmp_path, {"turtle": "v.ttl.xz", "xml": "v.rdf.xz"}[form], lzma.compress(data.encode()))
     latin = {"http://e.org/4": ("Latin name",)}
-    assert Vocabulary.read(path).names == {"http://e.org/1": ("tin", "metal, tin", "stannum")} | latin
-    finnish = {"http://e.org/1": ("tina",), "http://e.org/3": ("kulta",)}
-    assert Vocabulary.read(path, "fi").names == finnish | latin
+    read = Vocabulary.read(path)
+    assert read.names == {"http://e.org/1": ("tin", "metal, tin", "stannum", "tinn", "tina", "Zinn")} | latin
+    assert read.descriptions == {"http://e.org/1": "A soft metal. Also for alloys. Pehme metall."}
+    finnish = {"http://e.org/1": ("tina", "tin", "Zinn", "metal, tin", "stannum", "tinn"), "http://e.org/3": ("kulta",)}
+    assert Vocabulary.read(path, "FI").names == finnish | latin
 
 
 def test_skos_without_a_name_in_the_language_says_which_it_has(tmp_path):
@@ -71,8 +77,35 @@ def test_skos_without_a_name_in_the_language_says_which_it_has(tmp_path):
     path = written(tmp_path, "v.ttl", SKOS.replace("t:4 a skos:Concept", "t:4 a skos:Collection"))
     with pytest.raises(TextcatError, match=r"'sv', but in en, fi: .*--vocabulary-lang"):
         Vocabulary.read(path, "sv")
-    with pytest.raises(TextcatError, match=r"v\.ttl is no turtle that rdflib reads \(.*\): mend it"):
-        Vocabulary.read(written(tmp_path, "v.ttl", "@prefix"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("v.ttl", "@prefix", r"v\.ttl is no turtle that rdflib reads \(.*\): mend it\.$"),
+        ("v.rdf", "<rdf:RDF>\n", r"v\.rdf is no xml that rdflib reads \(.*\): mend it\.$"),
+        ("v.nt", "<http://e.org/1> is tin .\n", r"v\.nt is no nt that rdflib reads \(.*\): mend it\.$"),
+        ("v.ttl", b"\xff\xfe\x00", r"v\.ttl is no turtle that rdflib reads \(.*\): mend it\.$"),
+        (
+            "v.ttl",
+            '<http://e.org/1> <http://e.org/name> "tin" .',
+            r"names no topic: give it a skos:Concept with a skos:p",
+        ),
+    ],
+)
+def test_skos_that_cannot_be_used_is_told_in_a_sentence(tmp_path, name, text, message):
+    pytest.importorskip("rdflib")
+    with pytest.raises(TextcatError, match=message) as raised:
+        Vocabulary.read(written(tmp_path, name, text))
+    assert "\n" not in str(raised.value)
+
+
+def test_notes_of_skos_describe_topics_and_descriptions_of_the_corpus_come_first(tmp_path):
+    pytest.importorskip("rdflib")
+    news = written(tmp_path, "news.jsonl", NEWS.replace("p1", "http://e.org/1").replace("p2", "kulta"))
+    corpus = open_corpus(news, vocabulary=written(tmp_path, "v.ttl", SKOS + T3))
+    assert corpus.descriptions == {"http://e.org/1": "A soft metal. Also for alloys. Pehme metall.", "kulta": "Kova."}
+    assert "tinn. tina. Zinn A soft metal." in corpus.described()[0].zones["body"]
 
 
 def test_without_rdflib_skos_is_refused_in_a_sentence(tmp_path, monkeypatch):

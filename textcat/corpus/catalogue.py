@@ -435,11 +435,13 @@ def _open(
     parts = {document.split or "train" for document in documents}
     if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
         return Corpus(card.name, [], [document for document in documents if document.split == "test"], ())
-    vocabulary, names = vocabulary or contents.vocabulary, {}
+    vocabulary, names, about = vocabulary or contents.vocabulary, {}, {}
     if vocabulary is not None:
-        names = vocabulary.of({topic for document in documents for topic in document.topics})
-        names = vocabulary.names | names if card.topics == "described" else names
-    corpus = Corpus.from_documents(card.name, documents, card.topics, contents.descriptions, names)
+        topics = {topic for document in documents for topic in document.topics}
+        names, about = vocabulary.of(topics), vocabulary.descriptions_of(topics)
+        if card.topics == "described":
+            names, about = vocabulary.names | names, vocabulary.descriptions | about
+    corpus = Corpus.from_documents(card.name, documents, card.topics, about | contents.descriptions, names)
     return replace(corpus, names_language=vocabulary.language) if vocabulary else corpus
 
 

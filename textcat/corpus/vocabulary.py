@@ -2,9 +2,9 @@
 
 import csv
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textcat.corpus.descriptions import decoded_text
 from textcat.errors import TextcatError, install_hint, similar_files
@@ -27,12 +27,15 @@ class Vocabulary:
     place : str
         The path of the file, for messages.
     language : str
-        The language of the names; "" if neither the file nor its reader says it.
+        The language of the preferred names; "" if neither the file nor its reader says it.
+    descriptions : dict of str to str
+        What the vocabulary says about topics besides names: definitions and scope notes. Topics may lack one.
     """
 
     names: dict[str, tuple[str, ...]]
     place: str = ""
     language: str = ""
+    descriptions: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path, language: str | None = None) -> "Vocabulary":
@@ -40,15 +43,16 @@ class Vocabulary:
 
         ``.tsv``: each line has an id, or a URI in ``<>``, a name, and optionally a notation, which is ignored; another
         line with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``,
-        ``.rdf``, ``.xml`` and ``.nt``: SKOS without deprecated concepts, whose alternative labels are synonyms; this
-        needs rdflib.
+        ``.rdf``, ``.xml`` and ``.nt``: SKOS without deprecated concepts; this needs rdflib. All other labels of a
+        concept are synonyms: alternative and hidden labels, and the labels in other languages. Definitions and scope
+        notes are its description.
 
         Parameters
         ----------
         path : str or Path
         language : str, optional
-            Language of the names, such as "fi". It chooses the labels in SKOS, and the column ``label_fi`` in CSV; the
-            default is "en" for both.
+            Language of the preferred names, such as "fi". In SKOS, concepts without a preferred label in it are left
+            out; in CSV, it chooses the column ``label_fi``. The default is "en" for both.
 
         Returns
         -------
@@ -75,14 +79,24 @@ class Vocabulary:
         Unknown topics are left out; TextcatError is raised if all topics are unknown.
         """
         topics = list(topics)
-        of_label = {names[0]: names for names in self.names.values()}
-        names_found = {topic: names for topic in topics if (names := self.names.get(topic) or of_label.get(topic))}
-        if topics and not names_found:
+        ids = self._ids(topics)
+        if topics and not ids:
             raise TextcatError(
                 f"The vocabulary {self.place} has none of the corpus' topics: they are such as {min(topics)!r}, its "
                 f"own such as {next(iter(self.names))!r}. Give the vocabulary that the corpus was indexed with."
             )
-        return names_found
+        return {topic: self.names[id_] for topic, id_ in ids.items()}
+
+    def descriptions_of(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the descriptions of the given topics, each of which is an id or a preferred name, where it has one."""
+        described = ((topic, self.descriptions.get(id_, "")) for topic, id_ in self._ids(topics).items())
+        return {topic: text for topic, text in described if text}
+
+    def _ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the ids of those of the given topics that are known, each by its id or a preferred name."""
+        of_label = {names[0]: id_ for id_, names in self.names.items()}
+        ids = ((topic, topic if topic in self.names else of_label.get(topic)) for topic in topics)
+        return {topic: id_ for topic, id_ in ids if id_ is not None}
 
 
 def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, location: str) -> Vocabulary:
@@ -92,14 +106,12 @@ def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, 
     """
     data, suffix = b"".join(iter(lambda: stream.read(STEP), b"")), PurePosixPath(plain_name(name)).suffix.lower()
     if suffix in _SKOS:
-        language = language or _LANGUAGE
-        pairs: Iterable[tuple[str, str]] = _from_skos(location, data, _SKOS[suffix], language)
-    elif suffix in (".tsv", ".csv"):
-        lines = decoded_text(data, location).splitlines()
-        pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language or _LANGUAGE)
-    else:
+        return _from_skos(location, data, _SKOS[suffix], language or _LANGUAGE)
+    if suffix not in (".tsv", ".csv"):
         endings = ", ".join((".tsv", ".csv", *_SKOS))
         raise TextcatError(f"{location} cannot be read as a vocabulary: its name must end in one of {endings}.")
+    lines = decoded_text(data, location).splitlines()
+    pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language or _LANGUAGE)
     names: dict[str, dict[str, None]] = {}
     for topic, label in pairs:
         names.setdefault(topic, {})[label] = None
@@ -144,7 +156,8 @@ def _without_brackets(uri: str) -> str:
     return uri.removeprefix("<").removesuffix(">").strip()
 
 
-def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable[tuple[str, str]]:
+def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabulary:
+    """Read the concepts of SKOS that have a preferred label in a language or, if they have none, without a language."""
     try:
         import rdflib
         from rdflib.namespace import OWL, RDF, SKOS
@@ -154,28 +167,52 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Iterable
     try:
         graph.parse(data=data, format=form)
     except Exception as error:  # each of rdflib's parsers has exceptions of its own
-        raise TextcatError(f"{location} is no {form} that rdflib reads ({error!s:.100}): mend it.") from None
-    concepts = sorted(str(concept) for concept in graph.subjects(RDF.type, SKOS.Concept))
+        reason = " ".join(str(error).split())  # some have several lines
+        raise TextcatError(f"{location} is no {form} that rdflib reads ({reason:.100}): mend it.") from None
+    names: dict[str, tuple[str, ...]] = {}
+    descriptions: dict[str, str] = {}
     languages: set[str] = set()
-    pairs: list[tuple[str, str]] = []
-    for concept in map(rdflib.URIRef, concepts):
+    for concept in sorted(set(graph.subjects(RDF.type, SKOS.Concept))):
         if any(str(value).lower() in ("true", "1") for value in graph.objects(concept, OWL.deprecated)):
             continue
-        preferred = [label for label in graph.objects(concept, SKOS.prefLabel) if isinstance(label, rdflib.Literal)]
-        languages.update(label.language or "" for label in preferred)
-        main = _in_language(preferred, language)
-        alternatives = [label for label in graph.objects(concept, SKOS.altLabel) if isinstance(label, rdflib.Literal)]
-        pairs += [(str(concept), name) for name in (*main, *_in_language(alternatives, language)) if main]
-    if languages and not pairs:
+        preferred, alternative, hidden, definition, scope_note = (
+            _Texts.of([text for text in graph.objects(concept, kind) if isinstance(text, rdflib.Literal)], language)
+            for kind in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel, SKOS.definition, SKOS.scopeNote)
+        )
+        languages |= preferred.languages
+        if not preferred.own:
+            continue
+        labels = (*preferred.own, *alternative.own, *hidden.own, *preferred.foreign, *alternative.foreign)
+        names[str(concept)] = tuple(dict.fromkeys((*labels, *hidden.foreign)))
+        notes = dict.fromkeys((*definition.own, *scope_note.own, *definition.foreign, *scope_note.foreign))
+        if notes:
+            descriptions[str(concept)] = " ".join(notes)
+    if names:
+        return Vocabulary(names, location, language, descriptions)
+    if languages:
         raise TextcatError(
-            f"The vocabulary {location} has no name in {language!r}, but in "
-            f"{', '.join(sorted(filter(None, languages)))}: "
+            f"The vocabulary {location} has no name in {language!r}, but in {', '.join(sorted(languages))}: "
             "name one of these with --vocabulary-language."
         )
-    return pairs
+    raise TextcatError(f"The vocabulary {location} names no topic: give it a skos:Concept with a skos:prefLabel.")
 
 
-def _in_language(labels: list["rdflib.Literal"], language: str) -> list[str]:
-    """Return the labels in a language, sorted; if there are none, return the labels that have no language."""
-    chosen = [label for label in labels if (label.language or "").partition("-")[0].lower() == language.lower()]
-    return sorted({str(label) for label in chosen or labels if label.language is None or label in chosen})
+class _Texts(NamedTuple):
+    """Hold the texts that a concept has of one kind, such as its alternative labels."""
+
+    own: list[str]  # in the language that was asked for or, if there are none, without a language
+    foreign: list[str]  # all others
+    languages: set[str]
+
+    @classmethod
+    def of(cls, literals: Iterable["rdflib.Literal"], language: str) -> "_Texts":
+        """Divide texts by language, and sort those of each language; blank ones are left out."""
+        texts = sorted({(_language(literal), " ".join(literal.split())) for literal in literals})
+        languages = {of_text for of_text, text in texts if text} - {""}
+        chosen = language.lower() if language.lower() in languages else ""
+        own = [text for of_text, text in texts if text and of_text == chosen]
+        return cls(own, [text for of_text, text in texts if text and of_text != chosen], languages)
+
+
+def _language(literal: "rdflib.Literal") -> str:
+    return (literal.language or "").partition("-")[0].lower()

@@ -230,7 +230,9 @@ def _all_names(
 
 def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
     names, language = _all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
-    return replace(corpus, names=names, names_language=language)
+    # A vocabulary without descriptions leaves those that the corpus has.
+    about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
+    return replace(corpus, names=names, names_language=language, descriptions=about)
 
 
 def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
