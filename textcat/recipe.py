@@ -62,8 +62,9 @@ class TopicSettings:
         With a shortlist: before training, choose by held-out training documents whether rows get n-grams of characters.
         Setting a field of [features] whose name begins with "char" turns this off.
     related : int
-        With a shortlist: so many of a document's best topics raise the scores of those that go with them in training
-        documents. 0: none do.
+        With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
+        them
+            in training documents. 0: no topic raises the scores of others.
     """
 
     descriptions: int = 0
@@ -382,7 +383,7 @@ class Recipe:
 
     @property
     def related(self) -> int:
-        """The number of a document's best topics that speak for others; 0: related topics do not count."""
+        """The number of a document's best topics that raise the scores of related topics; 0: no topic does."""
         return int(self._make("topics").related)
 
     @property

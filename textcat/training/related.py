@@ -51,8 +51,8 @@ def relate_topics(
     """Return trained topics with the evidence of related topics, and with probabilities that take it into account.
 
     The weight of the evidence is learnt by training all topics on at most 40,000 documents, and by a logistic
-    regression on at most 4,000 others. If it does not help to rank them, or they have too few topics, the trained
-    topics are returned as they are.
+    regression on at most 4,000 others. If the evidence does not help to rank the topics of these others, or the
+    shortlists have too few of their topics, `trained` is returned unchanged.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def relate_topics(
     rows, labels, names, learner, size, n_documents, n_jobs, seed
         As for `train_shortlist`.
     best : int
-        The number of a document's best topics that speak for other topics.
+        The number of a document's best topics that raise the scores of other topics.
 
     Returns
     -------
@@ -102,10 +102,10 @@ def relate_topics(
 def _with_related(
     trained: TrainedTopics, labels: sp.csr_matrix, best: int, weight: float, odds: tuple[float, float, float]
 ) -> TrainedTopics:
-    """Return trained topics with the evidence of related topics, which has a weight, and with new probability curves.
+    """Return trained topics with the evidence of related topics, times `weight`, and with new probability curves.
 
     `odds` has the coefficients of the former log odds and of log(1 + size), and the constant. A topic without documents
-    keeps its curve, as no other topic speaks for it.
+    keeps its curve, because no other topic raises its score.
     """
     of_odds, by_size, constant = odds
     a, b, sizes = trained.calibration.a, trained.calibration.b, np.asarray(labels.sum(axis=0)).ravel()
@@ -119,10 +119,10 @@ def _with_related(
 
 
 def topic_shares(labels: sp.csr_matrix) -> sp.csr_array:
-    """Return for each pair of topics the share of the documents with the first that also have the second.
+    """Return for each pair of topics the share of the documents with the first topic that also have the second.
 
-    Only the largest shares of each topic are kept. A few documents without the second topic are added to each topic's
-    own.
+    Only the largest shares of each first topic are kept. Two documents without the second topic are added to the
+    documents of the first, so that a topic of one or two documents has no share near 1.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Choose by a short cross-validation what rows consist of: words alone, or words and n-grams of characters.
 
-In languages of endings and compounds, such as Swedish and Finnish, a word's n-grams of characters say more than the
-whole word, which few documents have. In other languages, they make rows long and add little. To choose, no ranker is
-trained: the topics of held-out documents are ranked by the similarity of a document to the topics' centroids alone.
+In languages with many endings and compound words, such as Swedish and Finnish, a word's n-grams of characters say more
+than the whole word, which few documents have. In other languages, they make rows long and add little. To choose, no
+ranker is trained: the topics of held-out documents are ranked by the similarity of a document to the topics' centroids
+alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Give memory that requests no longer use back to the system; the C library alone would keep much of this memory."""
+"""Return memory that requests no longer use to the system; the C library alone would keep much of this memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GROWN = 1 << 25  # bytes by which the process must have grown
 
 
 class Trimmer:
-    """Gives unused memory of this process back to the system, 1, 2, 4 … 64 seconds after the process grew by 32 MB.
+    """Returns unused memory of this process to the system, 1, 2, 4 … 64 seconds after the process grew by 32 MB.
 
     It does so several times, because the request that needs the memory may still be running at first.
     """
