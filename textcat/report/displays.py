@@ -150,7 +150,7 @@ class PrecisionRecallBands(_Drawn):
 
 @dataclass(eq=False, repr=False)
 class CalibrationBands(_Drawn):
-    """Draw a curve per band: of the topics to which a model gives some probability, the fraction that is correct.
+    """Draw a calibration curve for each band: the fraction of correct topics against their predicted probability.
 
     Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and `n_bins`, 10
     by default.

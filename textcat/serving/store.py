@@ -79,7 +79,7 @@ class _Folder:
 
 @dataclass(eq=False)
 class Store:
-    """The served models by name; `folders` has the folder that each is loaded from."""
+    """The served models by name; `folders` has the folder from which each model is loaded."""
 
     folders: Mapping[str, Path]
     # Called if a replaced model was loaded, with its version, or could not be loaded, with the error; the outcome is
@@ -164,7 +164,7 @@ class Store:
 
 
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
-    """Return the model with a name, and record it and the number of documents in the request, for the log.
+    """Return the model with a name; for the log, note the model and the number of documents in `call`.
 
     Raise a Problem if there is no such model.
     """

@@ -76,7 +76,7 @@ class Work:
         return tags
 
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents at once, and return the tags of each; raise a Problem if this takes too long.
+        """Tag documents together, and return the tags of each document; raise a Problem if this takes too long.
 
         A Problem is also raised if the choice needs probabilities, and the model has none.
         """

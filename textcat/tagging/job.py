@@ -123,7 +123,7 @@ def load_tagger(job: Job) -> "Tagger":
 
 
 def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
-    """Return a tagger that has only the given topics of another one, in the order in which that one has them."""
+    """Return a copy of a tagger with only the given topics, in the order of the tagger's topics."""
     import numpy as np
 
     from textcat.model.shortlist import Restriction

@@ -120,8 +120,8 @@ def _encode_jsonl(
 ) -> bytes:
     """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
 
-    If the function `terms` is given, each topic has the terms that it returns. If `names` are given, each topic has its
-    name.
+    If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
+    given, it has the name of the topic.
     """
     lines = []
     for record, tags_of_record in zip(records, tags, strict=True):

@@ -63,7 +63,7 @@ class Summary(NamedTuple):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """Names of inputs of which documents may be missing, as they changed while they were read."""
+        """Names of the inputs that changed while they were read, so that documents may be missing."""
         return tuple(change.name for change in self.changes if not change.grew)
 
     @property

@@ -71,7 +71,7 @@ class Progress(NamedTuple):
 
 
 def history(session: Session, topic: str) -> History:
-    """Return the answers on a topic as stopping rules take them: one for each group of near-duplicates with a label."""
+    """Return the answers on a topic in the form that stopping rules take: one for each group that has a label."""
     with session.lock:
         order = session.topic_state(topic).in_order()
     n = len(session.groups)

@@ -64,7 +64,8 @@ class Run(NamedTuple):
 def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
     """Return a function from the number of answers to the number of questions before the next training.
 
-    ``"1:100,5:500,10"`` is 1 below 100 answers, 5 below 500, then 10. TextcatError is raised for any other form.
+    ``"1:100,5:500,10"`` means 1 question below 100 answers, 5 below 500, then 10. TextcatError is raised for any other
+    form.
     """
     parts = [part.partition(":") for part in steps.replace(" ", "").split(",")]
     sizes, limits = [part[0] for part in parts], [part[2] for part in parts[:-1]]

@@ -399,7 +399,7 @@ class HeldOutFold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision over each band, RARE and EXPECTED; nan where a band has no topic."""
+        """Return the macro-averaged precision of the bands `chosen`, RARE and EXPECTED; nan if a band has no topic."""
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}

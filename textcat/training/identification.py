@@ -27,7 +27,7 @@ class CorpusLanguage(NamedTuple):
 
 
 def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
-    """Return the language that most of the documents are written in; of two, the first one in alphabetical order.
+    """Return the language in which most documents are written; of two equally frequent ones, the first by alphabet.
 
     Raise TextcatError if py3langid is not installed or no document has a letter.
     """

@@ -66,7 +66,7 @@ class Call(Request):
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
         """Return the body, decompressed if it is gzip; raise a Problem if it is too large or of a wrong type.
 
-        `kinds` are the content types allowed; if it is empty, all are.
+        `kinds` are the allowed content types; if it is empty, all types are allowed.
         """
         kind = self.kind
         if kinds and kind and kind not in kinds:

@@ -20,9 +20,10 @@ def near_duplicates(
     these leaders. So the time grows with the number of entries of `rows`, not with the number of pairs of documents,
     but a leader after the first 8 may be missed.
 
-    `sizes` has the number of distinct terms of each document, including terms without a column, which only one document
-    has. `counted` is a mask of the columns that count as terms; those of word pairs, for example, do not. `everywhere`
-    is the number of terms that all documents have, but that have no entries. The columns of each row must ascend.
+    `sizes` has the number of distinct terms of each document, including terms that have no column because only one
+    document has them. `counted` is a mask of the columns that count as terms; columns of word pairs, for example, do
+    not count. `everywhere` is the number of terms that all documents have, but that have no entries in `rows`. The
+    columns of each row must ascend.
 
     Source: A. Arasu, V. Ganti, R. Kaushik, Efficient exact set-similarity joins, VLDB 2006 (PartEnum).
     """

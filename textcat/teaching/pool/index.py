@@ -59,7 +59,7 @@ FORMAT = FolderFormat(
 
 
 class Index(NamedTuple):
-    """The contents of a pool's index."""
+    """The contents of a pool's index; `sum` is the checksum that identifies the pool."""
 
     recipe: Recipe
     features: TfIdf

@@ -113,7 +113,7 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
 
 
 class Pieces:
-    """The pieces of an archive in a folder, which hold all of its documents in order.
+    """The pieces in a folder; together, they hold all documents of an archive, in order.
 
     A missing piece raises OSError, and a damaged piece ValueError.
     """
