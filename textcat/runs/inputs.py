@@ -78,7 +78,7 @@ def check_output_apart(sources: Iterable[Source], out: Path) -> None:
 
 
 class InputChange(NamedTuple):
-    """Describe an input that changed while a run read it, and what of it is missing from the output."""
+    """Describe an input that changed while a run read it, and how much of the input is missing from the output."""
 
     name: str
     change: Change
@@ -88,7 +88,7 @@ class InputChange(NamedTuple):
 
     @property
     def grew(self) -> bool:
-        """Return whether the input only grew, so that nothing of it is missing."""
+        """Return whether the input only grew, so that nothing is missing from the output."""
         return self.change.kind is ChangeKind.GREW and self.missing is None
 
     def __str__(self) -> str:

@@ -36,8 +36,8 @@ class Choice(NamedTuple):
 class Work:
     """Tags documents with one version of a model, for all requests that use this version.
 
-    `on_batch` is called with the number of documents that are tagged together; `seconds` returns the processor time
-    that tagging them may take.
+    `on_batch` is called with the number of documents that are tagged together; `seconds` returns how many seconds of
+    processor time such a batch may take.
     """
 
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:

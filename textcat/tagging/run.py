@@ -241,7 +241,7 @@ class _Tally:
         self._changes: list[InputChange] = []
 
     def warn_of_changes(self) -> None:
-        """Find the inputs that changed while they were read, and log what is missing of each."""
+        """Find the inputs that changed while they were read, and log how much of each input is missing."""
         plan, documents = self._plan, self._counts.inputs
         self._changes = warn_of_changes(plan.sources, plan.job.input, documents, self._missing, plan.start_over)
 

@@ -59,7 +59,7 @@ class Descriptions:
         return csr_matrix((expansion / np.linalg.norm(expansion))[np.newaxis], dtype=np.float32)
 
     def words(self, columns: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the given columns without those of character n-grams."""
+        """Return the given columns without the columns of character n-grams."""
         names = self._features.listed_names()
         return np.array([j for j in columns.tolist() if "~" not in names[j]], np.int32)
 

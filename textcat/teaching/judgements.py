@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The agreement of persons on the documents that at least two of them have judged."""
+    """The agreement of persons on the documents that at least two persons have judged."""
 
     kappa: float | None  # mean over the pairs, weighted by their numbers of documents; None if it is not defined
     agreed: float | None  # share of `documents` on which the pair agrees; None if there are no pairs

@@ -1,4 +1,4 @@
-"""Lists of documents to review, such as those whose labels are probably wrong according to a report."""
+"""Lists of documents to review, such as the documents whose labels are probably wrong according to a report."""
 
 import os
 from collections.abc import Iterator

@@ -284,7 +284,7 @@ class Ranker:
 
 
 def _balanced(y: NDArray[np.int8], c: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
-    """Rescale weights so that those of negatives sum to 1/ratio of those of positives; the total stays the same."""
+    """Rescale the weights c of rows: the negatives' sum is 1/ratio of the positives' sum; the total stays the same."""
     of_positives, of_negatives = float(c[y > 0].sum()), float(c[y < 0].sum())
     if not of_positives or not of_negatives:
         return c

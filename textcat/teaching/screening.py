@@ -1,4 +1,4 @@
-"""Count the records of a review at each stage of screening, as the flow diagram of PRISMA 2020 asks for them.
+"""Count the records of a review at each stage of screening, for the flow diagram of PRISMA 2020.
 
 Source: M. J. Page et al., The PRISMA 2020 statement: an updated guideline for reporting systematic reviews, BMJ 372
 (2021), n71, figure 1.

@@ -154,7 +154,7 @@ class _LabelledAnswers:
         self.n_changes = 0  # answers
 
     def start(self, start: str, generator: np.random.Generator) -> None:
-        """Answer the questions before the first ranking; `start` is that of `simulate`."""
+        """Answer the questions before the first ranking; `start` is the argument of `simulate`."""
         labels, positions = self._labels, []
         if start == "example":
             positions = [generator.choice(np.flatnonzero(labels)), generator.choice(np.flatnonzero(~labels))]
@@ -184,7 +184,7 @@ class _LabelledAnswers:
         return positions, np.where(self._labels[positions], 1, -1).astype(np.int8)
 
     def history(self) -> stopping.History:
-        """Return the answers so far, as stopping rules take them."""
+        """Return the answers so far in the form that stopping rules take."""
         k = self.n_changes
         return stopping.History.of(
             self._labels[self._order[:k]], self._at_random[:k], self._ranks[:k], len(self._labels)

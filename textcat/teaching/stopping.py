@@ -189,7 +189,7 @@ class Stopper:
 
 
 def course_of_history(history: History) -> Course:
-    """Return the finds of a history; raise TextcatError if it has more answers than documents."""
+    """Return the finds of a history; raise TextcatError if there are more answers than documents."""
     answers = np.asarray(history.answers, bool)
     n, N = len(answers), int(history.n_documents)
     if not n <= N:
@@ -259,9 +259,9 @@ def fit_missing(course: Course) -> tuple[float, float]:
     """Return the shape a of the negative binomial distribution of the number of missing documents, and θ = mean / a.
 
     ``a = φ E`` and ``θ = C (100 E / n)^p (N - n + 0.5)/N`` with ``E = 1 + Σ (t_i/n)^8``, where t_i is the number of
-    answers at find i, n that of all answers, N the number of documents, and (C, p, φ) are CONSTANTS. The longer ago a
-    find was, the less it counts: 0.43 if a tenth of the answers came after it. An answer "no" lowers both a and θ, so
-    it never makes the rule less sure.
+    answers at find i, n the number of all answers, N the number of documents, and (C, p, φ) are CONSTANTS. The longer
+    ago a find was, the less it counts: 0.43 if a tenth of the answers came after it. An answer "no" lowers both a and
+    θ, so it never makes the rule less sure.
     """
     n, N, (c, p, spread) = course.n, course.N, CONSTANTS
     recent = 1 + course.sums[0] * (course.unit / n) ** FADE

@@ -123,12 +123,12 @@ def folder_beside(rows_dir: str | os.PathLike[str] | None) -> Iterator[Path | No
 
 
 def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
-    """Return the number by which each topic's scores are divided, so that those of all folds have the model's scale."""
+    """Return the number by which each topic's scores are divided, so that all folds' scores have the same scale."""
     return np.array([solution.unit for solution in solutions], dtype)
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return the labels without those of topics of one document, unless the recipe trains on topics' descriptions.
+    """Return the labels without the topics of a single document, unless the recipe trains on topics' descriptions.
 
     If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """
@@ -350,8 +350,8 @@ class _RareTopic(NamedTuple):
 class HeldOutFold:
     """A fold of held-out documents: the problems that leave it out, and measures of their solutions on the fold.
 
-    `held_out` has the positions of the fold's documents, and `labels` are those of all documents. If a random generator
-    is given, common topics are also trained as rare ones, with positives that the generator draws.
+    `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
+    generator is given, common topics are also trained as rare ones, with positives that the generator draws.
     """
 
     def __init__(self, labels: sp.csc_matrix, held_out: np.ndarray, random: np.random.Generator | None = None):

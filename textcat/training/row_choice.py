@@ -52,7 +52,7 @@ class RowChoice(NamedTuple):
 
 
 def choose_rows(counted: CountedCorpus, recipe: Recipe, seed: int = 0) -> RowChoice:
-    """Rank held-out training documents with each kind of rows, and choose the kind that ranks them better.
+    """Rank the topics of held-out training documents with each kind of rows, and choose the kind that ranks better.
 
     N-grams of characters are chosen, and added to `counted`, if they raise nDCG@10 by a tenth or more. At most 53,000
     documents are used, which are drawn at random from `seed`.

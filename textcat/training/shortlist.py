@@ -391,7 +391,7 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
 def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameEvidence | None:
     """Return the coefficients of topics without documents, fitted by hiding the documents of some other topics.
 
-    Return None if the held-out documents have too few pairs with the hidden topics to fit them.
+    Return None if too few pairs of a held-out document and a hidden topic are left to fit the coefficients.
     """
     random = np.random.default_rng(seed)
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)

@@ -29,7 +29,7 @@ _PASSES, _OWN = 2, 0.4
 def held_out_scores(
     examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
 ) -> np.ndarray:
-    """Score documents by rankers that were not trained on them; score only as many documents as thresholds need.
+    """Score documents by rankers that were not trained on these documents, but only as many as thresholds need.
 
     Training each topic once more for every fold, as `out_of_fold_scores` does, costs several times the training
     itself. Two methods cost less. For rules whose training ends near a minimum, such as PAUM with λ > 0, nothing is

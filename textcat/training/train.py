@@ -131,10 +131,10 @@ def train_and_evaluate(
 ) -> Tagger:
     """Train a tagger, and measure it on the test documents, or on training documents if no test document has a topic.
 
-    Training documents are scored by cross-validation, that is, by rankers that were not trained on them. The documents
-    of all folds are ranked together. A topic of one document counts only if descriptions are examples, as otherwise
-    nothing is left to learn the topic from. F1 is measured at the tagger's thresholds; if these were chosen by
-    cross-validation on the same documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a
+    Training documents are scored by cross-validation, that is, by rankers that were not trained on the document. The
+    documents of all folds are ranked together. A topic of one document counts only if descriptions are examples, as
+    otherwise nothing is left to learn the topic from. F1 is measured at the tagger's thresholds; if these were chosen
+    by cross-validation on the same documents, F1 is slightly optimistic. A recipe with a shortlist is measured on a
     held-out sample instead, by a first tagger that is trained without this sample.
 
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, to save memory. `counted`

@@ -330,7 +330,7 @@ def measure_held_out(
     n_jobs: int | None = None,
     advance: Advance = lambda count: None,
 ) -> Iterator[Trial]:
-    """Train recipes with a shortlist on a part of the training documents, and measure them on a held-out sample.
+    """Train recipes with a shortlist on a part of the training documents, and measure each on a held-out sample.
 
     A tenth of the documents, at most 5,000, are drawn by the seed to measure on, and at most 100,000 of the others to
     train on, so that time and memory stop growing with the corpus. All other documents are ignored. Topics without a

@@ -52,7 +52,7 @@ class UpdateResult(NamedTuple):
     sizes_before : dict of str to int
         How many training documents each topic had before.
     before : Evaluation or None
-        The evaluation of the previous model; that of the new one is `tagger.evaluation`.
+        The evaluation of the previous model; the evaluation of the new model is `tagger.evaluation`.
     named : tuple of str
         The topics that have a new or another preferred name.
     """
@@ -113,7 +113,8 @@ def learn(
     documents : Corpus, or iterable of Document or dict
         A dict is read as in `Corpus.from_records`, and must have an id.
     remove : str or iterable of str
-        The ids of documents to remove. Nothing of them is left in the folder, so the update cannot be undone.
+        The ids of documents to remove. Nothing of these documents is left in the folder, so the update
+        cannot be undone.
     out : path, optional
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
@@ -121,7 +122,7 @@ def learn(
     vocabulary : path, optional
         File with names of topics: see `Vocabulary.read`. Topics that it does not name keep their names.
     vocabulary_language : str, optional
-        Language of these names; by default that of the model's names, or else of its texts.
+        Language of these names; by default the language of the model's names, or else of its texts.
     n_jobs, stages
         As for `train`.
 

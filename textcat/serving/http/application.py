@@ -78,7 +78,7 @@ class Application(FastAPI):
         task.cancel()
 
     def reload(self) -> None:
-        """Read the file of keys again if it has changed; a subclass may also read other files again."""
+        """Read the file of keys again if the file has changed; a subclass may also read other files again."""
         self.front.refresh_keys(now=True)
 
     async def background(self) -> None:

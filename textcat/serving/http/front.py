@@ -290,7 +290,10 @@ class Front:
             raise Problem(400, f"The request has {len(names)} Host headers: send one.")
 
     def refresh_keys(self, *, now: bool = False) -> None:
-        """Read the file of keys again if it has changed; check this at most once a second or, with `now`, at once."""
+        """Read the file of keys again if the file has changed.
+
+        This is checked at most once a second; with `now`, it is checked in any case.
+        """
         if not now and time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _KEYS_SECONDS

@@ -24,7 +24,7 @@ class Keys:
         return len(self._sums)
 
     def refresh(self) -> bool:
-        """Read the file again if it has changed; return whether it has.
+        """Read the file again if it has changed; return True if the file has been read again.
 
         If the file is damaged, keep the former keys, and raise TextcatError.
         """
@@ -57,7 +57,7 @@ class Keys:
 
 
 def _sums_in(path: Path) -> list[tuple[str, bytes]]:
-    """Return the name and the hash of each key in a file; raise TextcatError if it has no key, or a wrong line."""
+    """Return the name and the hash of each key in a file; raise TextcatError if there is no key, or a wrong line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:

@@ -69,7 +69,7 @@ class Rates:
     """Limit the number of requests of each client by a token bucket, which all processes share.
 
     Each client's name is hashed to one of 4,096 buckets. Two clients may share a bucket, and two processes may take the
-    same token at the same moment; neither does harm.
+    same token at the same moment; both are rare, and do no harm.
     """
 
     def __init__(self, rate: float) -> None:

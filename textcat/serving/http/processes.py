@@ -1,4 +1,4 @@
-"""Start the processes of a server on one socket, share connections among them, and stop them gracefully."""
+"""Start the processes of a server on one socket, share connections among the processes, and stop all gracefully."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class LeanRoute(APIRoute):
 
     `call` is the request, and `call.app` the application; `query` is a pydantic model of the query, and `body` a
     pydantic model of the JSON body. The endpoint returns an object that orjson can write, or JSON as bytes; it returns
-    None if it has sent the answer itself.
+    None if it has already sent the answer.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:

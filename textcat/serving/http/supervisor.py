@@ -30,7 +30,7 @@ class Supervisor:
     """Forks the processes that serve, replaces those that die, and ends them at a signal.
 
     Forked processes share the memory of the models; with uvicorn's own supervisor, each process would load the models.
-    The processes end with this process, even if this one is killed.
+    The processes end when this process, the supervisor, ends, even if it is killed.
 
     Parameters
     ----------

@@ -13,12 +13,12 @@ def near_duplicates(
 ) -> NDArray[np.int32]:
     """Return for each document the position of the first document that it nearly duplicates: shape (n_documents,).
 
-    Documents are taken in their order. Each joins the first earlier leader with which it has a Jaccard coefficient |A ∩
-    B| / |A ∪ B| of at least .9, where A and B are the sets of their terms; without such a leader, the document becomes
-    a leader. A document without any term is a leader that no document joins. A hash divides the terms into parts, and a
-    document is compared only with leaders that have the same terms in some part: for each part, with the first 8 of
-    these leaders. So the time grows with the number of entries of `rows`, not with the number of pairs of documents,
-    but a leader after the first 8 may be missed.
+    Documents are taken in their order. A document joins the first earlier leader whose Jaccard coefficient with the
+    document is at least .9; without such a leader, the document becomes a leader. The coefficient is |A ∩ B| / |A ∪ B|,
+    where A and B are the sets of the terms of the two documents. A document without any term is a leader that no
+    document joins. A hash divides the terms into parts, and a document is compared only with leaders that have the same
+    terms in some part: for each part, with the first 8 of these leaders. So the time grows with the number of entries
+    of `rows`, not with the number of pairs of documents, but a leader after the first 8 may be missed.
 
     `sizes` has the number of distinct terms of each document, including terms that have no column because only one
     document has them. `counted` is a mask of the columns that count as terms; columns of word pairs, for example, do

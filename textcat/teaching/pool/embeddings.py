@@ -59,7 +59,10 @@ def _unit(x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _reduced(vectors: NDArray[Any], n: int) -> Array:
-    """Scale vectors to length 1, and project them on their n principal components, again with length 1 (0 stays 0)."""
+    """Subtract the mean of vectors, and reduce the vectors to their n principal components.
+
+    The vectors get length 1 before and after each of these steps; a vector of zeros stays a vector of zeros.
+    """
     x = _unit(vectors.astype(float))
     x = _unit(x - x.mean(0)) if len(x) > 1 else x
     _, axes = np.linalg.eigh(x.T @ x)

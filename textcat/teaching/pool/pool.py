@@ -154,7 +154,7 @@ class Pool:
         return dict(self._texts[i].get("fields") or {})
 
     def embeddings(self) -> NDArray[np.float32]:
-        """Return the documents' embeddings, as `embeddings_of` computes them; a pool on disk saves them in its folder.
+        """Return the documents' embeddings, which `embeddings_of` computes; a pool on disk keeps a copy in its folder.
 
         Raises
         ------
