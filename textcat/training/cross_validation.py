@@ -128,7 +128,7 @@ def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return the labels without the topics of a single document, unless the recipe trains on topics' descriptions.
+    """Return labels in which topics of a single document have no positive, unless the recipe trains on descriptions.
 
     If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """

@@ -38,7 +38,8 @@ class Keys:
     def _identity(self) -> tuple[int, ...] | None:
         """Return numbers that change when the file changes; () if there is no file now.
 
-        Return None if the file is not a regular one (a pipe, for example), because it cannot be read twice.
+        Return None if there is no path, or if the file is not a regular one (a pipe, for example) and cannot be read
+        twice.
         """
         if self._path is None or (self._path.exists() and not self._path.is_file()):
             return None
