@@ -1,6 +1,8 @@
 """Models by name, and what takes over from them."""
 
 import asyncio
+import os
+import shutil
 
 import pytest
 from serving_requests import STORY, TAG, post
@@ -54,8 +56,6 @@ def test_models_are_named_by_their_folders_or_as_asked_for(tmp_path):
 
 
 def test_a_process_that_replaces_another_loads_models_anew_and_leaves_damaged_ones_out(tmp_path, newswire_model):
-    import shutil
-
     folder = tmp_path / "model"
     shutil.copytree(newswire_model, folder)
     store = Store({"news": folder})
@@ -80,3 +80,23 @@ def test_a_process_that_replaces_another_loads_models_anew_and_leaves_damaged_on
     asyncio.run(store.check(now=True))
     assert events[-1] == ("news", "loaded")
     assert post(service, TAG, json={"text": STORY}).status_code == 200
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_a_model_stays_when_its_manifest_is_replaced_by_what_is_no_file(tmp_path, newswire_model, kind):
+    folder = tmp_path / "model"
+    shutil.copytree(newswire_model, folder)
+    store, events = Store({"news": folder}), []
+    store.load()
+    store.on_load = lambda *event: events.append(event)
+    version = store["news"].version
+    manifest = folder / "manifest.json"
+    manifest.unlink()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](manifest)
+    for _ in range(12):  # it is tried again now and then, and told once
+        asyncio.run(store.check())
+    ((_, outcome, said),) = events
+    assert outcome == "failed"
+    assert "manifest.json" in said
+    assert store["news"].version == version

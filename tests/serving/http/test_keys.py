@@ -1,5 +1,8 @@
 """Keys of people."""
 
+import os
+import threading
+
 import pytest
 from serving_requests import assert_problem, get
 
@@ -50,3 +53,31 @@ def test_a_revoked_key_stops_working_when_its_file_changes(tmp_path):
             keys.refresh()
         assert not keys.refresh()  # told once
         assert keys.name_of(second.encode()) == "second"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
+def test_keys_stay_when_their_file_is_replaced_by_what_is_no_file(tmp_path, kind):
+    key, line = new_key("alice")
+    file = tmp_path / "keys"
+    file.write_text(line)
+    keys = Keys(file)
+    file.unlink()
+    {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}[kind](file)
+    with pytest.raises(TextcatError, match=r"regular file|directory"):
+        keys.refresh()
+    assert not keys.refresh()  # told once
+    assert keys.name_of(key.encode()) == "alice"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")
+def test_keys_are_read_from_a_pipe_once(tmp_path):
+    key, line = new_key("alice")
+    pipe = tmp_path / "keys"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(line,))
+    writer.start()
+    keys = Keys(pipe)
+    writer.join()
+    assert not keys.refresh()
+    assert keys.name_of(key.encode()) == "alice"

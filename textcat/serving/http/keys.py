@@ -4,10 +4,13 @@ import hashlib
 import hmac
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from textcat.errors import TextcatError, similar_files
+from textcat.folders import open_regular
 
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
 
@@ -17,8 +20,9 @@ class Keys:
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = None if path is None else Path(path).expanduser().absolute()
+        self._is_regular = self._path is not None and self._path.is_file()  # a pipe can be read only once
         self._seen = self._identity()
-        self._sums = [] if self._path is None else _sums_in(self._path)
+        self._sums = [] if self._path is None else _sums_in(self._path, lambda path: path.open("rb"))
 
     def __len__(self) -> int:
         return len(self._sums)
@@ -26,26 +30,21 @@ class Keys:
     def refresh(self) -> bool:
         """Read the file again if it has changed; return True if the file has been read again.
 
-        If the file is damaged, keep the former keys, and raise TextcatError.
+        If the file is damaged, or no regular file any more, keep the former keys, and raise TextcatError. What was no
+        regular file at the start, such as a pipe, is not read again.
         """
-        identity = self._identity()
-        if identity in (None, self._seen) or self._path is None:
+        if self._path is None or not self._is_regular or (identity := self._identity()) == self._seen:
             return False
         self._seen = identity
-        self._sums = _sums_in(self._path)
+        self._sums = _sums_in(self._path, open_regular)
         return True
 
-    def _identity(self) -> tuple[int, ...] | None:
-        """Return numbers that change when the file changes; () if there is no file now.
-
-        Return None if there is no path, or if the file is not a regular one (a pipe, for example) and cannot be read
-        twice.
-        """
-        if self._path is None or (self._path.exists() and not self._path.is_file()):
-            return None
-        with suppress(OSError):
-            status = self._path.stat()
-            return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
+    def _identity(self) -> tuple[int, ...]:
+        """Return numbers that change when the file changes or is replaced; () if there is no file now, or no path."""
+        if self._path is not None:
+            with suppress(OSError):
+                status = self._path.stat()
+                return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
         return ()
 
     def name_of(self, key: bytes) -> str | None:
@@ -57,10 +56,11 @@ class Keys:
         return owner
 
 
-def _sums_in(path: Path) -> list[tuple[str, bytes]]:
-    """Return the name and the hash of each key in a file; raise TextcatError if there is no key, or a wrong line."""
+def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> list[tuple[str, bytes]]:
+    """Return the name and the hash of each key in a file; raise TextcatError if it has no key, or a wrong line."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with open_file(path) as file:
+            lines = file.read().decode("utf-8").splitlines()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise TextcatError(
