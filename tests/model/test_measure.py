@@ -1,7 +1,10 @@
 """A tagger is measured on documents: their topics in its columns, scored in blocks."""
 
+import copy
+import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 import textcat
 from textcat.corpus.catalogue import warn_once
 from textcat.errors import TextcatError
-from textcat.model.measure import relevant_topics, score_row_blocks
+from textcat.model.measure import measure_test_documents, relevant_topics, score_row_blocks
 
 
 def test_a_topic_the_corpus_lacks_counts_as_one_without_a_positive(corpus, tagger):
@@ -28,6 +31,25 @@ def test_documents_are_counted_as_they_are_scored_for_many_topics(corpus, tagger
     blocks = list(score_row_blocks(tagger, rows, counted.append))
     assert counted == [100, 100, 100, 50]
     assert np.array_equal(np.concatenate(blocks), tagger.scores(corpus.test))
+
+
+def test_the_topics_are_gone_through_as_often_for_a_thousand_documents_as_for_one(corpus, tagger, monkeypatch):
+    class CountedTopics(tuple):
+        n_passes = 0
+
+        def __iter__(self):
+            CountedTopics.n_passes += 1
+            return super().__iter__()
+
+    def passes(n):
+        tagger_ = copy.copy(tagger)
+        monkeypatch.setattr(CountedTopics, "n_passes", 0)
+        tagger_.topics = CountedTopics(tagger.topics)
+        test = list(itertools.islice(itertools.cycle(corpus.test), n))
+        measure_test_documents(tagger_, replace(corpus, test=test), tagger.scores(test))
+        return CountedTopics.n_passes
+
+    assert passes(1000) == passes(1)
 
 
 def test_a_model_is_measured_by_its_folder_on_a_corpus_a_name_or_records(corpus, tagger, tmp_path):

@@ -120,7 +120,8 @@ def measure_test_documents(
 
     With many topics, topics that the tagger does not know count as not found.
     """
-    unknown = [len({*document.topics} - {*tagger.topics}) for document in corpus.test]
+    known = frozenset(tagger.topics)
+    unknown = [len({*document.topics} - known) for document in corpus.test]
     unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
     relevant = relevant_topics(tagger, corpus)
     return measure_scores(
