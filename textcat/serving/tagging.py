@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from fastapi import Query
 from pydantic import TypeAdapter, ValidationError
 
+import textcat.model.counterfactual  # here, as modules that a large request loads keep its memory from being given back
+import textcat.model.explain  # noqa: F401
 from textcat.serving import annif, files, kserve, models
 from textcat.serving import schemas as s
 from textcat.serving.http.application import Application

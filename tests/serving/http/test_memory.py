@@ -36,3 +36,12 @@ def test_the_memory_of_this_process_is_measured():
     del pages
     give_memory_back()
     assert own_bytes() - before < 40_000_000
+
+
+def test_names_that_were_looked_up_are_not_kept():
+    name = "".join(["not", "an", "attribute"])
+    before = sys.getrefcount(name)
+    for _ in range(10):
+        assert not hasattr(Trimmer, name)
+    give_memory_back()
+    assert sys.getrefcount(name) == before

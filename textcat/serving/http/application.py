@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from importlib.resources import files as package_files
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import orjson
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 
 import textcat
 from textcat.serving.http.front import Call, Front
@@ -65,6 +67,10 @@ class Application(FastAPI):
         for group in (*groups, site):
             self.router.routes.extend(group.routes)  # include_router would look each route up twice
         self.front = Front(self.router, metrics, **options)
+        for route in self.router.routes:
+            if isinstance(route, APIRoute):
+                for method, status in product(route.methods or (), (200, *map(int, route.responses))):
+                    metrics.prepare(method, route.path, status)
         self.first_page, self._page = first_page, _read_page()
 
     def build_middleware_stack(self) -> ASGIApp:

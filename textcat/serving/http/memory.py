@@ -58,5 +58,8 @@ def own_bytes() -> int:
 def give_memory_back() -> None:
     """Free unused memory, and give it back to the system if the C library can do so."""
     gc.collect()
+    # Python's cache of attributes keeps up to 4,096 names. C code that looks an attribute up by a C string, as NumPy's
+    # cumsum does, leaves a new string there each time, and one such string keeps a megabyte of small objects in memory.
+    ctypes.pythonapi.PyType_ClearCache()
     with suppress(OSError, AttributeError, TypeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)

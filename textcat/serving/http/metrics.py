@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -15,6 +16,7 @@ Versions: TypeAlias = Callable[[], list[tuple[str, str]]]
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the processes' counts, if there are several
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_MOST_CHILDREN = 5000  # clients may send any method
 
 
 class Metrics(Collector):
@@ -36,26 +38,44 @@ class Metrics(Collector):
         mode: Any = {"multiprocess_mode": "livesum"}
         self.running = Gauge("requests_running", "Requests that are being answered.", **options, **mode)
         self.batches = Histogram("batch_documents", "Documents that were tagged together.", buckets=_BATCHES, **options)
-        self._children: dict[Any, Any] = {}
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._models: dict[str, Counter] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answered request."""
-        key = method, route, status
-        children = self._children.get(key)
-        if children is None:
-            label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
-            children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
-            if len(self._children) < 1000:  # clients may send any method
-                self._children[key] = children
-        children[0].inc()
-        children[1].observe(seconds)
+        answered, times = self._children.get((method, route, status)) or self.prepare(method, route, status)
+        answered.inc()
+        times.observe(seconds)
+
+    def prepare(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+        """Return the counts of requests with a method, route and status, which are made at the first call.
+
+        A server makes them when it starts: made during large requests, they would lie scattered in the memory of those,
+        and Python gives memory back only where nothing at all is left.
+        """
+        label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
+        children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
+        if len(self._children) < _MOST_CHILDREN:
+            self._children[method, route, status] = children
+        return children
+
+    def renew(self) -> None:
+        """Make the numbers of all counts anew, so that they lie together in memory.
+
+        Each was made at its last change, perhaps amid a large request, and would keep a megabyte there in use.
+        """
+        children = [self.running, self.batches, *self._models.values(), *chain(*self._children.values())]
+        values = [value for child in dict.fromkeys(children) for value in _values(child)]
+        former = [value._value for value in values]  # if each were freed at once, the next would take its place
+        for value in values:
+            value.inc(0)
+        del former
 
     def documents(self, model: str, n: int) -> None:
         """Count n documents that a model tagged or explained."""
-        child = self._children.get(model)
-        if child is None:
-            child = self._children[model] = self._documents.labels(model)
-        child.inc(n)
+        if model not in self._models:
+            self._models[model] = self._documents.labels(model)
+        self._models[model].inc(n)
 
     def loaded(self, model: str, outcome: str) -> None:
         """Count an attempt to load a model; `outcome` is "loaded" or "failed"."""
@@ -82,3 +102,7 @@ class Metrics(Collector):
             for name_and_version in versions:
                 family.add_metric(name_and_version, 1)
             yield family
+
+
+def _values(child: Any) -> list[Any]:
+    return [child._sum, *child._buckets] if isinstance(child, Histogram) else [child._value]

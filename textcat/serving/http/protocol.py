@@ -77,6 +77,7 @@ class Protocol(HttpToolsProtocol):
         self.shares[self.slot] -= 1
         self._stop_timer()
         self._stop_reader_timer()
+        self._unset_keepalive_if_required()  # uvicorn does so only if the client has closed the connection properly
         super().connection_lost(exc)
 
     # --- what the client sends ---
