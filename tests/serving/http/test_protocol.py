@@ -257,11 +257,50 @@ def test_a_request_is_told_that_its_client_has_gone():
         async with connected(app, Limits()) as (_, writer, _connections):
             writer.write(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             await asyncio.sleep(0.1)
-            reset = struct.pack("ii", 1, 0)  # otherwise it would only close its half
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
-            writer.transport.abort()
+            reset(writer)
             while len(gone) < 2:
                 await asyncio.sleep(0.01)
 
     asyncio.run(talk())
     assert gone == [False, True]
+
+
+def reset(writer):
+    """Break a connection off; closed in the ordinary way, the server would only learn that nothing more is sent."""
+    linger = struct.pack("ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writer.transport.abort()
+
+
+def test_nothing_stays_of_an_idle_connection_that_is_broken_off(service):
+    async def talk():
+        async with connected(service, Limits()) as (reader, writer, connections):
+            writer.write(WHOLE)
+            answer = b""
+            while not answer.endswith(b"]}"):
+                answer += await reader.read(1 << 16)
+            (connection,) = connections
+            assert connection.timeout_keep_alive_task is not None
+            reset(writer)
+            while connections:
+                await asyncio.sleep(0.01)
+            return connection.timeout_keep_alive_task
+
+    assert asyncio.run(talk()) is None
+
+
+@pytest.mark.parametrize(("size", "answered"), [(100, True), (200_000, False)])
+def test_a_large_body_of_a_client_that_has_gone_is_not_worked_on(store, size, answered):
+    service = Service(store, log=Log(None))
+    body = json.dumps({"text": "a" * size}).encode()
+    sent = []
+
+    async def receive():
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": TAG, "query_string": b"", "headers": [(b"host", b"localhost")]}
+    asyncio.run(service({**scope, "extensions": {protocol.GONE: lambda: True}}, receive, send))
+    assert bool(sent) is answered

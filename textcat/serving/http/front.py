@@ -221,6 +221,11 @@ class Front:
         self.origins, self.running, self.held = frozenset(origin.encode() for origin in origins), 0, 0
         self._rates = rates or (Rates(self.limits.rate) if self.limits.rate else None)
         self._hosts, self._trust_proxy, self._next_look = hosts or Hosts(), trust_proxy, 0.0
+        self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
+
+    def turn(self) -> asyncio.Lock:
+        """Return the lock that lets requests with large bodies begin one after the other."""
+        return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; pass start-up and shutdown on to the routes."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FORM = b"application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
+_LARGE = 100_000  # bytes of a body: tagging it takes some milliseconds
 _PROBLEMS = {
     400: "The body, or the query, cannot be read.",
     401: "A key is needed.",
@@ -80,7 +81,7 @@ class LeanRoute(APIRoute):
             if self._query is not None:
                 arguments["query"] = self._query.validate_python(fields_of(scope["query_string"], self._fields))
             if self._body is not None:
-                arguments["body"] = self._body.validate_json(await call.data((JSON,)))
+                arguments["body"] = self._body.validate_json(await _data_of(call))
         except ValidationError as error:
             raise problem_of_validation(error) from None
         answer = await self.result(call, arguments)
@@ -90,6 +91,18 @@ class LeanRoute(APIRoute):
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         """Await the endpoint, and return what it returns."""
         return await self.endpoint(**arguments)
+
+
+async def _data_of(call: Call) -> bytes:
+    """Return the body of a request; if it is large, when it has its turn, and only if the client is still there.
+
+    Otherwise a server would work through the large bodies of many clients that have gone before it noticed any of that.
+    """
+    data = await call.data((JSON,))
+    if len(data) > _LARGE:
+        async with call.front.turn():
+            await call.pause()
+    return data
 
 
 def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
