@@ -84,6 +84,58 @@ def test_probabilities_of_topics_without_documents_rise_with_scores(known_by_nam
     assert np.isfinite(trained.bias).all()
 
 
+@pytest.fixture(scope="module")
+def inflected():
+    """Topics whose documents have an inflected form of the word that names them; the first ten have a name alone."""
+    random = np.random.default_rng(1)
+    n, n_topics = 3000, 120
+    words = ["".join(random.choice(list("abcdefghijklmnopqrstuvwxyz"), 8)) for _ in range(n_topics)]
+    terms = [*words, *(f"{word}er" for word in words), *(f"filler{i}" for i in range(60))]
+    labels, rows = np.zeros((n + n_topics, n_topics), np.int8), np.zeros((n + n_topics, len(terms)), np.float32)
+    for i in range(n):
+        topics = random.choice(n_topics, random.integers(1, 4), replace=False)
+        labels[i, topics] = 1
+        rows[i, n_topics + topics] = 1
+        rows[i, n_topics + random.integers(0, n_topics)] += 0.5
+        rows[i, 2 * n_topics + random.integers(0, 60, 4)] = 0.5
+    names = np.eye(n_topics, len(terms), dtype=np.float32)
+    rows[n:], labels[n:] = names, np.eye(n_topics)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    documented = labels[:n, :10].copy()
+    labels[:n, :10] = 0
+    return (sp.csr_matrix(rows), sp.csc_matrix(labels), sp.csr_matrix(names), n), terms, documented
+
+
+def test_topics_without_documents_are_found_by_words_that_look_like_their_names(inflected):
+    corpus, terms, documented = inflected
+    rows, n = corpus[0], corpus[3]
+    without, trained = train(corpus), train(corpus, terms=terms)
+    for each, is_found in ((without, False), (trained, True)):
+        scores = each.shortlist.scores(Rows.of(rows[:n]), each.weights, each.bias)[:, :10]
+        differences = [
+            np.median(scores[of == 1, j]) - np.median(scores[of == 0, j]) for j, of in enumerate(documented.T)
+        ]
+        assert [difference > 5 for difference in differences] == [is_found] * 10
+    assert trained.evidence["alike_alone"] > 0
+
+
+def test_without_topics_that_have_a_name_alone_terms_change_nothing(many_topics):
+    without, trained = train(many_topics), train(many_topics, terms=[f"term{j}" for j in range(300)])
+    for one, other in ((without.weights, trained.weights), (without.shortlist.centroids, trained.shortlist.centroids)):
+        assert (one.indptr == other.indptr).all()
+        assert (one.indices == other.indices).all()
+        assert (one.data == other.data).all()
+    assert (without.bias == trained.bias).all()
+    assert without.evidence == trained.evidence
+
+
+def test_look_alikes_are_the_same_for_any_number_of_jobs(inflected):
+    one, three = (train(inflected[0], terms=inflected[1], n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert (one.weights != three.weights).nnz == 0
+    assert (one.shortlist.centroids != three.shortlist.centroids).nnz == 0
+    assert one.evidence == three.evidence
+
+
 def test_any_number_of_jobs_gives_the_same_bits(many_topics):
     one, three = train(many_topics, n_jobs=1), train(many_topics, n_jobs=3)
     for name in ("indptr", "indices", "data"):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
 from textcat.evaluation.thresholds import Calibration
+from textcat.features.lookalikes import LookAlikes
 from textcat.features.rows import Rows
 from textcat.margin.kernels import one_blas_thread
 from textcat.margin.learners import MarginClassifier
@@ -42,6 +43,10 @@ _SAMPLE = 2_500
 # What a name says alone is weighed by hiding the documents of so many topics, one of eight at most.
 _HIDDEN, _HIDDEN_ONE_OF = 1_000, 8
 FEWEST = 50  # rightly listed topics that weighing needs; with fewer, only the rankers count
+# Topics without documents are listed by their names' words and, with this weight, by terms that look like them. Where
+# rows have n-grams of characters, the name's row has these already. Chosen on 120,000 training titles in English: with
+# a weight of 0, recall@10 of hidden topics is lower by .014; with 1, it is the same.
+_LOOK_ALIKE = 0.5
 # A task of a thread or cluster worker lists topics for so many documents, or trains so many topics of so many rows on
 # average, so that less than some 4 MB are sent to it and back.
 _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
@@ -85,6 +90,8 @@ class _NameEvidence(NamedTuple):
     """Coefficients of the score of a listed topic that has a name, but no training document."""
 
     name: float  # of the similarity to the name
+    alike: float  # of the similarity to terms that look like the name's words
+    length: float  # of log(1 + words and n-grams of characters of the name), as one of many says less
     constant: float
     # Coefficients of the unweighed log odds, which give probabilities: of the score, and a constant.
     odds_of_score: float
@@ -99,6 +106,7 @@ def train_shortlist(
     *,
     size: int,
     n_documents: int,
+    terms: Sequence[str] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
     progress: Advance = lambda n: None,
@@ -120,6 +128,9 @@ def train_shortlist(
         Gives the rule and settings of each topic's ranker; it is not fitted.
     size, n_documents : int
         Number of topics to list for a document, and number of documents.
+    terms : sequence of str, optional
+        The names of the features. With them, a topic without documents is also found by terms that look like the words
+        of its name: see `LookAlikes`.
     n_jobs, seed : int, optional
         The result is the same to the bit for any number of jobs, in threads or on the Dask cluster that is joblib's
         backend.
@@ -130,15 +141,16 @@ def train_shortlist(
     -------
     TrainedTopics
     """
-    topics = _ListedTopics(rows, labels, learner, size, n_documents, Workers(n_jobs))
-    names_by_topic = sp.csc_array(names.T, dtype=np.float32)
+    sizes = np.diff(sp.csc_array(labels)[:n_documents].indptr)
+    known = _Names(names, sizes, None if terms is None or (sizes > 0).all() else LookAlikes(terms))
+    topics = _ListedTopics(rows, labels, known, learner, size, n_documents, Workers(n_jobs))
     with one_blas_thread():
-        evidence = weigh_evidence(topics, names_by_topic, seed)
-        of_names = weigh_names(topics, names_by_topic, seed) if (topics.sizes == 0).any() else None
-    rankers = _combined_rankers(topics, evidence, of_names, names_by_topic, progress)
-    shortlist = Shortlist(topics.centroids, size)
+        evidence = weigh_evidence(topics, seed)
+        of_names = weigh_names(topics, seed) if (sizes == 0).any() else None
+    rankers = _combined_rankers(topics, evidence, of_names, progress)
+    shortlist = Shortlist(known.listing(topics.centroids), size)
     log_sizes, n_features = np.log1p(topics.sizes), rows.shape[1]
-    del topics, names_by_topic  # the next step takes as much memory again
+    del topics, known  # the next step takes as much memory again
     odds_of_score = np.full(len(log_sizes), max(evidence.odds_of_score, 0.0))
     odds = evidence.odds_by_size * log_sizes + evidence.odds
     if of_names is not None:
@@ -164,15 +176,11 @@ class _CombinedRankers(NamedTuple):
 
 
 def _combined_rankers(
-    topics: _ListedTopics,
-    evidence: _Evidence,
-    of_names: _NameEvidence | None,
-    names_by_topic: sp.csc_array,
-    progress: Advance,
+    topics: _ListedTopics, evidence: _Evidence, of_names: _NameEvidence | None, progress: Advance
 ) -> _CombinedRankers:
     """Train all topics, and add up each topic's evidence with the given coefficients."""
     n_features, n_topics = topics.centroids.shape
-    log_sizes = np.log1p(topics.sizes)
+    log_sizes, names = np.log1p(topics.sizes), topics.names
     of_centroid, of_ranker, of_name = (
         (plain + by_size * log_sizes).astype(np.float32)
         for plain, by_size in (evidence[:2], evidence[2:4], evidence[4:6])
@@ -181,8 +189,11 @@ def _combined_rankers(
     if of_names is not None:
         known_by_name = log_sizes == 0
         of_centroid[known_by_name] = of_ranker[known_by_name] = 0
-        of_name[known_by_name], constants[known_by_name] = of_names.name, of_names.constant
-    parts = ((topics.centroids.tocsc(), of_centroid), (names_by_topic, of_name))
+        of_name[known_by_name] = of_names.name
+        constants[known_by_name] = of_names.length * names.log_lengths[known_by_name] + of_names.constant
+    parts = [(topics.centroids.tocsc(), of_centroid), (names.by_topic, of_name)]
+    if of_names is not None and names.alike is not None:
+        parts.append((names.alike, np.full(n_topics, of_names.alike, np.float32)))
     bias, converged = np.empty(n_topics, np.float32), np.zeros(n_topics, bool)
     columns: list[tuple[np.ndarray, np.ndarray]] = []
     facts: dict[str, list[Any]] = {name: [] for name in ("epochs", "updates", "support", "stopped")}
@@ -255,19 +266,54 @@ class _Ranker(NamedTuple):
     converged: bool
 
 
+class _Names:
+    """The rows of topics' names and, for topics without documents, of the terms that look like the words of names."""
+
+    def __init__(self, rows: sp.csr_matrix, sizes: np.ndarray, look_alikes: LookAlikes | None):
+        self.by_topic = sp.csc_array(rows.T, dtype=np.float32)  # shape (n_features, n_topics)
+        self.log_lengths = np.zeros(rows.shape[0]) if look_alikes is None else np.log1p(look_alikes.lengths(rows))
+        self._look_alikes = look_alikes
+        self.alike = self.alike_of(np.flatnonzero(sizes == 0))
+
+    def alike_of(self, topics: np.ndarray) -> sp.csc_array | None:
+        """Return what looks like the names of some topics, in their columns; None if that is not looked for."""
+        if self._look_alikes is None:
+            return None
+        rows = self._look_alikes.rows(sp.csr_array(self.by_topic[:, topics].T))
+        columns = topics.astype(np.int32)[np.repeat(np.arange(len(topics)), np.diff(rows.indptr))]
+        return sp.csc_array((rows.data, (rows.indices, columns)), shape=self.by_topic.shape)
+
+    def listing(self, centroids: sp.csr_array, alike: sp.csc_array | None = None) -> sp.csr_array:
+        """Return the centroids by which topics are listed, those without documents also by what looks alike.
+
+        `alike` is for topics that are hidden as if they had no documents.
+        """
+        if self._look_alikes is None or len(self._look_alikes.ngrams):
+            return centroids
+        added = self.alike if alike is None else self.alike + alike
+        return sp.csr_array(centroids + np.float32(_LOOK_ALIKE) * added)
+
+
 class _ListedTopics:
     """The problem of each topic: its positives and, as negatives, the other documents whose shortlist has the topic."""
 
     def __init__(
-        self, rows: Any, labels: sp.csc_matrix, learner: MarginClassifier, size: int, n_documents: int, workers: Workers
+        self,
+        rows: Any,
+        labels: sp.csc_matrix,
+        names: _Names,
+        learner: MarginClassifier,
+        size: int,
+        n_documents: int,
+        workers: Workers,
     ):
-        self.matrix, self.labels = rows_in_memory(rows), sp.csc_array(labels)
+        self.matrix, self.labels, self.names = rows_in_memory(rows), sp.csc_array(labels), names
         self.labels.sort_indices()
         self.size, self.n_documents, self._workers = min(size, labels.shape[1]), n_documents, workers
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
         self.centroids = topic_centroids(self.matrix, self.labels)
-        listed = self.listed(self.centroids, np.arange(n_documents))
+        listed = self.listed(names.listing(self.centroids), np.arange(n_documents))
         labelled = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *labelled)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
@@ -349,7 +395,7 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
     return rankers
 
 
-def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Evidence:
+def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
     """Return the coefficients of the kinds of evidence, fitted on held-out documents for a sample of topics."""
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
@@ -361,7 +407,7 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
     labels = sp.csc_array(sp.diags_array((~is_held_out).astype(np.int8), dtype=None) @ topics.labels)
     labels.eliminate_zeros()
     centroids = topic_centroids(topics.matrix, labels)
-    listed = topics.listed(centroids, held_out)
+    listed = topics.listed(topics.names.listing(centroids), held_out)
     is_sampled = np.zeros(n_topics + 1, bool)
     is_sampled[sample] = True
     listed[~is_sampled[listed]] = -1
@@ -372,7 +418,7 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
         bias[topic] = ranker.bias / ranker.unit
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
-    matrices = (centroids, columns_in_rows(columns, topics.matrix.shape[1]), names.tocsr())
+    matrices = (centroids, columns_in_rows(columns, topics.matrix.shape[1]), topics.names.by_topic.tocsr())
     similarity, score, name = (
         shortlist.products(rows, matrix, listed)[documents, places].astype(float) for matrix in matrices
     )
@@ -388,35 +434,42 @@ def weigh_evidence(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _Ev
     return _Evidence(*counted, *logistic_regression(np.column_stack([scores, size]), target))
 
 
-def weigh_names(topics: _ListedTopics, names: sp.csc_array, seed: int) -> _NameEvidence | None:
+def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
     """Return the coefficients of topics without documents, fitted by hiding the documents of some other topics.
 
     Return None if too few pairs of a held-out document and a hidden topic are left to fit the coefficients.
     """
-    random = np.random.default_rng(seed)
+    random, names = np.random.default_rng(seed), topics.names
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
     held_out = np.sort(random.choice(topics.n_documents, n_held_out, replace=False))
-    candidates = np.flatnonzero((topics.sizes > 0) & (np.diff(names.indptr) > 0))
-    n_hidden = min(_HIDDEN, len(candidates) // _HIDDEN_ONE_OF)
+    candidates = np.flatnonzero((topics.sizes > 0) & (np.diff(names.by_topic.indptr) > 0))
+    hidden = np.sort(random.choice(candidates, min(_HIDDEN, len(candidates) // _HIDDEN_ONE_OF), replace=False))
     is_hidden = np.zeros(len(topics.sizes) + 1, bool)
-    is_hidden[random.choice(candidates, n_hidden, replace=False)] = True
+    is_hidden[hidden] = True
     shown = topics.labels.tocoo()
     is_shown = ~is_hidden[shown.col] | (shown.row >= topics.n_documents)
     entries = shown.data[is_shown], (shown.row[is_shown], shown.col[is_shown])
     centroids = topic_centroids(topics.matrix, sp.csc_array(entries, shape=shown.shape))
-    listed = topics.listed(centroids, held_out)
+    alike = names.alike_of(hidden)
+    listing = names.listing(centroids, alike)
+    listed = topics.listed(listing, held_out)
     listed[~is_hidden[listed]] = -1
     documents, places = np.nonzero(listed >= 0)
     column = listed[documents, places]
-    products = Shortlist(centroids, topics.size).products(Rows.of(topics.matrix[held_out]), names.tocsr(), listed)
-    similarity = products[documents, places].astype(float)[:, None]
     target = are_labels(topics.labels.tocsr()[held_out], documents, column)
     if not FEWEST <= target.sum() < len(target):
         return None
+    rows, shortlist = Rows.of(topics.matrix[held_out]), Shortlist(listing, topics.size)
+    matrices = (names.by_topic,) if alike is None else (names.by_topic, alike)
+    similarities = [shortlist.products(rows, matrix.tocsr(), listed)[documents, places] for matrix in matrices]
+    lengths = [] if alike is None else [names.log_lengths[column]]
+    kinds = np.column_stack([*similarities, *lengths]).astype(float)
     missing = inverse_propensities(topics.sizes[column], topics.n_documents, *PROPENSITY)
-    counted = logistic_regression(similarity, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
-    scores = similarity * counted[0] + counted[1]
-    return _NameEvidence(*counted, *logistic_regression(scores, target))
+    counted = logistic_regression(kinds, target, np.where(target, missing**INVERSE_PROPENSITY, 1.0))
+    scores = kinds @ counted[:-1] + counted[-1]
+    of_name, of_alike, of_length = counted[:-1] if alike is not None else (counted[0], 0.0, 0.0)
+    odds = logistic_regression(scores[:, None], target)
+    return _NameEvidence(of_name, of_alike, of_length, counted[-1], *odds)
 
 
 def logistic_regression(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[float]:

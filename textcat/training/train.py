@@ -20,6 +20,7 @@ from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
 from textcat.features.rows import release_memory
 from textcat.features.store import check_target
+from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
@@ -331,7 +332,7 @@ class _Training:
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:
-                parts = _train_listed(examples, described, recipe, n_documents, self.n_jobs, advance)
+                parts = _train_listed(examples, described, features, recipe, n_documents, self.n_jobs, advance)
             return tagger_of(**parts), test_rows
         learner = self._fitted(examples)
         thresholds, calibration = self._thresholds(examples, learner, labels)
@@ -421,7 +422,8 @@ def train_without(
     with folder_beside(rows_dir) as folder:
         examples = counts.examples(features, sample.trained, rows_dir=folder, left_out=False)
         _check_terms(examples, recipe, n_documents)
-        parts = _train_listed(examples, counts.descriptions(features), recipe, n_documents, n_jobs, advance)
+        described = counts.descriptions(features)
+        parts = _train_listed(examples, described, features, recipe, n_documents, n_jobs, advance)
         del examples
         release_memory()
     tagger = Tagger(
@@ -446,6 +448,7 @@ def _check_terms(examples: Examples, recipe: Recipe, n_documents: int) -> None:
 def _train_listed(
     examples: Examples,
     described: sparse.csr_matrix,
+    features: TfIdf,
     recipe: Recipe,
     n_documents: int,
     n_jobs: int | None,
@@ -456,8 +459,9 @@ def _train_listed(
     from textcat.training.shortlist import train_shortlist
 
     options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
+    terms = None if features.vocabulary_ is None else features.listed_names()
     learner, tags, arrays = recipe.make_learner(), recipe.make_tags(), (examples.rows, examples.labels, described)
-    trained = train_shortlist(*arrays, learner, **options, progress=advance)
+    trained = train_shortlist(*arrays, learner, **options, terms=terms, progress=advance)
     if recipe.related:
         release_memory()
         trained = relate_topics(trained, *arrays, learner, best=recipe.related, **options)

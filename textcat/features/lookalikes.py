@@ -1,0 +1,110 @@
+"""Find the terms that look like the words of a text: inflected forms, compounds and parts of compounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from textcat.features.tokens import char_ngrams
+
+_N = 4  # characters of an n-gram; a word has a blank at either end
+# Terms of a lower cosine look too little alike, and more terms per word make models larger, without better rankings.
+_LEAST_COSINE, _MOST = 0.3, 30
+BLOCK = 500  # words whose similarity to all terms is in memory at a time
+
+
+class LookAlikes:
+    """Turn rows into rows of the terms that look like their words, of unit length.
+
+    If columns include n-grams of characters, these find what looks alike, and are all that is kept of a row. Otherwise,
+    a word becomes the words that share n-grams of characters with it, each weighted by the cosine of the two words'
+    n-grams. No column is added, so that texts need no further n-grams of characters.
+
+    Parameters
+    ----------
+    terms : sequence of str
+        The names of the columns.
+
+    Attributes
+    ----------
+    ngrams : ndarray of int
+        The columns that are n-grams of characters.
+    """
+
+    def __init__(self, terms: Sequence[str]):
+        self._n_terms = len(terms)
+        self._is_phrase = np.array([" " in term and not _is_char_ngram(term) for term in terms], bool)
+        self.ngrams = np.array([j for j, term in enumerate(terms) if _is_char_ngram(term)], np.int64)
+        self._words = np.array([j for j, term in enumerate(terms) if _is_word(term)], np.int64)
+        self._ngrams_of_words = _ngram_rows([terms[j] for j in self._words]) if not len(self.ngrams) else None
+
+    def rows(self, rows: sp.csr_array) -> sp.csr_array:
+        """Return a row for each row, of the same columns; it is empty if the row has no word."""
+        if self._ngrams_of_words is None:
+            return _unit_rows(_columns_only(rows, self.ngrams))
+        words = np.intersect1d(np.unique(rows.indices), self._words)
+        alike = self._alike(np.searchsorted(self._words, words), self._ngrams_of_words)
+        in_columns = sp.csr_array((alike.data, self._words[alike.indices], alike.indptr), (len(words), self._n_terms))
+        return _unit_rows(sp.csr_array(rows)[:, words] @ in_columns)
+
+    def lengths(self, rows: sp.csr_array) -> np.ndarray:
+        """Return the number of words and n-grams of characters of each row; n-grams of words do not count."""
+        counted = np.append(0, np.cumsum(~self._is_phrase[rows.indices]))
+        return counted[rows.indptr[1:]] - counted[rows.indptr[:-1]]
+
+    def _alike(self, words: np.ndarray, ngrams: sp.csr_array) -> sp.csr_array:
+        """Return the cosines of some words and the words most like them, given by positions among the words."""
+        transposed = ngrams.T.tocsr()
+        blocks = [
+            _largest(sp.csr_array(ngrams[words[start : start + BLOCK]] @ transposed))
+            for start in range(0, len(words), BLOCK)
+        ]
+        empty = sp.csr_array((0, len(self._words)), dtype=np.float32)
+        return sp.csr_array(sp.vstack([empty, *blocks], format="csr"))
+
+
+def _is_char_ngram(term: str) -> bool:
+    return len(term) > 2 and term[0] == term[-1] == "~"
+
+
+def _is_word(term: str) -> bool:
+    return len(term) > 2 and " " not in term and not _is_char_ngram(term)
+
+
+def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
+    """Return a row of unit length for each word: its n-grams of characters, weighted by idf among the words."""
+    column_of: dict[str, int] = {}
+    columns = [{column_of.setdefault(ngram, len(column_of)) for ngram in char_ngrams(word, _N)} for word in words]
+    indices = np.array([column for of_word in columns for column in sorted(of_word)], np.int32)
+    indptr = np.cumsum([0, *map(len, columns)])
+    idf = 1 + np.log((1 + len(words)) / (1 + np.bincount(indices, minlength=len(column_of))))
+    return _unit_rows(sp.csr_array((idf[indices].astype(np.float32), indices, indptr), (len(words), len(column_of))))
+
+
+def _largest(cosines: sp.csr_array) -> sp.csr_array:
+    """Return the largest entries of each row, without small ones; of equal ones, those of the first columns."""
+    rows = np.repeat(np.arange(cosines.shape[0]), np.diff(cosines.indptr))
+    is_large = cosines.data >= _LEAST_COSINE
+    rows, columns, data = rows[is_large], cosines.indices[is_large], cosines.data[is_large]
+    order = np.lexsort((columns, -data, rows))
+    rows, columns, data = rows[order], columns[order], data[order]
+    is_kept = np.arange(len(rows)) - np.searchsorted(rows, rows) < _MOST
+    return sp.csr_array((data[is_kept], (rows[is_kept], columns[is_kept])), cosines.shape)
+
+
+def _columns_only(rows: sp.csr_array, columns: np.ndarray) -> sp.csr_array:
+    chosen = sp.csr_array(rows, copy=True)
+    chosen.data[~np.isin(chosen.indices, columns)] = 0
+    chosen.eliminate_zeros()
+    return chosen
+
+
+def _unit_rows(rows: sp.csr_array) -> sp.csr_array:
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    lengths[lengths == 0] = 1
+    scaled = sp.csr_array(rows, dtype=np.float32, copy=True)
+    scaled.data /= np.repeat(lengths, np.diff(scaled.indptr)).astype(np.float32)
+    scaled.sort_indices()
+    return scaled
