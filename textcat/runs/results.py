@@ -52,7 +52,7 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
-        """Return the counts of a dict that `as_dict` returned."""
+        """Return the counts that are in a dict; `as_dict` makes such a dict."""
         return cls(**values | {name: Counter(values.get(name, ())) for name in _COUNTERS})
 
 

@@ -102,7 +102,8 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
 def load_tagger(job: Job) -> "Tagger":
     """Load the tagger of a job, with only the topics that the job writes, and with the job's minimal probability.
 
-    The tagger is kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
+    The tagger is kept for the next call with the same job. A TextcatError is raised if the model is missing, has
+    changed since the run began, or needs another spaCy version.
     """
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 

@@ -116,7 +116,7 @@ class Ranker:
         """Train on judged rows and examples, and return the weights.
 
         `positions` and `labels` have an entry for each judged row; a label above 0 or True means relevant. w and the
-        bias are regularised towards `prior`, such as the weights of a model's topic, or towards 0 without one. The
+        bias are regularised towards `prior`, such as the weights of a model's topic; without a prior, towards 0. The
         result is the same to the bit for any order of the rows. TextcatError is raised if a row is given twice.
         """
         positions, labels = np.asarray(positions, np.int64).reshape(-1), np.asarray(labels).reshape(-1) > 0

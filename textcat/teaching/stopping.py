@@ -369,7 +369,8 @@ def _sure_quantile(course: Course) -> _Sure:
 def _sure_chao(course: Course) -> _Sure:
     """Return a function of m: the confidence, by Chao's estimator, that at most m documents are missing.
 
-    f1 finds would have been made by exactly one ranker, f2 finds by exactly two; an f1 below 2 counts as 2. The number
+    Of several independent rankers, exactly one would have made f1 of the finds, and exactly two would have made f2 of
+    the finds (`History.captures`); an f1 below 2 counts as 2. The number
     of missing documents is log-normal around ``f1 (f1 - 1) / (2 (f2 + 1))``, a lower bound, with Chao's variance. Chao,
     Estimating the population size for capture-recapture data with unequal catchability, Biometrics 43, 1987; Bron et
     al., Using Chao's estimator as a stopping criterion for technology-assisted review, 2024.

@@ -38,7 +38,7 @@ _FEWEST = 30  # held-out documents with a topic; with fewer, words are taken
 
 
 class RowChoice(NamedTuple):
-    """Hold what rows consist of, and the figures by which this was chosen."""
+    """Hold the chosen kind of rows, and the figures that led to the choice."""
 
     recipe: Recipe  # with the chosen features
     chosen: str  # `WORDS` or `CHARACTERS`

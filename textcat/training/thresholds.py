@@ -90,7 +90,10 @@ class TopicProblems:
         scores[left_out[left_out < len(scores)]] = np.nan  # documents that were not judged are in no sample
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return the change of each document's score if its fold is left out of training."""
+        """Return the change of each document's score if the document's fold is left out of training.
+
+        `scores` are those of all rows by the fitted ranker.
+        """
         kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
         dtype, n_rows = scores.dtype, len(scores)
         alpha, label = np.zeros(n_rows, dtype), np.full(n_rows, -1, dtype)

@@ -397,7 +397,7 @@ _NamedExample = tuple[str, str, dict[str, str] | None]
 
 
 def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
-    """Return the id and title of each example, and its texts if these are to be kept; [] for "none"."""
+    """Return tuples (id, title, texts) of the examples; texts is None unless they are to be kept. [] for "none"."""
     if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]

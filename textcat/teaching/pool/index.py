@@ -200,7 +200,7 @@ def _as_json(terms: list[str] | None) -> bytes:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of all texts in memory, write the rows, and return the other contents of the index."""
+    """Count the terms of all texts in memory, and write the rows; return all else that the index needs."""
     lines: list[int] = []
     ids: list[bytes] = []
 
@@ -222,7 +222,7 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Compute rows from pieces (batches of counted documents), two at a time in parallel, and write them.
 
-    Return the other contents of the index.
+    Return all else that the index needs.
     """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
