@@ -344,3 +344,29 @@ def test_show_prints_how_a_model_was_made_and_what_it_has_learnt(run, model):
     terms = run("show", model, "--topic", "wheat", "--terms", "3").out.splitlines()
     assert len(terms) == 4
     assert terms[1].split()[0] == "wheat"
+
+
+# --- models by language ----------------------------------------------------------------------------------------------
+
+
+def test_languages_are_counted_and_those_without_a_model_are_told(run, model, tmp_path):
+    pytest.importorskip("py3langid")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "en").symlink_to(model.resolve(), target_is_directory=True)
+    english = "The grain harvest of this year is larger than the one of the year before."
+    finnish = "Tämän vuoden viljasato on suurempi kuin edellisen vuoden sato oli."
+    (tmp_path / "texts.txt").write_text(f"{english}\n{finnish}\n{english}\n")
+    languages = ("tag", "models", "texts.txt", "--lines", "--lang", "auto")
+    run(*languages, "--json")
+    assert run.code == 3
+    assert "texts.txt:2: It is in fi, and there are models for en only." in run.err
+    assert json.loads(run.err[run.err.index("\n{") :])["languages"] == {"en": 2, "fi": 1}
+    assert len(rows(run.out)) == 2
+    run(*languages, "--out", "tags")
+    assert re.search(r"languages +en 2, fi 1", run.out)
+    run(*languages, "--other-languages", "untagged")
+    assert run.code == 0
+    assert [bool(row["topics"]) for row in rows(run.out)][1] is False
+    run("tag", "models", "texts.txt")
+    assert run.code == 1
+    assert "give --lang auto" in run.err

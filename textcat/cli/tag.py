@@ -48,6 +48,9 @@ def output_settings(
     raw_cells: Annotated[
         bool, _output("--raw-cells", help="CSV: no apostrophe before texts that spreadsheets take for formulas.")
     ] = False,
+    other_languages: Annotated[
+        str, _output(help="With --lang auto, documents in a language without a model: rejected or untagged.")
+    ] = "rejected",
 ) -> "OutputSettings":
     """Return the settings of the output: which topics are written, and in which format."""
     from textcat.tagging.output import OutputSettings
@@ -57,6 +60,7 @@ def output_settings(
     names = (name.strip() for listed in carry or () for name in listed.split(","))
     shown = OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
     carried = tuple(dict.fromkeys(filter(None, names)))
+    shown = shown._replace(other_languages=other_languages)
     return shown._replace(carry=carried, per_document=per_document, raw_cells=raw_cells)
 
 
@@ -82,6 +86,13 @@ def tag(
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run in --out, and start again.")] = False,
+    lang: Annotated[
+        str,
+        Option(
+            help="auto: tag each document by the model of its language; MODEL is then a folder of models named en, sv "
+            "and so on."
+        ),
+    ] = "",
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
     log: Annotated[Path | None, Option(help="Append a log of the run to this file.")] = None,
 ) -> None:
@@ -100,7 +111,7 @@ def tag(
     if not inputs and terminal.is_typed():
         typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
-    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict}
+    options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
     # No progress is drawn on a terminal on which tags are printed.
     hidden = quiet or (out is None and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
@@ -218,6 +229,7 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
         "tagged": f"{counts.tagged:,}",
         "rejected": f"{counts.rejected:,}",
         "without a topic": f"{counts.untagged:,}{share}",
+        "languages": ", ".join(f"{language} {n:,}" for language, n in counts.languages.most_common()) or None,
         "done before": f"{before.counts.records:,}" if before.counts.records else None,
         "read as": ", ".join(formats) or None,
         "seconds": f"{summary.seconds:.1f} ({rate:,.0f} documents/s)",

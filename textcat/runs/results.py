@@ -13,7 +13,7 @@ import orjson
 from textcat.reading import Rejection
 from textcat.surrogates import escape_undecodable
 
-_COUNTERS = ("topics", "reasons", "fields", "inputs")
+_COUNTERS = ("topics", "reasons", "fields", "inputs", "languages")
 _MAX_REASONS = 100  # counted separately: a reason may quote any text, so there may be one per document
 
 
@@ -29,6 +29,7 @@ class Counts:
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
     inputs: Counter[str] = field(default_factory=Counter)  # documents read of each input, by its name
+    languages: Counter[str] = field(default_factory=Counter)  # documents of each language, if languages are identified
 
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
@@ -37,6 +38,7 @@ class Counts:
         self.topics.update(other.topics)
         self.fields.update(other.fields)
         self.inputs.update(other.inputs)
+        self.languages.update(other.languages)
         for reason, n in other.reasons.items():
             is_counted = reason in self.reasons or len(self.reasons) < _MAX_REASONS
             self.reasons[reason if is_counted else "other reasons"] += n

@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import groupby, islice
 from platform import node
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+UNKNOWN_LANGUAGE = "?"  # of documents without a letter, in counts
 _CACHE_BYTES = 32 << 20  # of the token cache in each process; with four times as much, tagging is no faster
 
 
@@ -36,6 +37,15 @@ class Job(NamedTuple):
     spacy: str = ""  # version that a worker must have, because tokens depend on it; "" is any
     input: InputSettings = InputSettings()
     output: OutputSettings = OutputSettings()
+    # For models by language: each language with the folder and the checksum of its model, in place of those above.
+    by_language: tuple[tuple[str, str, str], ...] = ()
+
+    def jobs(self) -> "dict[str, Job]":
+        """Return the job of each model by the model's language; "" if there is one model for all documents."""
+        if not self.by_language:
+            return {"": self}
+        parts = self.by_language
+        return {language: self._replace(model=model, digest=sum_, by_language=()) for language, model, sum_ in parts}
 
 
 def tag_batch(job: Job, batch: Batch) -> BatchResult:
@@ -45,25 +55,88 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
     """
     from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
 
-    tagger, counts = load_tagger(job), Counts()
+    taggers, counts = load_taggers(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
     items = batch_records(batch, job.input)
-    while held := list(islice(items, n_held(tagger))):
+    while held := list(islice(items, min(map(n_held, taggers.values())))):
         counts.records += len(held)
         counts.inputs.update(item.source for item in held if isinstance(item, Record))  # files; the run sums up inputs
-        tag_records(tagger, job.output, [item for item in held if isinstance(item, Record)], tagged)
+        records = [item for item in held if isinstance(item, Record)]
+        if job.by_language:
+            tag_by_language(taggers, job.output, records, tagged)
+        else:
+            tag_records(taggers[""], job.output, records, tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.add_rejections(tagged.rejections)
     tagged.memory = peak_memory() or 0
     return tagged
 
 
-def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
-    """Tag records, and add their encoded rows and counts to `tagged`; a record that cannot be tagged is rejected."""
+def tag_by_language(
+    taggers: "dict[str, Tagger]", output: OutputSettings, records: list[Record], tagged: BatchResult
+) -> None:
+    """Tag each record by the tagger of its language; one of another language is rejected, or written without topics."""
+    from textcat.training.identification import identify_languages, model_language
+
+    languages = identify_languages(record.zones for record in records)
+    tagged.counts.languages.update(language or UNKNOWN_LANGUAGE for language in languages)
+    chosen = [model_language(language, taggers) for language in languages]
+    rows_of = {language: [i for i, of_record in enumerate(chosen) if of_record == language] for language in taggers}
+    scores: dict[int, np.ndarray] = {}  # of records, by their positions, so that each language is scored at once
+    for language, rows in rows_of.items():
+        try:
+            scores |= zip(rows, taggers[language].scores([records[i] for i in rows]), strict=True) if rows else ()
+        except MemoryError:
+            raise
+        except Exception:  # found again where records are tagged, which rejects those that cannot be
+            log.debug("Records in %s are scored one by one", language, exc_info=True)
+    for language, run in groupby(range(len(records)), key=chosen.__getitem__):  # in the order of the input
+        positions = list(run)
+        in_run = [records[i] for i in positions]
+        if language:
+            scored = [scores[i] for i in positions] if positions[0] in scores else None
+            tag_records(taggers[language], output, in_run, tagged, scored)
+        elif output.other_languages == "untagged":
+            _write_untagged(output, in_run, tagged)
+        else:
+            tagged.rejections += [_rejected(records[i], languages[i], taggers) for i in positions]
+
+
+def _rejected(record: Record, language: str, taggers: "dict[str, Tagger]") -> Rejection:
+    known = ", ".join(taggers)
+    reason = (
+        f"It is in {language}, and there are models for {known} only."
+        if language
+        else "It has no letter to tell its language by."
+    )
+    return Rejection(record.source, record.position, reason)
+
+
+def _write_untagged(output: OutputSettings, records: list[Record], tagged: BatchResult) -> None:
+    options: dict[str, Any] = {"names": {}} if output.names else {}
+    if output.explain:
+        options["terms"] = lambda record, topics: []
+    tagged.rows.append(ENCODERS[output.to](records, [[]] * len(records), settings=output, **options))
+    tagged.counts.tagged += len(records)
+    tagged.counts.untagged += len(records)
+    tagged.counts.fields.update(name for record in records for name in record.fields or ())
+
+
+def tag_records(
+    tagger: "Tagger",
+    output: OutputSettings,
+    records: list[Record],
+    tagged: BatchResult,
+    scored: "list[np.ndarray] | None" = None,
+) -> None:
+    """Tag records, and add their encoded rows and counts to `tagged`; a record that cannot be tagged is rejected.
+
+    `scored` has the scores of each record, if they are known.
+    """
     if not records:
         return
     try:
-        scores = tagger.scores(records)
+        scores = tagger.scores(records) if scored is None else _stacked(scored)
         tagged.rows.append(_encode(tagger, output, records, scores))
     except MemoryError:  # the run tries again, with fewer batches at a time
         raise
@@ -85,6 +158,13 @@ def tag_records(tagger: "Tagger", output: OutputSettings, records: list[Record],
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
 
 
+def _stacked(scored: "list[np.ndarray]") -> "np.ndarray":
+    """Return the scores of records as an array with a row for each record."""
+    import numpy as np  # here, so that a process which only hands out work stays small
+
+    return np.stack(scored)
+
+
 def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
     least, everything = output.min_probability, output.everything
     tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least)
@@ -99,11 +179,25 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
 
 
 @lru_cache(maxsize=1)
-def load_tagger(job: Job) -> "Tagger":
-    """Load the tagger of a job, with only the topics that the job writes, and with the job's minimal probability.
+def load_taggers(job: Job) -> "dict[str, Tagger]":
+    """Load the taggers of a job by language, or its only tagger as that of the language "".
 
-    The tagger is kept for the next call with the same job. A TextcatError is raised if the model is missing, has
-    changed since the run began, or needs another spaCy version.
+    The taggers are kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
+    """
+    taggers = {language: load_tagger(of_language) for language, of_language in job.jobs().items()}
+    if job.by_language:
+        from textcat.training.identification import identify_languages
+
+        identify_languages([{"": "Load the library's model."}])
+    if multiprocessing.parent_process() is not None:
+        gc.freeze()  # a search for garbage among loaded objects takes a tenth of a worker's time
+    return taggers
+
+
+def load_tagger(job: Job) -> "Tagger":
+    """Load a tagger with only the topics that its job writes, and with the job's minimal probability.
+
+    A TextcatError is raised as by `tag_batch`.
     """
     from textcat.model.storage import load  # here, so that a process which only hands out work stays small
 
@@ -118,8 +212,6 @@ def load_tagger(job: Job) -> "Tagger":
     if job.output.min_probability is not None and tagger.calibration is not None:
         tagger = tagger.with_min_probability(job.output.min_probability)
     tagger.scores([""])  # makes tables of the vocabulary
-    if multiprocessing.parent_process() is not None:
-        gc.freeze()  # a search for garbage among loaded objects takes a tenth of a worker's time
     return tagger
 
 

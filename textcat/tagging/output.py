@@ -59,6 +59,9 @@ class OutputSettings(NamedTuple):
     raw_cells : bool
         Write texts in CSV as they are. Otherwise, a text that spreadsheets would run as a formula, as it begins with
         ``=``, ``+``, ``-``, ``@`` or a control character, gets an apostrophe before it.
+    other_languages : {"rejected", "untagged"}
+        With models by language, what becomes of documents in a language without a model: they are rejected, each with a
+        reason, or written without topics.
     """
 
     to: str = "jsonl"
@@ -72,6 +75,7 @@ class OutputSettings(NamedTuple):
     carry: tuple[str, ...] = ()
     per_document: bool = False
     raw_cells: bool = False
+    other_languages: str = "rejected"
 
     @property
     def suffix(self) -> str:
@@ -88,6 +92,9 @@ def check_output(settings: OutputSettings) -> None:
     taken = next((name for name in settings.carry if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms")), "")
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
+        f"Documents of other languages can be 'rejected' or 'untagged', not {settings.other_languages!r}.": (
+            settings.other_languages not in ("rejected", "untagged")
+        ),
         f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
         "Ask for at least 1 topic, or for all scores, not both.": top is not None and (top < 1 or everything),

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from textcat import __version__
 from textcat.errors import TextcatError
 from textcat.folders import installed_version
-from textcat.model import CALIBRATION, SUM, names_in, read_manifest
+from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
 from textcat.reading import START_OVER, Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
@@ -30,13 +30,14 @@ from textcat.runs.inputs import (
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
-from textcat.tagging.job import Job, load_tagger, tag_batch
+from textcat.tagging.job import Job, load_taggers, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
-from textcat.tagging.summary import Summary
+from textcat.tagging.summary import Summary, joint_manifest
 
 log = logging.getLogger(__name__)
 
 INPUT, OUTPUT = InputSettings(), OutputSettings()
+AUTO = "auto"  # the language that is identified
 _MAX_LOGGED = 100  # inputs whose formats are logged
 
 
@@ -64,6 +65,7 @@ def tag_archive(
     strict: bool = False,
     restart: bool = False,
     progress: ShowProgress | None = None,
+    lang: str = "",
 ) -> Summary:
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
@@ -74,7 +76,8 @@ def tag_archive(
     Parameters
     ----------
     model, out : path
-        The model's folder, and the folder of shards, which is created if it does not exist.
+        The model's folder, and the folder of shards, which is created if it does not exist. With `lang`, the folder has
+        a model of each language, such as ``en`` and ``sv``.
     inputs : path, or iterable of paths
         Files, folders, patterns such as ``*.jsonl``, and URLs.
     input_settings, output_settings : InputSettings, OutputSettings
@@ -90,6 +93,8 @@ def tag_archive(
         Remove the files of an earlier run from the folder.
     progress : callable, optional
         Called with a `RunProgress` after each batch of the input.
+    lang : {"", "auto"}
+        "auto": identify the language of each document, and tag it by the model of this language.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def tag_archive(
     >>> import textcat
     >>> textcat.tag_archive("model", ["news/*.jsonl.gz"], "tags", jobs=4)  # doctest: +SKIP
     """
-    plan = make_plan(model, inputs, input_settings, output_settings, jobs=jobs, scheduler=scheduler, strict=strict)
+    how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict}
+    plan = make_plan(model, inputs, input_settings, output_settings, lang, **how)
     return tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
 
 
@@ -123,8 +129,8 @@ def tag_to_stream(
     """Tag the inputs, and write the rows to a stream, which is flushed after each batch; return the summary.
 
     The input ``-`` is standard input. `on_rejection` is called with each rejection, and `progress` with the progress
-    after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler` and `strict`, as for
-    `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
+    after each batch. `settings` are `input_settings`, `output_settings`, `jobs`, `scheduler`, `strict` and `lang`, as
+    for `tag_archive`. A TextcatError is also raised if the format of the output is Parquet.
     """
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
@@ -149,19 +155,22 @@ def make_plan(
     inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     input_settings: InputSettings = INPUT,
     output_settings: OutputSettings = OUTPUT,
+    lang: str = "",
     **how: Any,
 ) -> _Plan:
-    """Find the inputs, read the model's manifest, and return the plan of the run.
+    """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
 
     `how` has the fields `jobs`, `scheduler` and `strict` of the plan. A TextcatError is raised if the settings
     contradict each other, or need topics or probabilities that the model does not have.
     """
     check_output(output_settings)
-    manifest = read_manifest(model)
+    by_language = _models_by_language(Path(model).expanduser(), lang, output_settings)
+    manifest = joint_manifest([*by_language.values()]) if by_language else read_manifest(model)
     names = names_in(manifest)
     topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
     output_settings = output_settings._replace(topics=topics, names=bool(names))
-    if output_settings.min_probability is not None and f"{CALIBRATION}.npy" not in manifest["files"]:
+    uncalibrated = any(f"{CALIBRATION}.npy" not in one["files"] for one in by_language.values() or [manifest])
+    if output_settings.min_probability is not None and uncalibrated:
         raise TextcatError(
             f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
             "calibrates its scores."
@@ -169,9 +178,31 @@ def make_plan(
     if output_settings.carry:
         input_settings = input_settings._replace(fields=output_settings.carry)
     folder = str(Path(model).expanduser().resolve())
-    job = Job(folder, manifest[SUM], installed_version("spacy"), input_settings, output_settings)
+    parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
+    job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     return _Plan(job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, **how)
+
+
+def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
+    """Return the manifests of the models in a folder by language; {} if no language is to be identified."""
+    models = [path.parent for path in sorted(folder.glob(f"*/{MANIFEST}"))] if not (folder / MANIFEST).exists() else []
+    languages = ", ".join(model.name for model in models)
+    if lang not in ("", AUTO):
+        raise TextcatError(f"The language of documents cannot be {lang!r}: give 'auto', or the model of this language.")
+    if not lang and models:
+        raise TextcatError(
+            f"{folder} holds several models ({languages:.60}): name one of them, or give --lang auto if they are named "
+            "after their languages."
+        )
+    if lang and not models:
+        raise TextcatError(
+            f"{folder} has no models by language, as --lang auto needs them: give a folder of models that are named "
+            "en, sv and so on, or leave out --lang."
+        )
+    if lang and output.topics:
+        raise TextcatError("--topic chooses topics of one model: leave it out, or leave out --lang and name the model.")
+    return {model.name: read_manifest(model) for model in models} if lang else {}
 
 
 def tag_to_folder(
@@ -195,7 +226,7 @@ def tag_to_folder(
 
 
 def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
-    return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_tagger, plan.job))
+    return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_taggers, plan.job))
 
 
 def _tagged(
@@ -274,8 +305,9 @@ class _Tally:
 def _facts(plan: _Plan) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = plan.job.output
+    by_language = [f"{language} {digest[:16]}" for language, _, digest in plan.job.by_language]
     return {
-        "model": plan.job.digest[:16],
+        "model": ", ".join(by_language) or plan.job.digest[:16],
         "textcat": __version__,
         "spacy": plan.job.spacy,
         **library_versions(write),
@@ -290,6 +322,7 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         **({"--carry": ", ".join(write.carry)} if write.carry else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--raw-cells": True} if write.raw_cells else {}),
+        **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }
 

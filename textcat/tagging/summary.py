@@ -1,9 +1,11 @@
 """Summarise a run, and find topics that are much more or less frequent in its archive than in training."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from textcat.model import names_in
 from textcat.runs.progress import RunState
 from textcat.runs.results import Counts
 
@@ -13,6 +15,24 @@ if TYPE_CHECKING:
 
 _RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
 _P = 0.001  # significance, for all topics together
+
+
+def joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what a summary needs of the manifests of several models, as if they were one: topics and their sizes.
+
+    Documents and topics' sizes are summed up; a topic has the name that the first model with a name for it has.
+    """
+    sizes: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    for manifest in manifests:
+        sizes.update(dict(zip(manifest["topics"], manifest["train_sizes"], strict=True)))
+        names = names_in(manifest) | names
+    return {
+        "topics": [*sizes],
+        "train_sizes": [*sizes.values()],
+        "train_documents": sum(manifest["train_documents"] for manifest in manifests),
+        "topic_names": [names.get(topic, "") for topic in sizes],
+    }
 
 
 class Drift(NamedTuple):
@@ -46,7 +66,7 @@ def log_likelihood_ratio(k: int, n: int, other_k: int, other_n: int) -> float:
 class Summary(NamedTuple):
     """Hold the inputs of a run, the counts of the documents that it wrote, and its time and memory."""
 
-    manifest: dict[str, Any]  # the manifest of the model
+    manifest: dict[str, Any]  # the manifest of the model; of models by language, their `joint_manifest`
     sources: "Sequence[Source]"  # the inputs
     topics: tuple[str, ...]  # the requested topics
     counts: Counts  # of all documents in the folder, including those that interrupted runs wrote

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
 from textcat.errors import TextcatError, install_hint
@@ -31,6 +31,18 @@ def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
 
     Raise TextcatError if py3langid is not installed or no document has a letter.
     """
+    languages = Counter(filter(None, identify_languages(document.zones for document in documents)))
+    if not languages:
+        raise TextcatError("No training document has a letter to tell the language by: name it, as in --lang de.")
+    identified, n_documents = min(languages.items(), key=lambda item: (-item[1], item[0]))
+    return CorpusLanguage(_known_to_spacy(identified), identified, n_documents, languages.total())
+
+
+def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
+    """Return the code of the language of each document, given by its zones; "" for a document without a letter.
+
+    Raise TextcatError if py3langid is not installed.
+    """
     try:
         import py3langid
     except ImportError:
@@ -38,13 +50,16 @@ def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
             f"The language of documents is named by py3langid, which is not installed: {install_hint('lang')}, or name "
             "the language, as in --lang de."
         ) from None
-    texts = [" ".join(document.zones.values())[:_MOST_CHARACTERS] for document in documents]
-    texts = [text for text in texts if any(map(str.isalpha, text))]
-    if not texts:
-        raise TextcatError("No training document has a letter to tell the language by: name it, as in --lang de.")
-    languages = Counter(py3langid.classify(text)[0] for text in texts)
-    identified, n_documents = min(languages.items(), key=lambda item: (-item[1], item[0]))
-    return CorpusLanguage(_known_to_spacy(identified), identified, n_documents, len(texts))
+    texts = (" ".join(zones.values())[:_MOST_CHARACTERS] for zones in documents)
+    return [py3langid.classify(text)[0] if any(map(str.isalpha, text)) else "" for text in texts]
+
+
+def model_language(identified: str, languages: Container[str]) -> str:
+    """Return the one of some languages that is that of an identified code; "" if there is none."""
+    if identified in languages:
+        return identified
+    other = _SPACYS.get(identified, "")
+    return other if other in languages else ""
 
 
 def _known_to_spacy(identified: str) -> str:
