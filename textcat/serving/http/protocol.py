@@ -77,7 +77,9 @@ class Protocol(HttpToolsProtocol):
         self.shares[self.slot] -= 1
         self._stop_timer()
         self._stop_reader_timer()
-        self._unset_keepalive_if_required()  # uvicorn does so only if the client has closed the connection properly
+        if self.timeout_keep_alive_task is not None:  # uvicorn ends it only if the client has closed properly
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
         super().connection_lost(exc)
 
     # --- what the client sends ---
