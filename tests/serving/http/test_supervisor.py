@@ -11,7 +11,6 @@ from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
 from textcat.folders import exchange_folders
 from textcat.serving.http.keys import new_key
-from textcat.serving.http.supervisor import Replacements, Supervisor
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -19,78 +18,6 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 if not Path("/proc/self/task").exists():
     pytest.skip("system: there is no /proc", allow_module_level=True)
 pytestmark = pytest.mark.long
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_pauses_double_while_short_lives_follow_each_other():
-    clock = Clock()
-    replacements = Replacements(clock)
-
-    def pause(lived, slot=0):
-        begun, clock.now = clock.now, clock.now + lived
-        replacements.add(slot, begun)
-        seconds = replacements.seconds()
-        clock.now += seconds
-        assert replacements.take() == [slot]
-        assert replacements.seconds() is None
-        return seconds
-
-    assert [pause(0.5) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
-    assert pause(0.5, slot=1) == 1
-    assert pause(3600) == 0
-    assert [pause(4.9), pause(4.9), pause(5), pause(0)] == [1, 2, 0, 1]
-
-
-def test_each_process_has_its_own_pause():
-    clock = Clock()
-    replacements = Replacements(clock)
-    clock.now = 10
-    replacements.add(0, 9)
-    replacements.add(1, 0)
-    assert replacements.take() == [1]
-    clock.now = 10.5
-    replacements.add(1, 10)
-    assert (replacements.take(), replacements.seconds()) == ([], 0.5)
-    clock.now = 11
-    assert (replacements.take(), replacements.seconds()) == ([0], 0.5)
-
-
-def test_a_process_that_waits_for_its_replacement_holds_neither_others_nor_signals_up(tmp_path, monkeypatch):
-    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
-    clock, started = Clock(), tmp_path / "started"
-
-    def work(slot, replaces):
-        with started.open("a") as file:
-            file.write(f"{slot}{'+' * replaces} ")
-        if slot == 0:
-            os._exit(1)
-        threading.Event().wait()
-
-    supervisor = Supervisor(work, 2, lambda: None, lambda: None, 5, clock)
-
-    def children():
-        return [int(number) for number in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
-
-    def disturb():
-        wait_until(lambda: started.exists() and len(started.read_text().split()) == 2 and len(children()) == 1)
-        os.kill(children()[0], signal.SIGKILL)
-        wait_until(lambda: not children())
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    thread = threading.Thread(target=disturb)
-    thread.start()
-    assert supervisor.run() == signal.SIGTERM
-    thread.join()
-    assert sorted(started.read_text().split()) == ["0", "1"]
 
 
 def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve, tmp_path, monkeypatch):
