@@ -230,7 +230,7 @@ def explain_document(
         places_of = {j: Place(names[j], ()) for j in listed}
     from textcat.model.counterfactual import without
 
-    topic_names, explanations = tagger.topic_names, []
+    topic_names, speaking_of, explanations = tagger.topic_names, _speaking_topics(tagger, row), []
     for (topic, column, weights, contributions), order in zip(explained, strongest, strict=True):
         arrays = (array[order].tolist() for array in (row.indices, row.data, weights, contributions))
         entries = zip(*arrays, strict=True)
@@ -240,7 +240,7 @@ def explain_document(
         calibration = tagger.calibration and tagger.calibration.of_topics(np.array([column]))
         probability = float(calibration.probabilities(score)[0]) if calibration else None
         neighbours = partial(_neighbours, tagger, row, column, n) if tagger.support else None
-        related = speaking_topics(tagger, row, column)
+        related = speaking_of(column)
         from_related = sum(topic.contribution for topic in related)
         fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
         described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related
@@ -248,21 +248,26 @@ def explain_document(
     return explanations
 
 
-def speaking_topics(tagger: "Tagger", row: Rows, column: int) -> list[SpeakingTopic]:
-    """Return the topics of a document that add to the score of the topic in a column, the strongest first.
+def _speaking_topics(tagger: "Tagger", row: Rows) -> Callable[[int], list[SpeakingTopic]]:
+    """Return a function that lists the topics of a document that add to the score of the topic in a column.
 
-    Return [] if there are none, or if the model has no related topics.
+    The list has the strongest topic first; it is empty if there are none, or if the model has no related topics.
     """
     shortlist = tagger.shortlist
     if shortlist is None or shortlist.related is None:
-        return []
-    topics = tagger.topics
-    if shortlist.restriction is not None:
-        topics, column = shortlist.restriction.topics, int(shortlist.restriction.columns[column])
-    listed, scores = shortlist.scored(row, tagger.weights, tagger.bias)
-    speaking, added = shortlist.related.parts(listed[0], scores[0], column)
-    names = [topics[j] for j in speaking.tolist()]
-    return [SpeakingTopic(*one) for one in zip(names, added.tolist(), map(tagger.topic_names.get, names), strict=True)]
+        return lambda column: []
+    related, restriction = shortlist.related, shortlist.restriction
+    topics = tagger.topics if restriction is None else restriction.topics
+    listed, scores = shortlist.scored(row, tagger.weights, tagger.bias)  # once for all topics that are explained
+
+    def speaking(column: int) -> list[SpeakingTopic]:
+        of_model = column if restriction is None else int(restriction.columns[column])
+        columns, added = related.parts(listed[0], scores[0], of_model)
+        names = [topics[j] for j in columns.tolist()]
+        described = zip(names, added.tolist(), map(tagger.topic_names.get, names), strict=True)
+        return [SpeakingTopic(*one) for one in described]
+
+    return speaking
 
 
 def term_contributions(
