@@ -85,6 +85,34 @@ def test_the_language_of_most_documents_is_found_and_told(run):
     assert (textcat.load("model").weights == by_name.weights).all()
 
 
+def test_a_plan_names_the_recipe_and_what_it_takes_and_writes_nothing(run, monkeypatch):
+    monkeypatch.setattr("textcat.recipe.MANY_TOPICS", 50)
+    run("train", "newswire", "--plan", "--set", "topics.shortlist=20", "--set", "features.chars=0")
+    assert (run.code, run.err) == (0, "")
+    facts = dict(re.split(r"  +", line, maxsplit=1) for line in run.out.splitlines()[:6])
+    assert facts["recipe"] == "many-topics (50 topics)"
+    assert (facts["documents"], facts["topics"]) == ("721 to train on, 350 to test on", "50")
+    assert re.fullmatch(r"\d\.\d MB", facts["model"])
+    assert re.search(r"^train topics +\d+\.\d\d +\d+\.\d\d$", run.out, re.MULTILINE)
+    assert not Path("models").exists()
+    run("train", "newswire", "--plan", "--json", "--recipe", "default", "--out", "planned")
+    plan = json.loads(run.out)
+    assert (plan["recipe"], plan["why"], plan["documents"], plan["fits"]) == ("default", "", 721, True)
+    assert {"read", "train topics", "save"} <= plan["seconds"].keys() == plan["processor_seconds"].keys()
+    assert not Path("planned").exists()
+
+
+def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run, monkeypatch):
+    monkeypatch.setattr("textcat.training.plan.available_memory", lambda: 50_000)
+    run("train", "newswire", "--out", "large")
+    assert run.code == 1
+    assert run.err.startswith("textcat: Recipe default would take some 0.")
+    assert not Path("large").exists()
+    run("train", "newswire", "--plan")
+    assert run.code == 0
+    assert run.out.endswith("This does not fit into memory, and would be refused.\n")
+
+
 def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     run("train", "newswire")
     assert (run.code, run.err) == (0, "")

@@ -58,5 +58,5 @@ def test_without_a_word_few_documents_are_kept_and_their_texts_are_not(corpus, m
     assert any(textcat.train(small, recipe, keep_support="texts").support.titles)
     assert textcat.train(small, recipe, rows_dir=tmp_path / "rows").support is None
     assert textcat.train(small, textcat.read_recipe("many-topics")).support is None
-    monkeypatch.setattr("textcat.training.train.MOST_KEPT", 39)
+    monkeypatch.setattr("textcat.training.checks.MOST_KEPT", 39)
     assert textcat.train(small, recipe).support is None

@@ -81,6 +81,11 @@ def format_figure(value: float | None, decimals: int = 3, undefined: str = "-", 
     return Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
+def seconds_cell(seconds: float | None) -> Figure:
+    """Return seconds as a cell with two decimals; "-" for None."""
+    return Figure("-" if seconds is None else f"{seconds:,.2f}")
+
+
 def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figure:
     """Return an interval as a cell: ".71 to .79", or "-" for None.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from textcat.recipe import Recipe
     from textcat.training.cross_validation import Trial
     from textcat.training.examples import CountedCorpus
+    from textcat.training.plan import Plan
     from textcat.training.update import UpdateResult
 
 _MOST_TRIALS = 30  # trials of a study that are printed; a file has all trials
@@ -85,6 +86,9 @@ def train(
         ),
     ] = None,
     updatable: Annotated[bool, Option("--updatable", help="Keep training counts, for `textcat learn`.")] = False,
+    plan: Annotated[
+        bool, Option("--plan", help="Only estimate time, memory and the size of the model, by training on samples.")
+    ] = False,
 ) -> None:
     """Train a ranker per topic, evaluate it on test documents or else on held-out training ones, and save the model."""
     from textcat.cluster import on_cluster
@@ -94,23 +98,30 @@ def train(
     stages, finds_language = terminal.new_stages(), recipe.tokens.get("lang") == "auto"
     read = read if finds_language else read.speaking(recipe)
     checked_keep_support(keep_support)  # before anything is read
-    if out is not None:
+    if out is not None and not plan:
         _check_replacing(out, force=force)
-    reading = None if finds_language else read.stream(corpus)
+    reading = None if finds_language or plan else read.stream(corpus)
     counted = _counted_while_read(reading, recipe, stages, updatable=updatable)
     documents = counted.corpus if counted else read(corpus, stages)
     recipe = _in_language_of(documents, recipe) if finds_language else recipe
+    from textcat.training.plan import check_memory, plan_training
     from textcat.training.train import train_and_evaluate
 
     recipe, why = recipe.for_corpus(documents)
+    options: dict[str, Any] = {"n_jobs": jobs, "rows_dir": rows_dir, "keep_support": keep_support}
+    options["updatable"] = updatable
+    if plan:
+        planned = plan_training(documents, recipe, train_and_evaluate, why=why, stages=stages, **options)
+        show_plan(terminal.console(), planned, stages, as_json=as_json)
+        return
     if why:
         echo(f"textcat: {why}: trained by the recipe {recipe.name}; --recipe names another.", err=True)
     folder = out or Path("models", f"{documents.name}-{recipe.name}")
     if out is None:
         _check_replacing(folder, force=force)
     storage.check_target(folder)
-    options: dict[str, Any] = {"bands": band, "n_jobs": jobs, "rows_dir": rows_dir, "stages": stages}
-    options |= {"keep_support": keep_support, "updatable": updatable, "keep_texts": False, "counted": counted}
+    check_memory(documents, recipe, train_and_evaluate, **options)
+    options |= {"bands": band, "stages": stages, "keep_texts": False, "counted": counted}
     with on_cluster(scheduler):
         tagger = train_and_evaluate(documents, recipe, **options)
     with stages.stage("save"):
@@ -307,6 +318,34 @@ def recipes(
 
 
 # --- what is printed and written -------------------------------------------------------------------------------------
+
+
+def show_plan(console: "Console", plan: "Plan", stages: "Stages", *, as_json: bool) -> None:
+    """Print a plan: the recipe and why, what is trained on, the cost of each stage, and whether it fits into memory."""
+    from textcat.cli import tables
+
+    if as_json:
+        tables.print_json(console, plan.as_dict())
+        return
+    facts = {
+        "recipe": plan.recipe + (f" ({plan.why})" if plan.why else ""),
+        "documents": f"{plan.documents:,} to train on, {plan.test_documents:,} to test on",
+        "topics": f"{plan.topics:,}",
+        "peak memory": "unknown" if plan.peak_memory is None else f"{plan.peak_memory / 1e6:,.0f} MB",
+        "available": None if plan.available_memory is None else f"{plan.available_memory / 1e6:,.0f} MB",
+        "model": f"{plan.model_bytes / 1e6:,.1f} MB",
+    }
+    tables.show_facts(console, facts)
+    console.print()
+    processor = plan.processor_seconds
+    costs = [(stage, taken, processor.get(stage)) for stage, taken in plan.seconds.items()]
+    costs.append(("total", sum(plan.seconds.values()), sum(processor.values())))
+    rows = [(stage, *map(tables.seconds_cell, cost)) for stage, *cost in costs]
+    tables.show(console, tables.named_rows(("stage", "seconds", "of all threads"), rows))
+    taken = f"{stages.seconds['plan']:.1f} s"
+    tables.print_text(console, f"\nPlanned in {taken}, by training on samples. Nothing was written.")
+    if not plan.fits:
+        tables.print_text(console, "This does not fit into memory, and would be refused.")
 
 
 def show_training(

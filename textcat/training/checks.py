@@ -1,10 +1,14 @@
-"""Warn of documents and topics that can be trained on, but are probably not what was meant."""
+"""Check options before training, and warn of documents and topics that are probably not what was meant."""
 
+import os
 import re
 import warnings
 from collections.abc import Collection, Sequence
 
+from textcat.documents import Corpus, topic_counts
+from textcat.errors import TextcatError
 from textcat.features.scripts import NGRAMS
+from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
 from textcat.recipe import Recipe
 
@@ -17,6 +21,7 @@ _UNSPACED = {
 _KANA = re.compile("[\u3040-\u30ff]")
 _CUT_THEM = "Leave out segmenter = 'spacy' in [tokens] of the recipe, or name their language by lang = {code!r} there"
 SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
+MOST_KEPT = 20_000  # training documents; a model of more keeps support documents only if asked to
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
 _JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
@@ -91,3 +96,31 @@ def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
             UserWarning,
             stacklevel=2,
         )
+
+
+def kept_support(
+    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
+) -> str:
+    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts"."""
+    kept = checked_keep_support(keep_support)
+    if kept is None:  # what would make a model much larger is kept only for those who ask for it
+        few = len(corpus.train) <= MOST_KEPT
+        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
+    if recipe.shortlist and kept != "none":
+        raise TextcatError(
+            f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
+            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
+        )
+    return kept
+
+
+def check_topics(corpus: Corpus) -> None:
+    """Raise TextcatError if a corpus has no topic."""
+    if corpus.topics:
+        return
+    if in_training := topic_counts(corpus.train):
+        raise TextcatError(
+            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
+            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
+        )
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")

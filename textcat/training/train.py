@@ -24,7 +24,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
 from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
-from textcat.model.support import checked_keep_support, support_documents, title_of
+from textcat.model.support import support_documents, title_of
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
@@ -32,6 +32,8 @@ from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import (
     SCRIPT_SAMPLE,
+    check_topics,
+    kept_support,
     warn_if_unsegmented,
     warn_of_joined_topics,
     warn_of_missing_values,
@@ -47,13 +49,13 @@ from textcat.training.cross_validation import (
     score_units,
 )
 from textcat.training.examples import CountedCorpus, Examples
+from textcat.training.plan import check_memory
 from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
 # Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/learners.md.
 SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
-MOST_KEPT = 20_000  # training documents; a model of more keeps support documents only if asked to
 
 
 def train(
@@ -106,15 +108,17 @@ def train(
     Raises
     ------
     TextcatError
-        If the corpus has no topic, a column is missing, a row lacks its text or its topics, or the recipe cannot be
-        followed.
+        If the corpus has no topic, a column is missing, a row lacks its text or its topics, the recipe cannot be
+        followed, or training would not fit into memory.
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
     if not isinstance(recipe, Recipe):
         recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
     recipe, _ = recipe.for_corpus(corpus)
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
-    return train_and_score(corpus, recipe, updatable=updatable, stages=stages, **options).tagger
+    options["updatable"] = updatable
+    check_memory(corpus, recipe, train_and_evaluate, **options)
+    return train_and_score(corpus, recipe, stages=stages, **options).tagger
 
 
 def train_and_evaluate(
@@ -204,11 +208,11 @@ def train_and_score(
     The held-out results are scores by cross-validation or, with a shortlist, the evaluation on a held-out sample. They
     are made before the tagger is trained, so that their rows are not in memory together with the tagger's.
     """
-    _check_topics(corpus)
+    check_topics(corpus)
     if rows_dir is not None:
         check_target(rows_dir)
     recipe.check()
-    keep_support = _kept_support(corpus, recipe, keep_support, rows_dir)
+    keep_support = kept_support(corpus, recipe, keep_support, rows_dir)
     # Now, as there may be no texts later on.
     named = _named(corpus, recipe, keep_support)
     without = without_texts(corpus, keep_support) if updatable else None
@@ -234,17 +238,6 @@ def train_and_score(
     tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
     tagger.training_counts, tagger.choices = training_counts, choices
     return Trained(tagger, scores, evaluation, test_rows)
-
-
-def _check_topics(corpus: Corpus) -> None:
-    if corpus.topics:
-        return
-    if in_training := topic_counts(corpus.train):
-        raise TextcatError(
-            f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
-            f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
-        )
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
 
 
 @dataclass(frozen=True)
@@ -374,22 +367,6 @@ class _Training:
             fold_of = assign_folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
             return choose_thresholds(tags.strategy, scores, labels, tags.probability)
-
-
-def _kept_support(
-    corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
-) -> str:
-    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts"."""
-    kept = checked_keep_support(keep_support)
-    if kept is None:  # what would make a model much larger is kept only for those who ask for it
-        few = len(corpus.train) <= MOST_KEPT
-        kept = "ids" if few and rows_dir is None and not recipe.shortlist else "none"
-    if recipe.shortlist and kept != "none":
-        raise TextcatError(
-            f"Recipe {recipe.name} has a shortlist, whose topics are trained on documents of their own: "
-            f"no support documents can be kept with it, so keep_support must be 'none', not {kept!r}."
-        )
-    return kept
 
 
 # The id and the title of an example, and its texts if these are kept.

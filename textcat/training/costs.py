@@ -1,0 +1,134 @@
+"""Train on a sample of a corpus, and measure what each stage takes in time and memory, and the model on disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from textcat.documents import Corpus
+from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.features.rows import release_memory
+from textcat.model.measure import CELLS_AT_ONCE
+from textcat.model.storage import write_model
+from textcat.model.tagger import Tagger
+from textcat.progress import Bar, Stages
+from textcat.recipe import Recipe
+from textcat.training.cross_validation import folder_beside
+from textcat.training.memory import peak_since_reset, reset_peak, used_memory
+
+TrainAndEvaluate = Callable[..., Tagger]  # `textcat.training.train.train_and_evaluate`
+_Item = TypeVar("_Item")
+
+
+class Seconds(NamedTuple):
+    """Seconds by the clock, and of all threads."""
+
+    by_clock: float = 0.0
+    of_threads: float = 0.0
+
+    @classmethod
+    def now(cls) -> Seconds:
+        """Return the present readings, whose differences are seconds that passed."""
+        return cls(time.perf_counter(), time.process_time())
+
+    def times(self, factor: float) -> Seconds:
+        """Return these seconds times a factor."""
+        return Seconds(factor * self.by_clock, factor * self.of_threads)
+
+    def plus(self, other: Seconds) -> Seconds:
+        """Return the sum of these seconds and others."""
+        return Seconds(self.by_clock + other.by_clock, self.of_threads + other.of_threads)
+
+    def since(self, then: Seconds) -> Seconds:
+        """Return the difference of two readings."""
+        return self.plus(then.times(-1))
+
+
+class Cost(NamedTuple):
+    """What a training took."""
+
+    documents: int
+    tested: int
+    seconds: Mapping[str, Seconds]  # of each stage; of another, none
+    used_memory: int | None  # bytes before training; None: the system does not report it
+    memory: Mapping[str, float]  # bytes at the peak of each stage, besides what was used before; {} if unknown
+    model_bytes: float
+
+
+class MeasuredStages(Stages):
+    """Measure the time of each stage by the clock and of all threads, and its peak of memory.
+
+    `memory` has the bytes besides those that were `used` before the first stage.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        release_memory()
+        self.taken: defaultdict[str, Seconds] = defaultdict(Seconds)
+        self.memory: defaultdict[str, float] = defaultdict(float)
+        self.used = used_memory()
+
+    @contextmanager
+    def stage(self, name: str, total: int | None = None, **options: Any) -> Iterator[Bar]:
+        """Time the ``with`` block as a stage, as `Stages.stage` does, and measure its peak of memory."""
+        started, is_reset = Seconds.now(), reset_peak()
+        with super().stage(name, total, **options) as bar:
+            yield bar
+        self.taken[name] = self.taken[name].plus(Seconds.now().since(started))
+        peak = peak_since_reset()
+        if is_reset and self.used is not None and peak is not None:
+            self.memory[name] = max(self.memory[name], float(peak - self.used))
+
+
+def at_equal_distances(items: Sequence[_Item], n: int) -> list[_Item]:
+    """Return n items at equal distances; if there are fewer, all of them."""
+    return [items[i] for i in np.linspace(0, len(items) - 1, min(n, len(items))).astype(int)]
+
+
+def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
+    """Return a corpus of n training documents and of so many topics, of those that these documents have.
+
+    It has as large a share of the test documents, but of many topics no more than are scored at the same time. The
+    documents are copies, as training may clear texts.
+    """
+    train, topics = at_equal_distances(corpus.train, n), corpus.topics
+    if n_topics < len(topics):
+        seen = {topic for document in train for topic in document.topics}
+        topics = tuple(at_equal_distances([topic for topic in topics if topic in seen] or topics, n_topics))
+    known = set(topics)
+    tested = [document for document in corpus.test if not known.isdisjoint(document.topics)]
+    n_tested = max(len(corpus.test) * n // len(corpus.train), 1)
+    if len(corpus.topics) >= MANY_TOPICS:
+        n_tested = max(CELLS_AT_ONCE // len(corpus.topics), 1)
+    parts = (train, at_equal_distances(tested, n_tested))
+    train, test = ([replace(document, zones=dict(document.zones)) for document in part] for part in parts)
+    return replace(corpus, train=train, test=test, topics=topics)
+
+
+def cost_of_training(
+    sample: Corpus,
+    recipe: Recipe,
+    train_and_evaluate: TrainAndEvaluate,
+    rows_dir: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Cost:
+    """Train on a sample, evaluate and save the model in a temporary folder, and return what this took."""
+    stages = MeasuredStages()
+    with folder_beside(rows_dir) as rows, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the corpus is warned of when it is trained on
+        tagger = train_and_evaluate(sample, recipe, rows_dir=rows, stages=stages, keep_texts=False, **options)
+    with tempfile.TemporaryDirectory() as folder:
+        with stages.stage("save"):
+            write_model(tagger, Path(folder))
+        size = sum(entry.stat().st_size for entry in os.scandir(folder))
+    return Cost(len(sample.train), len(sample.test), stages.taken, stages.used, stages.memory, size)

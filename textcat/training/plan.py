@@ -1,0 +1,297 @@
+"""Plan a training: its time, its peak of memory and the size of the model, extrapolated from trainings on samples.
+
+No cost of a machine or of a stage is assumed. The stages themselves run on samples of the corpus, on this machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.evaluation.at_k import MANY_TOPICS
+from textcat.progress import Advance, Stages
+from textcat.recipe import Recipe
+from textcat.training.checks import check_topics, kept_support
+from textcat.training.costs import Cost, MeasuredStages, Seconds, TrainAndEvaluate, cost_of_training, sampled
+from textcat.training.examples import CountedCorpus
+from textcat.training.memory import available_memory
+from textcat.training.row_choice import MOST_DOCUMENTS, choose_rows
+
+_WITH_WORDS, _WITH_CHARACTERS = 48_000, 24_000  # documents of the larger sample, by what rows consist of
+_SMALL = 6_000  # documents of the smaller one: with fewer, a shortlist's evidence is weighed on too little to say much
+FEW = 2_000  # a corpus of so few documents is its own sample
+_CHARACTERS = 12_000_000  # samples have fewer documents if these have more characters than this
+_CHOOSING = 24_000  # documents by which rows are chosen
+# Without a shortlist, so many topics are trained on a sample, and half of them once more: more of many topics, as
+# weights of 1,000 topics are kept sparse; then, samples have fewer documents.
+TOPICS, _OF_MANY = 256, 2 * MANY_TOPICS
+_CELLS = 20_000_000  # documents times topics of a sample without a shortlist
+# On a busy machine, the seconds of the same work differ by half. So, by two measurements, they are not believed to grow
+# with documents by less than this share of proportional growth.
+_LEAST_GROWTH = 0.5
+_WARMING = 100  # documents and topics of two first trainings, which tell what it takes to load what is used
+# Training is planned before it begins if one matrix of scores would take this share of the memory, or the texts that:
+# titles with n-grams of characters take 200 times the memory of their texts.
+_LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What training by a recipe on a corpus takes, with the evaluation and the saving of the model."""
+
+    corpus: str
+    recipe: str
+    why: str  # the reason for the choice of the recipe; "": it was named
+    documents: int  # of the training part
+    test_documents: int
+    topics: int
+    seconds: dict[str, float]  # of each stage, by the clock, at the machine's present load
+    processor_seconds: dict[str, float]  # of all threads, which the load hardly changes; "read" has all before the plan
+    peak_memory: int | None  # in bytes; None: the system does not report it
+    available_memory: int | None  # to this process, in bytes
+    model_bytes: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether the peak of memory is below what is available, as far as both are known."""
+        return self.peak_memory is None or self.available_memory is None or self.peak_memory <= self.available_memory
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        return {**asdict(self), "fits": self.fits}
+
+
+def plan_training(
+    corpus: Corpus,
+    recipe: Recipe,
+    train_and_evaluate: TrainAndEvaluate,
+    *,
+    why: str = "",
+    stages: Stages | None = None,
+    **options: Any,
+) -> Plan:
+    """Estimate what training by a recipe on a corpus takes, with the evaluation and the saving of the model.
+
+    The recipe is followed on two samples of the training documents, with all topics or, without a shortlist, with a
+    sample of the topics. The cost of each stage, the memory and the size of the model are extrapolated along the
+    straight line through both.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    recipe : Recipe
+        The recipe itself is followed, not its alternatives for many topics or short texts.
+    train_and_evaluate : callable
+        `textcat.training.train.train_and_evaluate`.
+    why : str, optional
+        The reason for the choice of the recipe, for `Plan.why`.
+    stages : Stages, optional
+        Has timed the reading of the corpus; draws the progress of the plan.
+    **options
+        Further options of `train_and_evaluate`: n_jobs, rows_dir, keep_support, updatable.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    TextcatError
+        If the recipe cannot be followed.
+    """
+    recipe.check()
+    check_topics(corpus)
+    stages, available = stages or Stages(), available_memory()
+    planning = _Planning(corpus, recipe, train_and_evaluate, _options_of_all(corpus, recipe, options))
+    read = dict(stages.seconds)
+    before = dict.fromkeys(read, Seconds.now().of_threads / max(len(read), 1))
+    with stages.stage("plan", 4) as advance:
+        whole = planning.whole(advance)
+    used = whole.used_memory
+    return Plan(
+        corpus.name,
+        recipe.name,
+        why,
+        len(corpus.train),
+        len(corpus.test),
+        len(corpus.topics),
+        read | {stage: taken.by_clock for stage, taken in whole.seconds.items()},
+        before | {stage: taken.of_threads for stage, taken in whole.seconds.items()},
+        None if used is None or not whole.memory else int(used + max(whole.memory.values())),
+        available,
+        int(whole.model_bytes),
+    )
+
+
+def _options_of_all(corpus: Corpus, recipe: Recipe, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options by which samples are trained as the whole corpus would be: they keep as much."""
+    kept = kept_support(corpus, recipe, options.get("keep_support"), options.get("rows_dir"))
+    return {**options, "keep_support": kept}
+
+
+@dataclass
+class _Planning:
+    """Train on samples of a corpus, and extrapolate to the whole."""
+
+    corpus: Corpus
+    recipe: Recipe
+    train_and_evaluate: TrainAndEvaluate
+    options: dict[str, Any]
+
+    def whole(self, advance: Advance) -> Cost:
+        """Return the extrapolated cost of the whole corpus; call `advance` four times."""
+        corpus, n_topics = self.corpus, len(self.corpus.topics)
+        choice_seconds, choice_memory = self._choose_rows()
+        advance(1)
+        trained = n_topics
+        if not self.recipe.shortlist:
+            trained = min(n_topics, _OF_MANY if n_topics >= MANY_TOPICS else TOPICS)
+        n_small, n_large = self._sample_sizes(trained)
+        cold, warm = (self._cost(min(_WARMING, n_small), min(_WARMING, n_topics)) for _ in range(2))
+        advance(1)
+        small, large = (self._cost(n, trained) for n in (n_small, n_large))
+        advance(1)
+        whole = _of_all_documents(corpus, small, large)
+        if trained < n_topics:
+            whole = _of_all_topics(whole, large, self._cost(n_large, trained // 2), trained, n_topics)
+        advance(1)
+        seconds = {stage: taken.plus(_loading(cold, warm, stage)) for stage, taken in whole.seconds.items()}
+        return whole._replace(seconds=choice_seconds | seconds, memory={**choice_memory, **whole.memory})
+
+    def _cost(self, n: int, n_topics: int) -> Cost:
+        sample = sampled(self.corpus, n, n_topics)
+        return cost_of_training(sample, self.recipe, self.train_and_evaluate, **self.options)
+
+    def _choose_rows(self) -> tuple[dict[str, Seconds], dict[str, float]]:
+        """If the recipe asks for it, choose rows by a sample; return the time and memory that this takes for all."""
+        if not self.recipe.choose_chars:
+            return {}, {}
+        n = min(len(self.corpus.train), _CHOOSING, _affordable(self.corpus))
+        sample, stages = sampled(self.corpus, n, len(self.corpus.topics)), MeasuredStages()
+        counted = CountedCorpus(replace(sample, test=[]), self.recipe)
+        with stages.stage("choose rows"):
+            self.recipe = choose_rows(counted, self.recipe).recipe
+        factor = min(len(self.corpus.train), MOST_DOCUMENTS) / n
+        seconds = {stage: taken.times(factor) for stage, taken in stages.taken.items()}
+        return seconds, {stage: factor * peak for stage, peak in stages.memory.items()}
+
+    def _sample_sizes(self, n_topics: int) -> tuple[int, int]:
+        """Return the numbers of documents of the samples that are trained on, with so many topics."""
+        n, recipe = len(self.corpus.train), self.recipe
+        most = min(_WITH_CHARACTERS if recipe.features.get("chars") else _WITH_WORDS, _affordable(self.corpus))
+        if not recipe.shortlist:
+            most = min(most, max(_CELLS // n_topics, 1))
+        large = n if n <= FEW else min(max(n // 2, FEW), most)
+        return max(min(large // 2, max(large // 8, _SMALL)), 1), large
+
+
+def _affordable(corpus: Corpus) -> int:
+    """Return how many training documents have the characters that a sample may have."""
+    return max(int(_CHARACTERS * len(corpus.train) / max(_characters(corpus), 1)), 1)
+
+
+def _loading(cold: Cost, warm: Cost, stage: str) -> Seconds:
+    """Return how much longer a stage took in the first training of all than in the same training later."""
+    loading = cold.seconds[stage].since(warm.seconds[stage])
+    return Seconds(*(max(taken, 0.0) for taken in loading))
+
+
+def _of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
+    """Return the cost of all documents, given that of two samples."""
+    n = len(corpus.train)
+    sizes = small.documents, large.documents
+
+    def seconds(stage: str, kind: int) -> float:
+        taken = small.seconds[stage][kind], large.seconds[stage][kind]
+        if stage == "evaluate":
+            return on_line((small.tested, large.tested), taken, len(corpus.test), _LEAST_GROWTH)
+        return on_line(sizes, taken, n, _LEAST_GROWTH)
+
+    return Cost(
+        n,
+        len(corpus.test),
+        {stage: Seconds(seconds(stage, 0), seconds(stage, 1)) for stage in large.seconds},
+        small.used_memory,
+        {stage: on_line(sizes, (small.memory[stage], peak), n) for stage, peak in large.memory.items()},
+        on_line(sizes, (small.model_bytes, large.model_bytes), n),
+    )
+
+
+def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topics: int) -> Cost:
+    """Return the cost of all topics, given that of all documents and a sample of the topics.
+
+    A cost grows by the same factor as that of a sample of the documents: `large`, and `half` with half of the topics.
+    """
+
+    def factor(of_half: float, of_sample: float) -> float:
+        return on_line((n_sampled // 2, n_sampled), (of_half, of_sample), n_topics) / of_sample if of_sample else 1.0
+
+    def grown(stage: str, taken: Seconds) -> Seconds:
+        return taken.times(factor(half.seconds[stage].of_threads, large.seconds[stage].of_threads))
+
+    return whole._replace(
+        seconds={stage: grown(stage, taken) for stage, taken in whole.seconds.items()},
+        memory={name: factor(half.memory[name], large.memory[name]) * peak for name, peak in whole.memory.items()},
+        model_bytes=factor(half.model_bytes, large.model_bytes) * whole.model_bytes,
+    )
+
+
+def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: float = 0.0) -> float:
+    """Return the value at a point on the straight line through two points, if it is steep enough, but not too steep.
+
+    The points have ascending, positive x, and y of 0 or more. The slope is at most that of a value in proportion to x,
+    and at least a share of this slope, `least`. ::
+
+        y₂ + (at - x₂) · min(max((y₂ - y₁) / (x₂ - x₁), least · y₂ / x₂), y₂ / x₂)
+    """
+    (x1, x2), (y1, y2) = x, y
+    proportional = y2 / max(x2, 1)
+    slope = (y2 - y1) / (x2 - x1) if x2 > x1 else proportional
+    return y2 + (at - x2) * min(max(slope, least * proportional), proportional)
+
+
+# --- what does not fit into memory ------------------------------------------------------------------------------------
+
+
+def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEvaluate, **options: Any) -> None:
+    """Raise TextcatError if training on a corpus needs more memory than is available.
+
+    Only a training that looks large is planned, as planning takes some seconds. The arguments are those of
+    `plan_training`.
+    """
+    available = available_memory()
+    if available is None:
+        return
+    scores = 0 if recipe.shortlist else 4 * len(corpus.train) * len(corpus.topics)
+    if scores <= _LARGE_SCORES * available and _characters(corpus) <= _LARGE_TEXTS * available:
+        return
+    plan = plan_training(corpus, recipe, train_and_evaluate, **options)
+    if not plan.fits:
+        raise TextcatError(refusal(plan, recipe))
+
+
+def _characters(corpus: Corpus) -> float:
+    """Return the number of characters of the training documents, estimated by some of them."""
+    some = corpus.sample_train(500)
+    length = sum(len(text) for document in some for text in document.zones.values())
+    return length * len(corpus.train) / max(len(some), 1)
+
+
+def refusal(plan: Plan, recipe: Recipe) -> str:
+    """Return a sentence on a training that does not fit into memory: what it takes, and what to do."""
+    remedies = []
+    if plan.topics >= MANY_TOPICS and not recipe.shortlist:
+        remedies.append("take a recipe with a shortlist (--recipe many-topics, or --set topics.shortlist=200)")
+    if recipe.features.get("chars") or recipe.choose_chars:
+        remedies.append("leave out n-grams of characters (--set features.chars=0)")
+    remedies.append("raise features.min_df" if recipe.shortlist else "keep rows on disk (--rows-dir)")
+    remedies.append("train on fewer documents")
+    minutes = sum(plan.seconds.values()) / 60
+    taken = f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.0f} minutes"
+    return (
+        f"Recipe {plan.recipe} would take some {(plan.peak_memory or 0) / 1e9:.1f} GB of memory and {taken} for "
+        f"{plan.documents:,} documents of {plan.topics:,} topics, and {(plan.available_memory or 0) / 1e9:.1f} GB are "
+        f"available: {', or '.join(remedies)}."
+    )
