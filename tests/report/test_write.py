@@ -87,22 +87,6 @@ def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters,
     assert all(any(isinstance(part, list) for part in one["text"]) or not one["reasons"] for one in examples)
 
 
-@pytest.fixture
-def many(monkeypatch):
-    """Lets three topics count as many."""
-    monkeypatch.setattr("textcat.model.measure.MANY_TOPICS", 3)
-
-
-def test_many_topics_have_bands_and_their_report_stays_small(many, tmp_path):
-    corpus = letters()
-    path = write_report(tmp_path / "r.html", textcat.train(corpus, textcat.read_recipe("paum")), corpus)
-    text = path.read_text(encoding="utf-8")
-    assert "nDCG@10" in text
-    assert len(text) < 50_000
-    with pytest.raises(TextcatError, match="not looked for in models of 1,000 topics or more"):
-        write_report(path, textcat.train(corpus, textcat.read_recipe("paum")), corpus, label_issues=tmp_path / "s")
-
-
 def run(*arguments):
     from typer.testing import CliRunner
 

@@ -175,7 +175,7 @@ def measure_at_k(
 
     The `options` are arguments of `evaluate_at_k`.
     """
-    blocks = _without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
+    blocks = without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
     top = (first_topics(tagger, block, max(KS)) for block in blocks)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
@@ -354,7 +354,7 @@ def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str]
     return kept
 
 
-def _without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[NDArray[Any]]:
+def without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[NDArray[Any]]:
     """Yield blocks of scores, with -inf where a document was not judged for a topic."""
     start, by_document = 0, None if unjudged is None else unjudged.tocsr()
     for block in blocks:

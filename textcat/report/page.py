@@ -8,14 +8,24 @@ from typing import Any
 from textcat.markup import html_table, html_text, page_head, printable_text
 
 _FOLDER = Path(__file__).parent
+_NEED_SCRIPT = {
+    "report": "Curves, documents and the page of each topic need JavaScript; the tables do not.",
+    "many_topics": "Searching and sorting need JavaScript; the tables and documents do not.",
+}
 
 
-def report_page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapping[str, Any]) -> str:
+def report_page(
+    title: str, sections: Sequence[tuple[str, str, str]], data: Mapping[str, Any], script: str = "report"
+) -> str:
     """Return the HTML file of a report.
 
-    A section is given as (id, heading, HTML); the script of the page draws `data`.
+    A section is given as (id, heading, HTML); the script of this name draws `data`.
     """
-    script, style = ((_FOLDER / f"report.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    needs_script = _NEED_SCRIPT[script]
+    *parts, style = (
+        (_FOLDER / name).read_text(encoding="utf-8") for name in ("nodes.js", f"{script}.js", "report.css")
+    )
+    script = "".join(parts)
     links = "".join(f'<li><a href="#{name}">{html_text(heading)}</a></li>' for name, heading, _ in sections)
     body = "".join(
         f'<section id="{name}" aria-labelledby="{name}-heading"><h2 id="{name}-heading">{html_text(heading)}</h2>'
@@ -26,7 +36,7 @@ def report_page(title: str, sections: Sequence[tuple[str, str, str]], data: Mapp
         f'{page_head(title, style, script)}<a class="skip" href="#main">Skip to the report</a>'
         f'<header><h1>{html_text(title)}</h1><nav aria-label="Sections"><ul>{links}</ul></nav></header>\n'
         f'<main id="main" tabindex="-1">{body}'
-        "<noscript><p>Curves, documents and the page of each topic need JavaScript; the tables do not.</p></noscript>"
+        f"<noscript><p>{needs_script}</p></noscript>"
         f'</main>\n<script type="application/json" id="data">{_json(data)}</script>\n<script>{script}</script>\n'
         "</body></html>\n"
     )

@@ -1,17 +1,6 @@
-"use strict";
-// Draw the data of the data element. Texts are set as text, never as HTML.
-const D = JSON.parse(document.getElementById("data").textContent);
+
+// Draw the plots, topics and documents of a report.
 const at = [];  // by topic, the index of the threshold at the slider
-const $ = (id) => document.getElementById(id);
-const fill = (node, attributes, children) => {
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return node;
-};
-const h = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const s = (tag, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 const f3 = (value) => (value === null || !isFinite(value) ? "–" : value.toFixed(3));
@@ -279,16 +268,14 @@ function follow(focus) {
   if (asked && D.topics[asked[1]]) topic(Number(asked[1]), focus);
 }
 
-if (D.topics) {
-  overview();
-  for (const name of Object.keys(D.in_bands)) $("band").append(h("option", {}, name));
-  $("filter").addEventListener("input", filter);
-  $("band").addEventListener("change", filter);
-  filter();
-  labelIssues();
-  pairs();
-  ["table", "changed", "mistaken"].forEach(sortable);
-  addEventListener("hashchange", () => follow(true));
-  topic(Number(rowsOf("table")[0].querySelector("a").hash.slice(7)), false);
-  follow(true);
-} else sortable("table");
+overview();
+for (const name of Object.keys(D.in_bands)) $("band").append(h("option", {}, name));
+$("filter").addEventListener("input", filter);
+$("band").addEventListener("change", filter);
+filter();
+labelIssues();
+pairs();
+["table", "changed", "mistaken"].forEach(sortable);
+addEventListener("hashchange", () => follow(true));
+topic(Number(rowsOf("table")[0].querySelector("a").hash.slice(7)), false);
+follow(true);

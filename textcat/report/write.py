@@ -11,21 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from textcat.documents import shortened_text
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
-from textcat.evaluation.evaluation import Evaluation, MeasuredOn
+from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
 from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
 from textcat.markup import Html, html_text
 from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
-from textcat.model.topic_names import topic_label
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
 from textcat.report.contents import Measured, example_of, report_contents
-from textcat.report.figures import rounded_values
+from textcat.report.many_topics import sections_of_many
+from textcat.report.overview import about_evaluation, bands_table, document_heading
 from textcat.report.page import report_page, scrolled_table
 
 if TYPE_CHECKING:
@@ -33,18 +32,8 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _N_LABEL_ISSUES = 60  # probably wrong labels that the page shows; a file has all
-_TITLE = 90  # characters of a document's title or beginning
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
 _BY_THE_MODEL = "the model, which was not trained on it"
-_WHY_BANDS = "With so many topics, the first topics of each document are measured, not each topic."
-_NOT_SHOWN = {
-    "macro_precision_at_10",
-    "average_sparsity",
-    "sample_precision",
-    "sample_recall",
-    "sample_f1",
-    "coverage_error",
-}
 
 
 @dataclass
@@ -76,8 +65,8 @@ def write_report(
     """Write a report of a tagger's quality, topic by topic, as one HTML file that needs no network.
 
     The report measures the tagger on the test documents of a corpus. If the corpus has none, and the tagger was trained
-    on it, the training documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report shows
-    bands, not topics.
+    on it, the training documents are scored by cross-validation. For a tagger of 1,000 topics or more, the report has
+    a row, not a page, for each topic, and the documents that are ranked worst.
 
     Parameters
     ----------
@@ -121,8 +110,6 @@ def write_report(
     if before is not None and before.topics != tagger.topics:
         raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
     title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
-    sections: list[tuple[str, str, str]]
-    data: dict[str, Any]
     if has_many_topics(tagger):
         if label_issues is not None:
             raise TextcatError(
@@ -130,7 +117,7 @@ def write_report(
                 "leave out the file for them."
             )
         models = [(tagger, names[1])] if before is None else [(tagger, names[1]), (before, names[0])]
-        sections, data = _sections_of_bands(models, corpus, bands, resamples, stages), {}
+        page = report_page(title, *sections_of_many(models, corpus, bands, resamples, stages), "many_topics")
     else:
         scored = _out_of_fold(tagger, corpus, folds, n_jobs, stages)
         measured = _measured(tagger, corpus, scored, bands, resamples, stages)
@@ -150,9 +137,9 @@ def write_report(
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
                 data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
-        sections = _sections(measured, data, parts, names)
+        page = report_page(title, _sections(measured, data, parts, names), data)
     path = Path(path)
-    write_atomically(path, report_page(title, sections, data))
+    write_atomically(path, page)
     return path
 
 
@@ -222,17 +209,12 @@ def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Score
                 "score": float(f"{part.scores[one.document, one.topic]:.6g}"),
                 "scored_by": part.by,
                 "topics": list(document.topics),
-                "title": _heading(document),
+                "title": document_heading(document),
             }
             entries.append((part, one, entry))
     return sorted(
         entries, key=lambda issue: issue[2]["probability"] if issue[1].has_it else 1 - issue[2]["probability"]
     )
-
-
-def _heading(document: Document) -> str:
-    text = document.zones.get("title", "").strip() or " ".join(document.zones.values())
-    return shortened_text(text, _TITLE)
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
@@ -249,7 +231,7 @@ def _sections(
 ) -> list[tuple[str, str, str]]:
     evaluation, tagger = measured.evaluation, measured.tagger
     overview = (
-        f"<p>{html_text(_about(tagger, evaluation))}</p>{_bands_table('bands', evaluation)}"
+        f"<p>{html_text(about_evaluation(tagger, evaluation))}</p>{bands_table('bands', evaluation)}"
         '<div class="plots" id="plots"></div><p id="moved" aria-live="polite"></p>'
     )
     topics = (
@@ -272,35 +254,6 @@ def _sections(
     )
     pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
-
-
-def _about(tagger: Tagger, evaluation: Evaluation) -> str:
-    learner = tagger.recipe.get("learner", {}).get("name", "paum")
-    where = f" of {tagger.corpus}" if tagger.corpus else ""
-    return (
-        f"{len(tagger.topics):,} topics, trained on {tagger.train_documents:,} documents{where} by {learner}; "
-        f"measured on {evaluation.test_documents:,} {evaluation.measured_on}."
-    )
-
-
-def _bands_table(name: str, evaluation: Evaluation) -> str:
-    """Return a table of the measures of an evaluation, with a column per band."""
-    bands = evaluation.bands
-    rows: list[list[Any]] = []
-    for measure, title in evaluation.titles().items():
-        if measure not in _NOT_SHOWN:
-            rows.append([title.line, *(_with_bounds(row[measure], row.intervals.get(measure)) for row in bands)])
-    if any(row.documents is not None for row in bands):
-        rows.append(["documents", *(row.documents for row in bands)])
-    rows.append(["topics with a positive", *(row.topics for row in bands)])
-    if any(row.left_out for row in bands):
-        rows.append(["topics without a positive, left out", *(row.left_out for row in bands)])
-    intervals = ", with 95 % intervals by the bootstrap" * any(row.intervals for row in bands)
-    return scrolled_table(name, f"Quality by bands of topics{intervals}", ["", *(row.band for row in bands)], rows)
-
-
-def _with_bounds(value: float | None, bounds: tuple[float, float] | None) -> str | float | None:
-    return value if value is None or bounds is None else f"{value:.3f} ({bounds[0]:.3f} to {bounds[1]:.3f})"
 
 
 def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
@@ -346,23 +299,3 @@ def _about_label_issues(parts: Sequence[_Scored]) -> str:
         "<code>textcat teach ARCHIVE --list label-issues.jsonl</code> opens that list on a page, to judge "
         "them one by one.</p>"
     )
-
-
-def _sections_of_bands(
-    models: Sequence[tuple[Tagger, str]], corpus: Corpus, bands: Any, resamples: int, stages: Stages
-) -> list[tuple[str, str, str]]:
-    """Return the sections of a report on models of many topics: the measures of bands, and the largest topics."""
-    sections: list[tuple[str, str, str]] = []
-    for number, (tagger, name) in enumerate(models):
-        evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
-        if resamples and evaluation.sample is not None:
-            evaluation = add_intervals(evaluation, n_resamples=resamples)
-        about = f"<p>{html_text(_about(tagger, evaluation))} {_WHY_BANDS}</p>"
-        heading = "Overview" if len(models) == 1 else f"Overview: {name}"
-        sections.append((f"overview-{number}", heading, about + _bands_table(f"bands-{number}", evaluation)))
-    tagger, _ = models[0]
-    order = np.argsort(-tagger.train_sizes, kind="stable")[:200].tolist()
-    labels = [topic_label(topic, tagger.topic_names) for topic in tagger.topics]
-    rows = [[labels[j], int(tagger.train_sizes[j]), *rounded_values([tagger.thresholds[j]])] for j in order]
-    largest = scrolled_table("table", f"The {len(rows)} largest topics", ["Topic", "Training", "Threshold"], rows)
-    return [*sections, ("topics", "Topics", largest)]

@@ -1,0 +1,124 @@
+"""A tagger of thousands of topics and test documents → figures of each topic, and the documents ranked worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from textcat.model.measure import relevant_topics, score_row_blocks, without_unjudged
+from textcat.model.selection import first_topics
+from textcat.model.shortlist import NOT_LISTED
+from textcat.progress import Stages
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus, Document
+    from textcat.evaluation.evaluation import Evaluation
+    from textcat.model.tagger import Tagger
+
+RANKS = 10  # topics of a document that are looked at, those with the highest scores
+_SHARES = 3  # decimals
+
+
+class Rankings(NamedTuple):
+    """The first topics of documents, and how often each topic was found and given."""
+
+    documents: Sequence[Document]
+    relevant: sparse.csr_array  # shape (n_documents, n_topics), 1 where a document has a topic
+    top: NDArray[np.int32]  # shape (n_documents, `RANKS`): topics by rank; -1: none
+    found: NDArray[np.int64]  # of each topic: documents that have it among their first topics, rightly
+    given: NDArray[np.int64]  # of each topic: documents that get it by its threshold
+    right: NDArray[np.int64]  # of these, documents that have it
+
+
+def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
+    """Rank the topics of the test documents of a corpus, and decide which topics the documents get."""
+    documents, n_topics = corpus.test, len(tagger.topics)
+    relevant = sparse.csr_array(relevant_topics(tagger, corpus))
+    found, given, right = (np.zeros(n_topics, np.int64) for _ in range(3))
+    tops: list[NDArray[np.int32]] = []
+    with stages.stage("rank topics", len(documents)) as advance:
+        rows = tagger.features.transform(documents)
+        blocks, start = score_row_blocks(tagger, rows, advance), 0
+        for scores in without_unjudged(blocks, corpus.unjudged(documents)):
+            top = first_topics(tagger, scores, RANKS)
+            is_listed = np.take_along_axis(scores, top, axis=1) > NOT_LISTED
+            tops.append(np.where(is_listed, top, -1).astype(np.int32))
+            labels = relevant[start : start + len(scores)].toarray() > 0
+            start += len(scores)
+            given_here = tagger.decide(scores)
+            given += given_here.sum(axis=0)
+            right += (given_here & labels).sum(axis=0)
+            places, ranks = np.nonzero(is_listed & np.take_along_axis(labels, top, axis=1))
+            found += np.bincount(top[places, ranks], minlength=n_topics)
+    return Rankings(documents, relevant, np.concatenate(tops), found, given, right)
+
+
+def topic_rows(tagger: Tagger, rankings: Rankings | None, labels: Sequence[str]) -> list[list[Any]]:
+    """Return the cells of a row for each topic, the largest first: its label, then numbers, None if there is none.
+
+    The numbers are those of training and test documents, the share of test documents that have the topic among their
+    first topics, the documents that get it, and precision, recall and F1 of these decisions.
+    """
+    sizes = tagger.train_sizes
+    order = sorted(range(len(labels)), key=lambda j: (-sizes[j], labels[j]))
+    if rankings is None:
+        return [[labels[j], int(sizes[j]), *[None] * 6] for j in order]
+    n, given, right = rankings.relevant.sum(axis=0), rankings.given, rankings.right
+    shares = [
+        _shares(over, under)
+        for over, under in ((rankings.found, n), (right, given), (right, n), (2 * right, np.where(n, n + given, 0)))
+    ]
+    found, precision, recall, f1 = shares
+    return [
+        [labels[j], int(sizes[j]), int(n[j]), found[j], int(given[j]), precision[j], recall[j], f1[j]] for j in order
+    ]
+
+
+def _shares(over: NDArray[Any], under: NDArray[Any]) -> list[float | None]:
+    return [round(float(a / b), _SHARES) if b else None for a, b in zip(over, under, strict=True)]
+
+
+class RankedTopic(NamedTuple):
+    """A topic of a document."""
+
+    topic: str
+    rank: int | None  # from 1; None: it is not among the first topics
+    is_wanted: bool
+    is_known: bool = True  # whether the tagger has it
+
+
+class WorstDocument(NamedTuple):
+    """A test document whose topics are ranked badly, with the topics that it has and those that come first."""
+
+    document: Document
+    ndcg: float  # nDCG@10
+    wanted: list[RankedTopic]
+    first: list[RankedTopic]
+
+
+def worst_documents(
+    tagger: Tagger, rankings: Rankings, evaluation: Evaluation, n: int, n_first: int
+) -> list[WorstDocument]:
+    """Return the n documents of lowest nDCG@10, with their first topics; of equal ones, those with the most topics.
+
+    Documents without a topic that the tagger knows are left out, as it cannot find any of theirs.
+    """
+    values = evaluation.values
+    assert values is not None
+    ndcg, n_wanted = values.values[0][values.measures.index(f"ndcg@{RANKS}")], np.diff(rankings.relevant.indptr)
+    order = np.lexsort((-n_wanted, ndcg))
+    worst = order[n_wanted[order] > 0][:n].tolist()
+    return [_worst_document(tagger, rankings, i, float(ndcg[i]), n_first) for i in worst]
+
+
+def _worst_document(tagger: Tagger, rankings: Rankings, i: int, ndcg: float, n_first: int) -> WorstDocument:
+    document, top = rankings.documents[i], [int(j) for j in rankings.top[i] if j >= 0]
+    rank_of = {tagger.topics[j]: rank for rank, j in enumerate(top, 1)}
+    known = {tagger.topics[j] for j in rankings.relevant[[i]].indices.tolist()}
+    wanted = [RankedTopic(topic, rank_of.get(topic), True, topic in known) for topic in document.topics]
+    first = [RankedTopic(topic, rank, topic in document.topics) for topic, rank in rank_of.items()]
+    return WorstDocument(document, ndcg, wanted, first[:n_first])
