@@ -287,11 +287,10 @@ def refusal(plan: Plan, recipe: Recipe) -> str:
     if recipe.features.get("chars") or recipe.choose_chars:
         remedies.append("leave out n-grams of characters (--set features.chars=0)")
     remedies.append("raise features.min_df" if recipe.shortlist else "keep rows on disk (--rows-dir)")
-    remedies.append("train on fewer documents")
     minutes = sum(plan.seconds.values()) / 60
     taken = f"{minutes / 60:.1f} hours" if minutes >= 60 else f"{minutes:.0f} minutes"
     return (
         f"Recipe {plan.recipe} would take some {(plan.peak_memory or 0) / 1e9:.1f} GB of memory and {taken} for "
         f"{plan.documents:,} documents of {plan.topics:,} topics, and {(plan.available_memory or 0) / 1e9:.1f} GB are "
-        f"available: {', or '.join(remedies)}."
+        f"available: {', '.join(remedies)}, or train on fewer documents."
     )
