@@ -411,11 +411,14 @@ def annif(space: Space) -> str:
     shown = {name: facts[name] for name in (ours, *ANNIFS)}
     versions = "Annif {annif}, with scikit-learn {scikit-learn} and NLTK {nltk}".format(**prepared["versions"])
     return f"""{head}{versions}, trained by `annif train` with its default settings and the analyzer
-`{many_topics_annif.ANALYZER}`:
+`{many_topics_annif.ANALYZERS[space.language]}`:
 
 - `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
 - `mllm` finds names of topics in the text, and learns which matches to trust, from the first
   {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
+- `omikuji` is Omikuji with its default settings, on all training documents, with rows that Annif makes.
+- `omikuji and mllm` is Annif's `ensemble`, which averages the scores of both; it is not trained itself. The tables show
+  the time, memory and size of both together.
 
 The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus
 has none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the
@@ -446,7 +449,7 @@ def _annif(space: Space, task: str, *words: object) -> list[Any]:
 def _prepare_annif(space: Space) -> Facts:
     folder = space.path("annif")
     shutil.rmtree(folder, ignore_errors=True)
-    many_topics_annif.write_files(space.corpus, folder)
+    many_topics_annif.write_files(space.corpus, folder, space.language)
     run(_annif(space, "sentences"))
     taken = measured(many_topics_annif.load_command(folder))
     return {**asdict(taken), "versions": json.loads((folder / "versions.json").read_text())}
@@ -454,9 +457,24 @@ def _prepare_annif(space: Space) -> Facts:
 
 def _train_annif(space: Space, name: str, n: int) -> Facts:
     project = ANNIFS[name]
-    taken = measured(many_topics_annif.train_command(space.path("annif"), project))
+    facts = (
+        _train_project(space, project) if project not in many_topics_annif.SOURCES else _of_sources(space, project, n)
+    )
     run(_annif(space, "tops", project, n, space.path(name, ".npy")))
+    return facts
+
+
+def _train_project(space: Space, project: str) -> Facts:
+    taken = measured(many_topics_annif.train_command(space.path("annif"), project))
     return {**asdict(taken), "bytes": _size(many_topics_annif.model(space.path("annif"), project))}
+
+
+def _of_sources(space: Space, project: str, n: int) -> Facts:
+    """Return what the projects took that a project averages: the sum, and the larger peak of memory."""
+    names = [name for name, of in ANNIFS.items() if of in many_topics_annif.SOURCES[project]]
+    facts = [space.kept(name, lambda name=name: _train_annif(space, name, n)) for name in names]
+    added = {key: sum(of_it[key] for of_it in facts) for key in ("seconds", "cpu_seconds", "bytes")}
+    return added | {"rss_bytes": max(of_it["rss_bytes"] for of_it in facts)}
 
 
 def _annif_rates(space: Space, n: int) -> Facts:

@@ -18,10 +18,16 @@ from typing import Any
 
 from many_topics_omikuji import JOBS, RANKS, TAGGED, write_rates
 
-PROJECTS = {"Annif, tfidf": "tfidf", "Annif, mllm": "mllm"}
+PROJECTS = {
+    "Annif, tfidf": "tfidf",
+    "Annif, mllm": "mllm",
+    "Annif, omikuji": "omikuji",
+    "Annif, omikuji and mllm": "ensemble",
+}
+SOURCES = {"ensemble": ("omikuji", "mllm")}  # projects that average those of others, and are not trained
 MLLM_TITLES = 10_000  # MLLM learns from few documents when a word means a topic
 CUT_BY = 100_000  # titles that Punkt learns abbreviations from
-VOCABULARY, LANGUAGE, ANALYZER = "yso", "en", "snowball(english)"
+VOCABULARY, ANALYZERS = "yso", {"en": "snowball(english)", "sv": "snowball(swedish)"}
 BASE = "http://www.yso.fi/onto/yso/"
 
 
@@ -60,17 +66,20 @@ def _command(folder: Path) -> list[Any]:
 # --- files, by the Python of textcat ---------------------------------------------------------------------------------
 
 
-def write_files(corpus: Any, folder: Path) -> None:
-    """Write a corpus, the names of its topics and the projects as Annif reads them."""
+def write_files(corpus: Any, folder: Path, language: str) -> None:
+    """Write a corpus, the names of its topics in a language, and the projects, as Annif reads them."""
     folder.mkdir(exist_ok=True)
     for part in ("train", "test"):
         with (folder / f"{part}.tsv").open("w", encoding="utf-8") as file:
             file.writelines(short_texts(getattr(corpus, part)))
     with (folder / f"{VOCABULARY}.ttl").open("w", encoding="utf-8") as file:
-        file.writelines(skos(corpus.topics, corpus.names))
+        file.writelines(skos(corpus.topics, corpus.names, language))
     (folder / "topics.json").write_text(json.dumps(corpus.topics))
-    settings = f"language={LANGUAGE}\nanalyzer={ANALYZER}\nvocab={VOCABULARY}\nlimit=100\n"
-    projects = (f"[{project}]\nname={project}\nbackend={project}\n{settings}" for project in PROJECTS.values())
+    settings = f"language={language}\nanalyzer={ANALYZERS[language]}\nvocab={VOCABULARY}\nlimit=100\n"
+    projects = []
+    for project in PROJECTS.values():
+        sources = f"sources={','.join(SOURCES[project])}\n" if project in SOURCES else ""
+        projects.append(f"[{project}]\nname={project}\nbackend={project}\n{settings}{sources}")
     (folder / "projects.cfg").write_text("\n".join(projects))
 
 
@@ -81,14 +90,14 @@ def short_texts(documents: Sequence[Any]) -> Iterator[str]:
         yield f"{text}\t{' '.join(f'<{BASE}{topic}>' for topic in document.topics)}\n"
 
 
-def skos(topics: Sequence[str], names: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def skos(topics: Sequence[str], names: Mapping[str, Sequence[str]], language: str) -> Iterator[str]:
     """Yield the lines of a SKOS vocabulary in Turtle; a topic without a name is called by its id."""
     yield "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
     for topic in topics:
         name, *synonyms = names.get(topic) or [topic]
         labels = [("prefLabel", name), *(("altLabel", synonym) for synonym in synonyms)]
         # A string of Turtle is escaped as one of JSON is.
-        said = "".join(f" ; skos:{kind} {json.dumps(label, ensure_ascii=False)}@{LANGUAGE}" for kind, label in labels)
+        said = "".join(f" ; skos:{kind} {json.dumps(label, ensure_ascii=False)}@{language}" for kind, label in labels)
         yield f"<{BASE}{topic}> a skos:Concept{said} .\n"
 
 

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+from configparser import ConfigParser
 from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
@@ -170,7 +171,7 @@ def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
     ]
     names = {"p1": ('timber "raw"',), "p2": ("back\\slash", "äöå")}
     corpus = Corpus.from_documents("titles", documents, names=names)
-    write_files(corpus, tmp_path / "annif")
+    write_files(corpus, tmp_path / "annif", "en")
     given = open_corpus(tmp_path / "annif" / "train.tsv", vocabulary=tmp_path / "annif" / "yso.ttl")
     assert given.topics == tuple(f"{BASE}{topic}" for topic in corpus.topics)
     assert [each.topics for each in given.train] == [
@@ -178,6 +179,10 @@ def test_annif_is_given_the_corpus_and_the_names_of_its_topics(tmp_path):
     ]
     assert [each.zones["body"] for each in given.train] == ["Wood: a house", "A church", "Owners"]
     assert given.names == {f"{BASE}{topic}": named for topic, named in (names | {"p3": ("p3",)}).items()}
+    projects = ConfigParser()
+    projects.read(tmp_path / "annif" / "projects.cfg")
+    assert projects["ensemble"]["sources"] == "omikuji,mllm"
+    assert {projects[name]["analyzer"] for name in projects.sections()} == {"snowball(english)"}
 
 
 def test_annif_is_told_where_its_files_are_and_mllm_how_few_titles_it_takes(tmp_path, monkeypatch):
