@@ -222,12 +222,27 @@ def test_an_archive_is_tagged_into_a_folder_and_summed_up(run, model):
     assert run("tag", model, "news.jsonl", "--out", "out", "--top", "1", "--restart", "--quiet").out == ""
 
 
+def test_an_archive_that_has_grown_is_tagged_where_it_is_new(run, model):
+    make_archive(Path("in/a.jsonl"), 20)
+    make_archive(Path("in/b.jsonl"), 20, seed=1)
+    run("tag", model, "in", "--out", "out")
+    make_archive(Path("in/c.jsonl"), 10, seed=2)
+    Path("in/b.jsonl").write_text('{"text": "wheat"}\n')
+    Path("in/a.jsonl").unlink()
+    run("tag", model, "in", "--out", "out")
+    assert "files 1 new, 1 changed, 1 gone, whose tags stay" in run.out
+    assert "in/a.jsonl" in run.err
+    assert "done before" in run.out
+    assert "31" in next(line for line in run.out.splitlines() if line.startswith("documents"))
+
+
 def test_an_archive_without_a_fault_ends_well(run, model):
     Path("a.jsonl").write_text('{"text": "wheat"}\n' * 3)
     assert run("tag", model, "a.jsonl", "--out", "out", "--to", "parquet").code == 0
     assert "rejected         0\n" in run.out
     assert sorted(path.name for path in Path("out").iterdir()) == [
         ".lock",
+        "_files-00000.jsonl",
         "_inputs.jsonl",
         "_journal.jsonl",
         "part-00000.parquet",

@@ -495,7 +495,7 @@ def test_from_the_end_of_any_piece_reading_goes_on_with_just_the_pieces_that_fol
     batches = list(read_batches(sources, how))
     for i in range(0, len(batches), max(len(batches) // 7, 1)):
         start = json.loads(json.dumps(batches[i].end))
-        assert list(read_batches(sources, how, start)) == batches[i + 1 :]
+        assert [batch[:-1] for batch in read_batches(sources, how, start)] == [batch[:-1] for batch in batches[i + 1 :]]
     assert [batch.start for batch in batches[1:]] == [batch.end for batch in batches[:-1]]
 
 

@@ -10,7 +10,7 @@ import threading
 import zipfile
 
 import pytest
-from archive_runs import make_archive, run, written
+from archive_runs import make_archive, rows, run, written
 from commands import COMMAND, environment
 
 from textcat.errors import TextcatError
@@ -201,14 +201,16 @@ def test_what_a_server_does_not_give_midway_is_rejected_with_its_place(model, se
 
 
 @pytest.mark.parametrize("argument", ["s3://news/changing", "s3://news/changing/*", "s3://news/changing/a.jsonl"])
-def test_an_object_that_has_changed_is_another_input(model, server, tmp_path, argument):
+def test_an_object_that_has_changed_is_tagged_again(model, server, tmp_path, argument):
     server.put("changing/a.jsonl", b'{"text": "wheat"}\n' * 20)
     run(model, [argument], tmp_path / "out")
     server.put("changing/a.jsonl", b'{"text": "maize"}\n' * 20)
-    with pytest.raises(
-        TextcatError, match=r"s3://news/changing.* has changed since the run in .* began, .*: start again"
-    ):
-        run(model, [argument], tmp_path / "out")
+    summary = run(model, [argument], tmp_path / "out")
+    assert [name.rpartition("/")[2] for name in summary.growth.changed] == ["a.jsonl"]
+    assert summary.counts.records == 20
+    again = run(model, [argument], tmp_path / "undisturbed")
+    assert summary.counts.topics == +again.counts.topics
+    assert sorted(rows(tmp_path / "out")) == sorted(rows(tmp_path / "undisturbed"))
 
 
 def test_what_is_not_on_s3_is_told_in_a_sentence(model, tmp_path, monkeypatch):

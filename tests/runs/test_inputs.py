@@ -1,7 +1,9 @@
 """Inputs of a run: apart from its output, and warned of when they change."""
 
+import io
 import os
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from archive_runs import make_archive, run
@@ -99,14 +101,19 @@ def test_what_a_cut_input_lacks_is_told_by_documents_and_bytes(model, tmp_path, 
         assert part in str(change)
 
 
-def test_a_run_that_is_resumed_after_its_input_was_cut_tells_how_many_documents_were_read(model, tmp_path):
+def test_a_pipe_that_cannot_be_compared_is_refused_after_another_input_was_cut(model, tmp_path, monkeypatch):
     path = tmp_path / "a.jsonl"
     path.write_bytes(LINES)
-    run(model, [path], tmp_path / "out")
+
+    def run_with_pipe():
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "wheat"}\n')))
+        run(model, [path, "-"], tmp_path / "out")
+
+    run_with_pipe()
     os.truncate(path, 1000)
     told = f"from {len(LINES):,} to 1,000 bytes, after 600 documents of it were read: "
     with pytest.raises(TextcatError, match=told):
-        run(model, [path], tmp_path / "out")
+        run_with_pipe()
 
 
 def test_an_input_that_is_removed_after_it_was_read_lacks_nothing(model, tmp_path):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.reading import InputSettings, Rejection
+    from textcat.runs.growth import Growth
     from textcat.tagging.output import OutputSettings
     from textcat.tagging.summary import Summary
 
@@ -209,12 +210,13 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
         run = {"records_before": before.counts.records, "read_as": summary.formats, "drift": drifting}
         missing = {change.name: change.missing for change in summary.changes if change.missing is not None}
         run |= {"changed": summary.changed, "grown": summary.grown, "bytes_missing": missing}
+        run |= {"since_last_run": summary.growth and summary.growth._asdict()}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
         tables.print_json(
             console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}
         )
         return
-    if before.finished:
+    if before.finished:  # nothing was new
         faults = f", {counts.rejected:,} of them rejected" if counts.rejected else ""
         tables.print_text(
             console, f"{out} is finished, with {counts.records:,} documents{faults}: nothing is left to do."
@@ -231,6 +233,7 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
         "without a topic": f"{counts.untagged:,}{share}",
         "languages": ", ".join(f"{language} {n:,}" for language, n in counts.languages.most_common()) or None,
         "done before": f"{before.counts.records:,}" if before.counts.records else None,
+        "since then": growth_in_words(summary.growth) if summary.growth else None,
         "read as": ", ".join(formats) or None,
         "seconds": f"{summary.seconds:.1f} ({rate:,.0f} documents/s)",
         "peak memory": f"{summary.memory / 1e6:,.0f} MB",
@@ -243,6 +246,17 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
     if counts.topics:
         console.print()
         _show_topics_of_archive(console, summary, set(drifting))
+
+
+def growth_in_words(growth: "Growth") -> str:
+    """Return what is new in the inputs of a run, in words."""
+    numbers = (
+        (len(growth.new), "new"),
+        (len(growth.changed), "changed"),
+        (len(growth.renamed), "renamed"),
+        (len(growth.gone), "gone, whose tags stay"),
+    )
+    return "files " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
 
 
 def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: set[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 # more. Type checkers read the names in __init__.pyi: write it anew with `python tests/test_front_door.py --write`.
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
-    "changes": "Change ChangeKind",
+    "changes": "Change ChangeKind FileState",
     "containers": "open_file",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",

@@ -8,6 +8,7 @@ from textcat.reading.batches import shared_depth as shared_depth
 from textcat.reading.batches import text_of_file as text_of_file
 from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
+from textcat.reading.changes import FileState as FileState
 from textcat.reading.containers import open_file as open_file
 from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document

@@ -127,31 +127,33 @@ def read_batches(
 
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
-    size, end, read = 0, begin, 0
-    for step in chain(_steps(sources, settings, begin), [None]):
+    size, end, read, sums = 0, begin, 0, dict[str, int]()
+    for step in chain(_steps(sources, settings, begin, sums), [None]):
         if step is not None:
             item, end, read = step
             blocks.append(item)
             size += _OF_ONE + (len(item.data) if isinstance(item, Block) else 0)
         if blocks and (step is None or size >= settings.block_bytes):
             states = {pipe.name: pipe.state for pipe in observed if pipe.state.n_bytes}
-            yield Batch(tuple(blocks), begin, end, read, states)
+            yield Batch(tuple(blocks), begin, end, read, states, dict(sums))
             begin, blocks, size = end, [], 0
+            sums.clear()
 
 
 def _steps(
-    sources: Sequence[Source], settings: InputSettings, start: Checkpoint
+    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, int]
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
     """Yield the blocks and Rejections of sources, each with the checkpoint after it and the bytes read so far.
 
-    Yield None where a batch must end.
+    Yield None where a batch must end. The checksum of each file that has been read from its start to its end is put
+    into `sums`.
     """
     before = sum(source.size or 0 for source in sources[: start[0]])
     position = _Place(start[1], start[2], start[3], start[4:])
     for number, source in enumerate(sources[start[0] :], start[0]):
         if source.kind == "pipe":
             yield None
-        for item, after, read in _Walk(source, settings).steps(position):
+        for item, after, read in _Walk(source, settings, sums=sums).steps(position):
             if after:
                 yield item, after.checkpoint(number), before + read
             else:
@@ -165,9 +167,15 @@ class _Walk:
     """Read all files of one source, and cut each file into blocks."""
 
     def __init__(
-        self, source: Source, settings: InputSettings, wanted: _Wanted | None = None, opened: _Opened | None = None
+        self,
+        source: Source,
+        settings: InputSettings,
+        wanted: _Wanted | None = None,
+        opened: _Opened | None = None,
+        sums: dict[str, int] | None = None,
     ) -> None:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
+        self._sums = sums  # the checksums of files on disk that have been read whole, by their names; None: not wanted
         self.on_disk = source.name  # the file that is being read, itself or as an archive
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
@@ -233,17 +241,27 @@ class _Walk:
                 elif form not in ARCHIVES:
                     if form in ("tsv", "annif") and not stream.peek(1):
                         self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
-                    yield from _documents(stream, Block(inside, form, b""), settings, position, name)
+                    for step in _documents(stream, Block(inside, form, b""), settings, position, name):
+                        # With the last step, not after it: who stops there knows the sum of a file that is done.
+                        if depth == 0 and (step.after is None or step.read >= (entry.size or 0)):
+                            self._take_sum(name, stored)
+                        yield step
                 elif depth < _DEPTH:
                     entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
                     yield from self._entries(entries, name, position, depth + 1, stream.consumed)
                 else:
                     raise UnreadableError("is nested in too many archives: unpack the outer ones")
+                if depth == 0:
+                    self._take_sum(name, stored)
         except UnreadableError as error:
             if self._settings.labels is not None and error.kind is FaultKind.LINK:
                 log.warning("%s %s.", name, error)
             else:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
+
+    def _take_sum(self, name: str, stored: ByteStream) -> None:
+        if self._sums is not None and name not in self._sums and (crc32 := stored.crc32()) is not None:
+            self._sums[name] = crc32
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
         """Store the subjects that a file lists for the text next to it; if labels are not wanted, store nothing.

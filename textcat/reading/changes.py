@@ -75,24 +75,49 @@ def _head_of(file: IO[bytes], size: int) -> bytes:
     return hashlib.blake2b(os.pread(file.fileno(), min(size, _HEAD), 0), digest_size=8).digest()
 
 
-class FolderMarks:
-    """Hold a mark of each file of a folder; of a folder with very many files, hold none."""
+class FileState(NamedTuple):
+    """Name a file, with what tells whether it has changed."""
 
-    def __init__(self, files: Iterable[tuple[str, os.stat_result]]) -> None:
-        marks: list[tuple[int, int, int, int]] = []
+    name: str  # with the name of its source
+    size: int  # in bytes; -1: the file cannot be read
+    state: int | str | None  # the time of its last change, or another value that changes with it
+
+
+class FolderMarks:
+    """Hold a mark of each file of a folder; of a folder with very many files, hold none.
+
+    `states` has the files in the order of the folder, with those that cannot be read.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, os.stat_result | None]]) -> None:
+        marks: list[tuple[int, int, int, int, int]] = []
+        self.states: list[FileState] = []
         for name, status in files:
-            if len(marks) < _MOST_FILES:
-                marks.append((hash(name), status.st_size, status.st_mtime_ns, status.st_ino & (2**63 - 1)))
-        self.is_whole = len(marks) < _MOST_FILES
-        columns = zip(*sorted(marks), strict=True) if marks and self.is_whole else ((), (), (), ())
-        self._names, self._sizes, self._times, self._inodes = (array("q", column) for column in columns)
+            if len(self.states) == _MOST_FILES:
+                break
+            if status is not None:
+                inode = status.st_ino & (2**63 - 1)
+                marks.append((hash(name), status.st_size, status.st_mtime_ns, inode, len(self.states)))
+            self.states.append(FileState(name, *((status.st_size, status.st_mtime_ns) if status else (-1, None))))
+        self.is_whole = len(self.states) < _MOST_FILES
+        if not self.is_whole:
+            marks, self.states = [], []
+        columns = zip(*sorted(marks), strict=True) if marks else ((), (), (), (), ())
+        self._names, self._sizes, self._times, self._inodes, self._numbers = (array("q", column) for column in columns)
 
     def find(self, name: str) -> FileMark | None:
         """Return the mark of a file, or None if there was no file of this name."""
+        i = self._index(name)
+        return None if i is None else FileMark(self._sizes[i], self._times[i], self._inodes[i])
+
+    def number(self, name: str) -> int | None:
+        """Return the position of a file among all files of the folder; None if there was no file of this name."""
+        i = self._index(name)
+        return None if i is None else self._numbers[i]
+
+    def _index(self, name: str) -> int | None:
         i = bisect_left(self._names, hash(name))
-        if i == len(self._names) or self._names[i] != hash(name):
-            return None
-        return FileMark(self._sizes[i], self._times[i], self._inodes[i])
+        return i if i < len(self._names) and self._names[i] == hash(name) else None
 
     def change(self, files: Iterable[tuple[str, os.stat_result]]) -> Change | None:
         """Return how the folder has changed, given its present files with their statuses; None if it has not."""

@@ -127,15 +127,18 @@ def _met(name: str, path: str) -> _Walked:
 
 def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
     """Yield the files of a folder and its subfolders, sorted by path; leave out files that were added after marking."""
+    faults = {state.name: number for number, state in enumerate(marks.states) if state.size < 0}
     for index, item in enumerate(walk(folder)):
-        size, opened = 0, partial(open_file, item.path)
+        size, opened, number = 0, partial(open_file, item.path), faults.get(item.name)
         if item.status:
-            mark = marks.find(item.name)
-            if mark is None and marks.is_whole:
-                continue
+            mark, number = marks.find(item.name), marks.number(item.name)
             mark = mark or FileMark(item.status.st_size, item.status.st_mtime_ns, item.status.st_ino)
             size, opened = mark.size, partial(open_file, item.path, mark)
-        yield ContainerEntry(index, decode_surrogates(item.name), opened, item.fault, size)
+        if number is None and marks.is_whole:
+            continue
+        # As they were marked: files that are added or removed meanwhile do not change the numbers of others.
+        number = index if number is None else number
+        yield ContainerEntry(number, decode_surrogates(item.name), opened, item.fault, size)
 
 
 def open_file(path: str, mark: FileMark | None = None) -> ByteStream:

@@ -424,7 +424,8 @@ class PipeState(NamedTuple):
 class Batch(NamedTuple):
     """Hold consecutive records of the inputs: a part of a file, or many small files.
 
-    If reading starts again from `end`, it gives exactly the batches that follow this one.
+    If reading starts again from `end`, it gives exactly the batches that follow this one, but no checksum of a file
+    that is read only from there on.
     """
 
     blocks: tuple[Block | Rejection, ...]  # the Rejections stand for input that could not be cut into blocks
@@ -432,6 +433,7 @@ class Batch(NamedTuple):
     end: Checkpoint
     read: int  # how many bytes of the inputs, as they are stored, had been read at the end of the batch
     pipes: Mapping[str, PipeState] = {}  # the state of each observed pipe at the end of the batch, by its name
+    sums: Mapping[str, int] = {}  # CRC-32 of each file that was read to its end since the batch before, by its name
 
     @property
     def source(self) -> str:

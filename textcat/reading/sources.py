@@ -7,10 +7,11 @@ import hashlib
 import io
 import logging
 import os
+import posixpath
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,8 @@ from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.reading import streams
-from textcat.reading.changes import Change, FolderMarks, mark_file
-from textcat.reading.containers import ContainerEntry, files_in, folder_entries, hidden, open_file
+from textcat.reading.changes import Change, FileState, FolderMarks, mark_file
+from textcat.reading.containers import ContainerEntry, files_in, folder_entries, hidden, open_file, walk
 from textcat.reading.formats import DOCUMENTS, FORMATS, REFERENCES, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
@@ -213,6 +214,8 @@ class Source(NamedTuple):
     open: Callable[[], ByteStream] = ByteStream  # opens a file or pipe
     entries: Callable[[], Iterator[ContainerEntry]] = lambda: iter(())  # returns the files of a folder
     changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was found; None: unknown
+    # The states of a folder's files, by their paths inside it; None: they are too many.
+    states: Sequence[FileState] | None = None
 
     @property
     def format(self) -> str:
@@ -222,6 +225,34 @@ class Source(NamedTuple):
     def fingerprint(self) -> dict[str, Any]:
         """Return a dict of JSON values that is different after the source has changed."""
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
+
+    def file_states(self) -> list[FileState] | None:
+        """Return the state of each file of the source, in the order of reading; None if they cannot be told apart."""
+        if self.kind == "pipe" or (self.kind == "folder" and self.states is None):
+            return None
+        if self.kind != "folder":
+            return [FileState(self.name, -1 if self.size is None else self.size, self.state)]
+        above = "" if self.name == "." else self.name
+        return [state._replace(name=path_inside(above, state.name)) for state in self.states or ()]
+
+    def restricted(self, numbers: Mapping[str, int]) -> "Source":
+        """Return the source with only the files that have a number, each under this number."""
+        if self.kind != "folder":
+            return self
+        above = "" if self.name == "." else self.name
+
+        def entries() -> Iterator[ContainerEntry]:
+            paths = ((entry, path_inside(above, entry.name)) for entry in self.entries())
+            return (entry._replace(number=numbers[path]) for entry, path in paths if path in numbers)
+
+        states = [state for state in self.states or () if path_inside(above, state.name) in numbers]
+        readable = [state.size for state in states if state.size >= 0]
+        return self._replace(entries=entries, size=sum(readable), files=len(readable), states=states)
+
+
+def path_inside(above: str, name: str) -> str:
+    """Return the path of a file that is in a folder or an archive, as documents have it as their source."""
+    return posixpath.join(above, decode_surrogates(name))
 
 
 def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
@@ -300,17 +331,19 @@ def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings)
 def _folder(name: str, path: str) -> Source:
     files, size, state = 0, 0, hashlib.sha256()
 
-    def met() -> Iterator[tuple[str, os.stat_result]]:
+    def met() -> Iterator[tuple[str, os.stat_result | None]]:
         nonlocal files, size
-        for file, status in files_in(path):
-            files, size = files + 1, size + status.st_size
-            state.update(repr((file, status.st_size, status.st_mtime_ns)).encode())
-            yield file, status
+        for item in walk(path):
+            if item.status is not None:
+                files, size = files + 1, size + item.status.st_size
+                state.update(repr((item.name, item.status.st_size, item.status.st_mtime_ns)).encode())
+            yield item.name, item.status
 
     marks = FolderMarks(met())
     guess, entries = _Guess("folder", "content"), partial(folder_entries, path, marks)
     changed = (lambda: marks.change(files_in(path))) if marks.is_whole else None
-    return Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
+    found = Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
+    return found._replace(states=marks.states if marks.is_whole else None)
 
 
 def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings) -> _Guess:
@@ -400,7 +433,8 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     ]
     state = _sum([(name, _size(info), _state(info)) for name, _, info in files])
     size, guess = sum(entry.size for entry in entries), _Guess("folder", "content")
-    return Source(url.rstrip("/"), "folder", guess, size, state, max(len(files), 1), entries=lambda: iter(entries))
+    found = Source(url.rstrip("/"), "folder", guess, size, state, max(len(files), 1), entries=lambda: iter(entries))
+    return found._replace(states=[FileState(name, _size(info) or 0, _state(info)) for name, _, info in files])
 
 
 def _size(info: dict[str, Any]) -> int | None:

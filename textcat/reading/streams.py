@@ -101,6 +101,10 @@ class ByteStream:
         """Return whether this stream ends within a line because data were added to the file after it was found."""
         return False
 
+    def crc32(self) -> int | None:
+        """Return the checksum of a whole file on disk; None if it has changed since it was found, or is none."""
+        return None
+
     def skip(self, n: int) -> None:
         """Skip `n` bytes, or all that are left."""
         while n > 0 and (passed := len(self.read(n))):
@@ -130,6 +134,7 @@ class _FileStream(ByteStream):
         self._status = os.fstat(file.fileno()) if mark else None
         self._size = max(mark.size, self._status.st_size) if mark and self._status else 0
         self._limit = mark.size if mark and mark.is_of(file) else None
+        self._summed, self._crc32 = 0, 0  # bytes from the start of the file, and their checksum
         self._head = os.pread(file.fileno(), _COMPARED, 0) if self._size > STEP else b""
 
     def ends_within_line(self) -> bool:
@@ -141,9 +146,21 @@ class _FileStream(ByteStream):
             data = self._file.read(n if self._limit is None else min(n, max(self._limit - self._file.tell(), 0)))
             if not data and n and self._status:
                 self._check_same(self._status)
+            if self._file.tell() - len(data) == self._summed:
+                self._summed, self._crc32 = self._summed + len(data), zlib.crc32(data, self._crc32)
             return data
         except READ_ERRORS as error:
             raise unreadable(error) from None
+
+    def crc32(self) -> int | None:
+        if not self._status or self._limit != self._size:
+            return None
+        try:  # of a file that was not read from its start, or not in its order
+            while data := os.pread(self._file.fileno(), min(_AT_ONCE, self._size - self._summed), self._summed):
+                self._summed, self._crc32 = self._summed + len(data), zlib.crc32(data, self._crc32)
+        except OSError:
+            return None
+        return self._crc32 if self._summed == self._size else None
 
     def _check_same(self, before: os.stat_result) -> None:
         """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; call it at the end."""

@@ -9,30 +9,44 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
 
 from textcat import folders
 from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
 from textcat.former_names import todays_fact
 from textcat.journal import Journal, journal_line, read_journal
-from textcat.reading import START_OVER, Batch, PipeState
+from textcat.reading import START_OVER, Batch, PipeState, Source
+from textcat.runs.growth import (
+    Generation,
+    Growth,
+    ListedFile,
+    find_growth,
+    first_files,
+    list_files,
+    missing_sums,
+    names_by_shard,
+)
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
-from textcat.runs.results import BatchResult, Counts, encode_rejection
+from textcat.runs.results import BatchResult, Counts, encode_rejection, kind_of_reason
+from textcat.surrogates import escape_undecodable
 
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
+_FILES = "_files-{:05}.jsonl"  # of a generation
 # The journal last: as long as it has its old name, the others may have theirs.
 _FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_files-\d{{5,}}\.jsonl|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
@@ -40,17 +54,43 @@ _PARTS_PER_WRITE = 10_000
 Line = dict[str, Any]
 
 
+class RemovedRows(NamedTuple):
+    """Hold what is left of a shard, or of the rejections, without some files' documents, and counts of those."""
+
+    data: bytes  # of the whole file
+    counts: Counts
+
+
+# Return a shard's content without the documents of the files with the given names.
+RemoveRows = Callable[[Path, Collection[str]], RemovedRows]
+
+
+class Growing(NamedTuple):
+    """Hold what a run needs to go on with the files that are new or have changed since."""
+
+    sources: Sequence[Source]
+    remove_rows: RemoveRows
+    trusted: bool = False  # whether this process has written the folder, so that its shards need not be verified
+
+
 @contextmanager
 def open_folder(
-    path: Path, facts: Line, inputs: Iterable[Line], *, restart: bool = False, start_over: str = START_OVER
+    path: Path,
+    facts: Line,
+    inputs: Iterable[Line],
+    *,
+    restart: bool = False,
+    start_over: str = START_OVER,
+    growing: Growing | None = None,
 ) -> Iterator[RunState]:
     """Lock a folder for the run in a ``with`` block, and yield the state that the run is to resume from.
 
     `facts` has the settings that the output depends on, under names that error messages can show. `inputs` has the
     name, size and time of each source. Unfinished files of an interrupted run are removed; with `restart`, all files of
     an earlier run are removed. A TextcatError is raised if another run holds the lock, if the folder is damaged, or if
-    the folder holds files that are not a run's, or a run with other facts or inputs. `start_over` is the part of the
-    error message that says how to begin again.
+    the folder holds files that are not a run's, or a run with other facts or, without `growing`, other inputs.
+    `start_over` is the part of the error message that says how to begin again. With `growing`, a run whose inputs have
+    changed resumes with the files that are new or have changed, and the documents of changed files are removed first.
     """
     with _errors_as_sentences(path):
         path.mkdir(parents=True, exist_ok=True)
@@ -58,7 +98,8 @@ def open_folder(
         lock = folders.acquire_lock(path / LOCK, refusal)
     try:
         with _errors_as_sentences(path):
-            state = _begin_or_resume(path, facts, inputs, restart, f"{start_over}, or name another folder")
+            remedy = f"{start_over}, or name another folder"
+            state = _begin_or_resume(path, facts, list(inputs), restart, remedy, growing)
         yield state
     finally:
         lock.release()
@@ -68,32 +109,48 @@ def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
     return folders.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
 
-def _begin_or_resume(path: Path, facts: Line, inputs: Iterable[Line], restart: bool, remedy: str) -> RunState:
+def _begin_or_resume(
+    path: Path, facts: Line, inputs: Sequence[Line], restart: bool, remedy: str, growing: Growing | None
+) -> RunState:
     journal = _own_journal(path)
     if journal is None:
-        own = {LOCK, INPUTS, INPUTS + UNFINISHED, JOURNAL + UNFINISHED}  # of a run that was killed at once
+        first = [name + part for name in (INPUTS, _FILES.format(0), JOURNAL) for part in ("", UNFINISHED)]
+        own = {LOCK, *first}  # of a run that was killed at once
         if foreign := sorted({file.name for file in path.iterdir()} - own):
             raise TextcatError(f"{path} holds {foreign[0]!r}, but no journal of a run: name another folder.")
     if journal is None or restart:
-        for file in _own_files(path):
-            if file.name != JOURNAL:  # the journal is replaced below
-                folders.remove(file)
-        folders.sync_folder(path)
-        _write_whole(path / INPUTS, map(_line_of_input, inputs))
-        header = {_MARK: FORMAT, "facts": facts, "inputs": folders.sha256_of_file(path / INPUTS)}
-        _write_whole(path / JOURNAL, [journal_line(header)])
-        folders.sync_folder(path.parent)
-        return RunState(Counts())
+        return _begin(path, facts, inputs, growing)
     header, *entries = journal.lines
     documents = Counter[str]()
     for entry in entries:
         documents.update(entry.get("counts", {}).get("inputs", {}))
-    _compare(path, header, facts, inputs, documents, remedy)
+    _compare_facts(path, header, facts, remedy)
+    grown = "files" in header and growing is not None and _have_files(path, header, entries)
+    listed = None if growing is None or not grown else list_files(growing.sources)
+    if listed is None:
+        _compare_inputs(path, header, inputs, documents, remedy)
     if journal.damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
-    state = _last_state(path, entries, remedy)
-    _remove_unfinished(path, state, journal.length, {entry.get("shard") for entry in entries}, remedy)
-    return state
+    state = _last_state(path, entries, remedy, trusted=growing is not None and growing.trusted)
+    _remove_unfinished(path, state, journal.length, _shards_in(entries), remedy)
+    if growing is None or listed is None:
+        return state
+    return _grown(path, state, inputs, header, entries, growing)
+
+
+def _begin(path: Path, facts: Line, inputs: Sequence[Line], growing: Growing | None) -> RunState:
+    """Remove the files of an earlier run, and write what a new run has before its first shard."""
+    for file in _own_files(path):
+        if file.name != JOURNAL:  # the journal is replaced below
+            folders.remove(file)
+    folders.sync_folder(path)
+    _write_whole(path / INPUTS, map(_line_of_input, inputs))
+    header = {_MARK: FORMAT, "facts": facts, "inputs": folders.sha256_of_file(path / INPUTS)}
+    if growing is not None and (files := first_files(growing.sources)) is not None:
+        header["files"] = _write_files(path, 0, files)
+    _write_whole(path / JOURNAL, [journal_line(header)])
+    folders.sync_folder(path.parent)
+    return RunState(Counts())
 
 
 def _write_whole(path: Path, parts: Iterable[bytes]) -> None:
@@ -134,9 +191,7 @@ def _line_of_input(fields: Line) -> bytes:
     return json.dumps(fields, sort_keys=True).encode() + b"\n"
 
 
-def _compare(
-    path: Path, header: Line, facts: Line, inputs: Iterable[Line], documents: Mapping[str, int], remedy: str
-) -> None:
+def _compare_facts(path: Path, header: Line, facts: Line, remedy: str) -> None:
     if header[_MARK] != FORMAT:
         raise TextcatError(f"The run in {path} was begun by another version of textcat: {remedy}.")
     former = {name: todays_fact(fact) if name == "recipe" else fact for name, fact in header["facts"].items()}
@@ -144,6 +199,11 @@ def _compare(
         before, now = (_in_words(name, of_run.get(name)) for of_run in (former, facts))
         if before != now:
             raise TextcatError(f"The run in {path} began with {before}, but now has {now}: {remedy}.")
+
+
+def _compare_inputs(
+    path: Path, header: Line, inputs: Iterable[Line], documents: Mapping[str, int], remedy: str
+) -> None:
     if not (path / INPUTS).is_file() or folders.sha256_of_file(path / INPUTS) != header["inputs"]:
         raise TextcatError(f"{path / INPUTS} is missing or damaged: {remedy}.")
     with open(path / INPUTS, "rb") as file:
@@ -167,16 +227,19 @@ def _difference(before: bytes | None, now: bytes | None, path: Path, documents: 
     return f"{name} has changed {since}{how}{read}: {remedy}."
 
 
-def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
+def _last_state(path: Path, entries: list[Line], remedy: str, *, trusted: bool = False) -> RunState:
     """Return the state of the run at the end of its journal; `entries` are the journal's lines without the header.
 
-    If a shard is missing or has changed, a TextcatError is raised, whose message ends with `remedy`.
+    If a shard is missing or has changed, a TextcatError is raised, whose message ends with `remedy`; the shards of a
+    folder that is `trusted` are not looked at.
     """
     counts, last, shards = Counts(), RunState(Counts()), 0
-    sums = {path / entry["shard"]: entry["sha256"] for entry in entries if entry.get("shard")}
+    before, sums = _sums_of_shards(entries[:-1]), _sums_of_shards(entries)
+    paths = [] if trusted else [path / name for name in sums]
     with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
-        for shard, actual in zip(sums, threads.map(_sum_if_there, sums), strict=True):
-            if actual != sums[shard]:
+        for shard, actual in zip(paths, threads.map(_sum_if_there, paths), strict=True):
+            # What the last line replaces may not have been put in place.
+            if actual not in (sums[shard.name], before.get(shard.name)):
                 raise _missing(shard, remedy)
     for entry in entries:
         if "cursor" in entry:
@@ -184,7 +247,169 @@ def _last_state(path: Path, entries: list[Line], remedy: str) -> RunState:
             counts.add(Counts.from_dict(entry["counts"]))
             pipes = {name: PipeState(*state) for name, state in entry["pipes"].items()}
             last = RunState(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
-    return last._replace(finished=any(entry.get("finished") for entry in entries))
+        elif "grown" in entry:
+            last = RunState(counts, shards, rejected_bytes=last.rejected_bytes)
+        elif "replaced" in entry:
+            counts.add(Counts.from_dict(entry["counts"]))
+            if entry["replaced"] == REJECTED and (entry is not entries[-1] or _is_in_place(path, entry)):
+                last = last._replace(rejected_bytes=entry["bytes"])
+        if entry.keys() != {"sums"}:
+            last = last._replace(finished="finished" in entry)
+    return last._replace(counts=counts)
+
+
+# --- inputs that have grown -------------------------------------------------------------------------------------------
+
+
+def _write_files(path: Path, generation: int, files: Iterable[ListedFile]) -> str:
+    """Write the list of a generation's files, and return its checksum."""
+    listing = path / _FILES.format(generation)
+    _write_whole(listing, (json.dumps(file).encode() + b"\n" for file in files))
+    return folders.sha256_of_file(listing)
+
+
+def _have_files(path: Path, header: Line, entries: Sequence[Line]) -> bool:
+    """Return whether the lists of all generations' files are as the journal has them."""
+    sums = [header["files"], *(entry["files"] for entry in entries if "grown" in entry)]
+    return all(_sum_if_there(path / _FILES.format(number)) == sum_ for number, sum_ in enumerate(sums))
+
+
+def _generations(path: Path, entries: Sequence[Line]) -> list[Generation]:
+    parts: list[list[Line]] = [[]]
+    for entry in entries:
+        if "grown" in entry:
+            parts.append([])
+        parts[-1].append(entry)
+    return [Generation(_read_files(path / _FILES.format(number)), part) for number, part in enumerate(parts)]
+
+
+def _read_files(path: Path) -> list[ListedFile]:
+    with open(path, "rb") as file:
+        rows = [orjson.loads(line) for line in file]
+    return [ListedFile._make([*row[:7], tuple(row[7]), *row[8:]]) for row in rows]
+
+
+def _grown(
+    path: Path, state: RunState, inputs: Sequence[Line], header: Line, entries: list[Line], growing: Growing
+) -> RunState:
+    """Return the state from which a run goes on whose inputs may have changed: begin a new generation if they have."""
+    if not any("grown" in entry for entry in entries) and _are_same(path / INPUTS, inputs):
+        return state._replace(growth=Growth() if state.finished else None)
+    _remove_rows(path, entries, growing)
+    generations = _generations(path, entries)
+    if sums := missing_sums(growing.sources, generations[-1]):
+        generations = [*generations[:-1], generations[-1]._replace(entries=[*generations[-1].entries, {"sums": sums}])]
+        _append_to_journal(path, entries, {"sums": sums})
+    state = _last_state(path, entries, "", trusted=True)
+    work = find_growth(growing.sources, generations)
+    if work is None:
+        return state._replace(files=generations[-1].files)
+    if not (work.files or work.growth) and state.finished:
+        return state._replace(growth=work.growth)
+    number, names = len(generations), names_by_shard(work.removed)
+    removed = sorted({item.written_as for item in work.removed})
+    entry = {"grown": number, "files": _write_files(path, number, work.files), "remove": names, "removed": removed}
+    entry |= {"gone": work.gone}
+    _append_to_journal(path, entries, entry)
+    _remove_rows(path, entries, growing)
+    return _last_state(path, entries, "", trusted=True)._replace(files=work.files, growth=work.growth)
+
+
+def _are_same(path: Path, inputs: Sequence[Line]) -> bool:
+    with open(path, "rb") as file:
+        return all(old == new for old, new in zip_longest(file, map(_line_of_input, inputs)))
+
+
+def _append_to_journal(path: Path, entries: list[Line], entry: Line) -> None:
+    with closing(folders.reopen(path / JOURNAL)) as journal:
+        _append(journal, entry)
+    entries.append(entry)
+
+
+def _append(journal: BinaryIO, entry: Line) -> None:
+    folders.write_all(journal, journal_line(entry))
+    folders.sync(journal)
+
+
+def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> None:
+    """Remove from shards and rejections the documents that the last generation removes, as far as it is not done.
+
+    What a shard becomes is put into the journal before it is put in place: the last line may be of one that is not.
+    """
+    begin = max((i for i, entry in enumerate(entries) if "grown" in entry), default=None)
+    if begin is None or any("cursor" in entry for entry in entries[begin:]):
+        return
+    names = {**entries[begin]["remove"], REJECTED: entries[begin]["removed"]} if entries[begin]["removed"] else {}
+    done = {entry["replaced"]: entry for entry in entries[begin:] if "replaced" in entry}
+    for name, files in names.items():
+        target = path / name
+        if not target.exists() or (name in done and _is_in_place(path, done[name])):
+            continue
+        remove = _without_rejections if name == REJECTED else growing.remove_rows
+        data, counts = remove(target, files)
+        unfinished, is_kept = target.with_name(name + UNFINISHED), name != REJECTED or data
+        if is_kept:
+            with closing(folders.create(unfinished)) as file:
+                folders.write_all(file, data)
+                folders.sync(file)
+        if name not in done:
+            sum_ = hashlib.sha256(data).hexdigest() if is_kept else ""
+            entry = {"replaced": name, "bytes": len(data), "sha256": sum_, "counts": counts.as_dict()}
+            _append_to_journal(path, entries, entry)
+        if is_kept:
+            folders.rename(unfinished, target)
+        else:
+            folders.remove(target)
+        folders.sync_folder(path)
+
+
+def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
+    """Return the rejections without those of some files."""
+    kept, counts, removed = [], Counts(), is_within({escape_undecodable(name) for name in names})
+    with open(path, "rb") as file:
+        for line in file:
+            rejection = orjson.loads(line)
+            if removed(rejection["source"]):
+                counts.add(Counts(-1, rejected=-1, reasons=Counter({kind_of_reason(rejection["reason"]): -1})))
+            else:
+                kept.append(line)
+    return RemovedRows(b"".join(kept), counts)
+
+
+def is_within(names: Collection[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a document's source is one of the given files, or lies in one."""
+
+    def is_removed(source: str) -> bool:
+        while source not in names:
+            source = source.rpartition("/")[0]
+            if not source:
+                return False
+        return True
+
+    return is_removed
+
+
+def _sums_of_shards(entries: Iterable[Line]) -> dict[str, str]:
+    """Return the checksum of each shard by its name, as lines of the journal have it."""
+    sums: dict[str, str] = {}
+    for entry in entries:
+        if name := entry.get("shard") or entry.get("replaced"):
+            sums[name] = entry["sha256"]
+    sums.pop(REJECTED, None)
+    return sums
+
+
+def _is_in_place(path: Path, entry: Line) -> bool:
+    """Return whether a file has been replaced as a line of the journal announces it.
+
+    Behind the rejections, others may have been added since.
+    """
+    name = entry["replaced"]
+    if not (path / name).is_file():
+        return not entry["sha256"]
+    with folders.open_regular(path / name) as file:
+        data = file.read(entry["bytes"] if name == REJECTED else -1)
+    return hashlib.sha256(data).hexdigest() == entry["sha256"]
 
 
 def _sum_if_there(path: Path) -> str:
@@ -193,6 +418,12 @@ def _sum_if_there(path: Path) -> str:
 
 def _missing(file: Path, remedy: str) -> TextcatError:
     return TextcatError(f"{file} is missing or changed: restore it, or {remedy}.")
+
+
+def _shards_in(entries: Iterable[Line]) -> set[str | None]:
+    """Return the names of shards, and of lists of files, in a journal."""
+    n_generations = 1 + sum("grown" in entry for entry in entries)
+    return {*(entry.get("shard") for entry in entries), *map(_FILES.format, range(n_generations))}
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
@@ -256,6 +487,7 @@ class ShardWriter:
                 self._n_bytes += len(rows)
             self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
             self._counts.add(result.counts)
+            self._sums |= batch.sums
             self._position: Line = {"cursor": batch.end, "read": batch.read, "pipes": batch.pipes}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
@@ -275,7 +507,7 @@ class ShardWriter:
     def _begin(self) -> None:
         self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
         self._counts, self._n_bytes = Counts(), 0
-        self._position = {}
+        self._position, self._sums = {}, dict[str, int]()
 
     def _end(self) -> None:
         """End the shard, and add its line to the journal; a shard whose records were all rejected has no file."""
@@ -288,12 +520,12 @@ class ShardWriter:
         self._rejected.sync()
         folders.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
-        self._log(entry | self._position | counts)
+        sums = {"sums": self._sums} if self._sums else {}
+        self._log(entry | self._position | counts | sums)
         self._begin()
 
     def _log(self, entry: Line) -> None:
-        folders.write_all(self.journal, journal_line(entry))
-        folders.sync(self.journal)
+        _append(self.journal, entry)
 
 
 class _AppendedFile:

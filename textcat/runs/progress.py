@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from textcat.reading import Checkpoint, PipeState
+    from textcat.runs.growth import Growth, ListedFile
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ class RunState(NamedTuple):
     rejected_bytes: int = 0  # length of the file of rejections
     finished: bool = False
     pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
+    # What the run reads, if this is not all files of its inputs, as it resumes after the inputs have grown.
+    files: "Sequence[ListedFile] | None" = None
+    growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
 
 
 class RunProgress(NamedTuple):

@@ -17,7 +17,8 @@ from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
 from textcat.reading import START_OVER, Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
-from textcat.runs.folder import open_folder, write_shards
+from textcat.runs.folder import Growing, open_folder, write_shards
+from textcat.runs.growth import Growth, restricted_sources
 from textcat.runs.inputs import (
     InputChange,
     bytes_missing,
@@ -32,6 +33,7 @@ from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.job import Job, load_taggers, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
+from textcat.tagging.shards import remove_rows
 from textcat.tagging.summary import Summary, joint_manifest
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 INPUT, OUTPUT = InputSettings(), OutputSettings()
 AUTO = "auto"  # the language that is identified
 _MAX_LOGGED = 100  # inputs whose formats are logged
+_MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
 
 class _Plan(NamedTuple):
@@ -70,8 +73,9 @@ def tag_archive(
     """Tag an archive of any size: write the tags of its documents to a folder of shards.
 
     If the folder holds an interrupted run with the same model, inputs and settings, the run resumes where its journal
-    ends; if that run is finished, nothing is done. Documents that cannot be read are listed in ``_rejected.jsonl``
-    there, with the reason.
+    ends. If that run is finished, only files that are new or have changed since are read, into further shards; the
+    earlier tags of changed files are removed, and those of files that are gone stay. Documents that cannot be read are
+    listed in ``_rejected.jsonl`` there, with the reason.
 
     Parameters
     ----------
@@ -213,16 +217,30 @@ def tag_to_folder(
     `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
+    whole_plan = plan
     _log_plan(plan, str(out))
-    inputs = (source.fingerprint() for source in plan.sources)
+    inputs = [source.fingerprint() for source in plan.sources]
+    growing = Growing(plan.sources, partial(remove_rows, plan.job.output))
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
-    with _workers(plan) as workers, open_folder(out, _facts(plan), inputs, restart=restart) as state:
+    with (
+        _workers(plan) as workers,
+        open_folder(out, _facts(plan), inputs, restart=restart, growing=growing) as state,
+    ):
+        _log_growth(state.growth)
+        if state.files is not None:
+            plan = plan._replace(sources=restricted_sources(plan.sources, state.files))
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         results = _tagged(plan, batches, workers, tally)
-        return tally.summary(write_shards(out, state, file_format(plan.job.output), results, **limits))
+        summary = tally.summary(write_shards(out, state, file_format(plan.job.output), results, **limits))
+    if state.files is None or state.growth is not None:
+        return summary
+    # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
+    second = tag_to_folder(whole_plan, out, restart=False, progress=progress, **limits)
+    formats = sorted({*summary.formats, *second.formats})
+    return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds)
 
 
 def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
@@ -294,7 +312,8 @@ class _Tally:
         if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
             log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)
-        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *self._cost(), changes)
+        cost, growth = self._cost(), self._before.growth
+        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *cost, changes, growth)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""
@@ -325,6 +344,19 @@ def _facts(plan: _Plan) -> dict[str, Any]:
         **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }
+
+
+def _log_growth(growth: Growth | None) -> None:
+    """Log what has become of the inputs since the run before: files that are gone or replaced are told in a warning."""
+    if growth is None:
+        return
+    shown = ", ".join([*growth.gone[:_MOST_NAMED], "…"] if len(growth.gone) > _MOST_NAMED else growth.gone)
+    if growth.gone:
+        log.warning("%d input files are gone since the last run; their tags stay: %s.", len(growth.gone), shown)
+    for name in growth.changed[:_MOST_NAMED]:
+        log.warning("%s has changed since the last run: its tags are replaced.", name)
+    if growth:
+        log.info("Since the last run: %d new files, %d changed, %d renamed", *map(len, growth[:3]))
 
 
 def _log_plan(plan: _Plan, where: str) -> None:

@@ -11,6 +11,7 @@ from textcat.runs.results import Counts
 
 if TYPE_CHECKING:
     from textcat.reading import Source
+    from textcat.runs.growth import Growth
     from textcat.runs.inputs import InputChange
 
 _RATIO = 3.0  # between rates: thresholds chosen for F1 may well pass twice as many documents as have the topic
@@ -76,6 +77,7 @@ class Summary(NamedTuple):
     seconds: float  # duration of this run
     memory: int  # peak memory of this run's processes in bytes
     changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
+    growth: "Growth | None" = None  # what is new in the inputs since the run before; None: this is the first run
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))

@@ -305,7 +305,8 @@ def test_who_resumes_behind_the_last_object_of_an_array_is_told_that_it_is_cut_o
         faults = [item for batch in batches for item in batch.blocks if isinstance(item, Rejection)]
         assert [fault.position for fault in faults] == [3, 3]
         for n, batch in enumerate(batches, 1):
-            assert list(read_batches(sources, how, batch.end)) == batches[n:]
+            rest = read_batches(sources, how, batch.end)
+            assert [batch[:-1] for batch in rest] == [batch[:-1] for batch in batches[n:]]
 
 
 @pytest.mark.parametrize("text", ["tin } ", 'tin "{ ', "tin \\", '\\"}, {"', "tin"])

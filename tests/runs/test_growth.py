@@ -1,0 +1,260 @@
+"""Archives that grow: only what is new or has changed is read, and every document has its tags once."""
+
+import json
+import os
+import random
+import shutil
+from collections import Counter
+
+import pytest
+from archive_runs import make_archive, rows, run
+
+import textcat
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.reading import InputSettings
+from textcat.runs.growth import Growth, ListedFile
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.shards import read_tags
+
+FORMS = {
+    "jsonl": OutputSettings(),
+    "zst": OutputSettings(compress="zst"),
+    "csv": OutputSettings(to="csv"),
+    "per document": OutputSettings(to="csv", per_document=True, compress="zst"),
+    "parquet": OutputSettings(to="parquet"),
+    "all": OutputSettings(everything=True),
+}
+
+
+@pytest.fixture(scope="module")
+def model(newswire_model):
+    return newswire_model
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number in range(6):
+        make_archive(tmp_path / "in" / f"{number}.jsonl", 12, seed=number)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def change(path, seed=99, n=9):
+    """Write another content, at another time."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    make_archive(path, n, seed)
+    os.utime(path, ns=(before + 10**9, before + 10**9))
+
+
+def reads(monkeypatch):
+    """Return a list that gets the name of each file that is opened for its documents."""
+    from textcat.reading import containers, streams
+
+    opened, of_file = [], streams.of_file
+
+    def noting(file, mark=None):
+        opened.append(os.path.basename(file.name))
+        return of_file(file, mark)
+
+    monkeypatch.setattr(containers.streams, "of_file", noting)
+    return opened
+
+
+def same_as_anew(model, inputs, out, tmp_path, **options):
+    """Compare a folder with one that is written at once: the same documents, tags, rejections and counts."""
+    anew = tmp_path / "anew"
+    shutil.rmtree(anew, ignore_errors=True)
+    new, grown = run(model, inputs, anew, **options), run(model, inputs, out, **options)
+    assert sorted(read_tags(out)) == sorted(read_tags(anew))
+    assert rejected(out) == rejected(anew)
+    counts, expected = grown.counts, new.counts
+    assert (counts.records, counts.tagged, counts.rejected) == (expected.records, expected.tagged, expected.rejected)
+    assert (+counts.reasons, counts.untagged) == (+expected.reasons, expected.untagged)
+    return grown, new
+
+
+def rejected(out):
+    path = out / "_rejected.jsonl"
+    return sorted(path.read_bytes().splitlines()) if path.exists() else []
+
+
+def test_only_new_files_are_read_into_further_shards(model, folder, out, tmp_path, monkeypatch):
+    run(model, [folder], out)
+    shards = {path.name: path.read_bytes() for path in out.glob("part-*")}
+    make_archive(folder / "between" / "x.jsonl", 5, seed=7)
+    make_archive(folder / "25.jsonl", 5, seed=8)
+    opened = reads(monkeypatch)
+    summary = run(model, [folder], out)
+    assert set(opened) == {"x.jsonl", "25.jsonl"}
+    names = tuple(str(folder / name) for name in ("25.jsonl", "between/x.jsonl"))
+    assert summary.growth == Growth(new=names)
+    assert {name: (out / name).read_bytes() for name in shards} == shards
+    assert summary.counts.records == 82
+    opened.clear()
+    assert run(model, [folder], out).before.finished
+    assert not opened
+    same_as_anew(model, [folder], out, tmp_path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_tags_and_rejections_of_changed_files_are_replaced(model, folder, out, tmp_path, form):
+    run(model, [folder], out, write=FORMS[form])
+    for name in ("0.jsonl", "3.jsonl", "5.jsonl"):
+        change(folder / name)
+    (folder / "4.jsonl").write_text("{\n")
+    summary = run(model, [folder], out, write=FORMS[form])
+    assert [os.path.basename(name) for name in summary.growth.changed] == ["0.jsonl", "3.jsonl", "4.jsonl", "5.jsonl"]
+    grown, new = same_as_anew(model, [folder], out, tmp_path, write=FORMS[form]) if form != "all" else (summary, None)
+    if new is not None:
+        assert +grown.counts.topics == +new.counts.topics
+    else:
+        assert grown.counts.records == 12 * 2 + 9 * 3 + 1
+    first = next(out.glob("part-*"))
+    first.write_bytes(first.read_bytes() + b"x")
+    with pytest.raises(TextcatError, match="is missing or changed"):
+        run(model, [folder], out, write=FORMS[form])
+
+
+def test_a_file_is_known_by_its_sum_when_its_time_or_name_has_changed(model, folder, out, monkeypatch):
+    run(model, [folder], out)
+    os.utime(folder / "1.jsonl", ns=(1, 1))
+    (folder / "2.jsonl").rename(folder / "2b.jsonl")
+    opened = reads(monkeypatch)
+    summary = run(model, [folder], out)
+    assert summary.growth == Growth(renamed=((str(folder / "2b.jsonl"), str(folder / "2.jsonl")),))
+    assert (opened, summary.counts.records) == ([], 72)
+    # Under its new name it is known, too, and its documents are found under the former one.
+    (folder / "2b.jsonl").rename(folder / "2c.jsonl")
+    assert run(model, [folder], out).growth.renamed == ((str(folder / "2c.jsonl"), str(folder / "2b.jsonl")),)
+    assert run(model, [folder], out).growth == Growth()
+    change(folder / "2c.jsonl")
+    summary = run(model, [folder], out)
+    assert summary.growth == Growth(changed=(str(folder / "2c.jsonl"),))
+    sources = Counter(os.path.basename(json.loads(row)["source"]) for row in rows(out))
+    assert sources["2.jsonl"] == 0 < sources["2c.jsonl"]
+    assert summary.counts.records == 69
+
+
+def test_the_tags_of_files_that_are_gone_stay_and_it_is_told(model, folder, out, caplog):
+    run(model, [folder], out)
+    before = rows(out)
+    (folder / "1.jsonl").unlink()
+    summary = run(model, [folder], out)
+    assert summary.growth == Growth(gone=(str(folder / "1.jsonl"),))
+    assert rows(out) == before
+    assert [record.message for record in caplog.records] == [
+        f"1 input files are gone since the last run; their tags stay: {folder / '1.jsonl'}."
+    ]
+    assert run(model, [folder], out).growth == Growth()
+    assert len(caplog.records) == 1
+
+
+def test_an_archive_named_file_by_file_grows_by_the_files_that_are_named(model, folder, out, tmp_path):
+    files = sorted(folder.iterdir())
+    run(model, files[:3], out)
+    change(files[1])
+    summary = run(model, files, out)
+    assert summary.growth == Growth(tuple(map(str, files[3:])), (str(files[1]),))
+    same_as_anew(model, files, out, tmp_path)
+
+
+def test_a_new_file_that_cannot_be_read_is_rejected_once(model, folder, out):
+    run(model, [folder], out)
+    (folder / "nowhere.jsonl").symlink_to(folder / "absent")
+    (folder / "photo.bin").write_bytes(bytes(range(256)))
+    summary = run(model, [folder], out)
+    n = summary.counts.rejected
+    assert run(model, [folder], out).counts.rejected == n
+    assert sum(b"nowhere.jsonl" in line or b"photo.bin" in line for line in rejected(out)) == 2
+
+
+class Killed(BaseException):
+    pass
+
+
+def test_whenever_the_run_is_killed_while_the_archive_changes_each_document_is_tagged_once(
+    model, folder, out, tmp_path, monkeypatch
+):
+    draw, left = random.Random(0), [0]
+    written = {
+        name: getattr(folders, name) for name in ("write_all", "rename", "sync_folder", "truncate_file", "remove")
+    }
+
+    def counted(function):
+        def call(*arguments):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+            return function(*arguments)
+
+        return call
+
+    for name, function in written.items():
+        monkeypatch.setattr(folders, name, counted(function))
+    kills = 0
+    for step in range(60):
+        left[0] = draw.randrange(2, 30)
+        try:
+            run(model, [folder], out)
+        except Killed:
+            kills += 1
+        names = sorted(folder.iterdir())
+        what = step % 4
+        if what == 0:
+            make_archive(folder / f"new{step}.jsonl", draw.randrange(1, 30), seed=2000 + step)
+        elif what == 1:
+            change(draw.choice(names), seed=1000 + step, n=draw.randrange(1, 30))
+        elif what == 2:
+            draw.choice(names).rename(folder / f"renamed{step}.jsonl")
+    left[0] = -1
+    assert kills > 20
+    run(model, [folder], out)
+    written_twice = [key for key, n in Counter((tag.source, tag.position) for tag in read_tags(out)).items() if n > 1]
+    assert not written_twice
+    run(model, [folder], tmp_path / "anew")
+    # A file that was changed and renamed between two runs is gone, and a new one: its former documents stay.
+    tags, anew = (Counter((tag.id, tag.topics) for tag in read_tags(place)) for place in (out, tmp_path / "anew"))
+    assert {key: tags[key] for key in anew} == anew
+
+
+def test_a_run_of_an_earlier_version_is_refused_when_its_inputs_have_changed(model, folder, out):
+    from textcat.journal import journal_line, read_journal
+
+    run(model, [folder], out)
+    header, *entries = read_journal(out / "_journal.jsonl").lines
+    del header["files"]
+    (out / "_files-00000.jsonl").unlink()
+    (out / "_journal.jsonl").write_bytes(b"".join(map(journal_line, [header, *entries])))
+    assert run(model, [folder], out).before.finished
+    change(folder / "1.jsonl")
+    with pytest.raises(TextcatError, match=r"has changed since the run in .* began"):
+        run(model, [folder], out)
+
+
+def test_a_checkpoint_tells_which_files_were_read():
+    first, second = ListedFile("in", 0, 0, "in/a", 1, 1), ListedFile("in", 0, 1, "in/b", 1, 1)
+    alone = ListedFile("c", 1, -1, "c", 1, 1)
+    for end, before, cut in [
+        ((0, 0), [], []),
+        ((0, 5, 1, 0, 0), [], [first]),
+        ((0, 0, 0, 1, 1), [first], []),
+        ((0, 0, 0, 1, 1, 2), [first], [second]),
+        ((1, 0, 0, 0), [first, second], []),
+        ((1, 9, 2, 0), [first, second], [alone]),
+        ((2, 0, 0, 0), [first, second, alone], []),
+    ]:
+        files = [first, second, alone]
+        assert [file for file in files if file.is_before(end)] == before
+        assert [file for file in files if file.is_cut(end)] == cut
+
+
+def test_the_api_goes_on_with_an_archive_that_has_grown(model, folder, out):
+    textcat.tag_archive(model, folder, out, jobs=1)
+    make_archive(folder / "z.jsonl", 3, seed=50)
+    summary = textcat.tag_archive(model, folder, out, jobs=1, input_settings=InputSettings())
+    assert summary.growth.new == (str(folder / "z.jsonl"),)

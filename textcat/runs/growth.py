@@ -1,0 +1,292 @@
+"""Find what is new in the inputs of a run that ended: an archive that grows is read again only where it has changed.
+
+A run is a row of generations. The first one reads all files, each later one the files that are new or have changed
+since. The files of a generation are listed in a file of their own, in the order in which they are read.
+"""
+
+import os
+import zlib
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from textcat.reading import Checkpoint, FileState, Source, is_url
+
+_AT_ONCE = 1 << 20  # bytes
+Line = dict[str, Any]
+
+
+class ListedFile(NamedTuple):
+    """Describe a file of a generation: where it is read, and its state then."""
+
+    of: str  # the name of the source, which is the file itself, or a folder
+    source: int  # the number of the source in the generation
+    number: int  # of the file in the source; -1: the file is the source
+    name: str
+    size: int
+    state: int | str | None
+    # Only of a file that is not read, as its documents are in shards:
+    written_as: str = ""  # the name that they have there
+    shards: tuple[str, ...] = ()  # the shards that may have them
+    crc32: int | None = None
+    was: str = ""  # its former name, if it was renamed since the last generation
+
+    def is_before(self, end: Checkpoint) -> bool:
+        """Return whether the whole file was read when reading had reached a checkpoint."""
+        if self.source != end[0]:
+            return self.source < end[0]
+        return len(end) > _PATH and 0 <= self.number < end[_PATH]
+
+    def is_cut(self, end: Checkpoint) -> bool:
+        """Return whether only a part of the file was read when reading had reached a checkpoint."""
+        if self.source != end[0]:
+            return False
+        if self.number < 0:
+            return any(end[1:])
+        return len(end) > _PATH and self.number == end[_PATH] and any(end[1:3] + end[_PATH + 1 :])
+
+
+_PATH = 4  # the position in a checkpoint at which the numbers of files in folders begin
+
+
+class KnownFile(NamedTuple):
+    """Describe a file whose documents are in the shards."""
+
+    file: ListedFile
+    crc32: int | None  # None if unknown
+    shards: tuple[str, ...]  # those that may have documents of it
+
+    @property
+    def written_as(self) -> str:
+        """The name that the file's documents have in the shards."""
+        return self.file.written_as or self.file.name
+
+
+class Generation(NamedTuple):
+    """Hold the files of a generation, and the lines of the journal that were written while it was read."""
+
+    files: Sequence[ListedFile]
+    entries: Sequence[Line]
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether all files were read."""
+        return any("finished" in entry for entry in self.entries)
+
+    def known(self) -> Iterator[KnownFile]:
+        """Yield the files that were read to their ends, and those that need not be read."""
+        read, shards, sums = self._read(), self._shards(), dict[str, int]()
+        for entry in self.entries:
+            sums |= entry.get("sums", {})
+        for number, file in enumerate(read[: _n_before(read, self._end())]):
+            yield KnownFile(file, sums.get(file.name), tuple(shards[number]))
+        yield from (KnownFile(file, file.crc32, file.shards) for file in self.files[len(read) :])
+
+    def cut(self) -> list[KnownFile]:
+        """Return the file of which only a part was read, in a list; [] if there is none."""
+        read, shards = self._read(), self._shards()
+        number = _n_before(read, self._end())
+        cut = [file for file in read[number : number + 1] if file.is_cut(self._end())]
+        return [KnownFile(file, None, tuple(shards[number])) for file in cut]
+
+    def left(self) -> list[ListedFile]:
+        """Return the files that are to be read, as a whole or in part."""
+        read = self._read()
+        return read[_n_before(read, self._end()) :]
+
+    def _read(self) -> list[ListedFile]:
+        return [file for file in self.files if file.source >= 0]  # the others stand behind them
+
+    def _end(self) -> Checkpoint:
+        """Return the checkpoint up to which the results are in shards."""
+        cursors = [tuple(entry["cursor"]) for entry in self.entries if "cursor" in entry]
+        return (len(self.files), 0) if self.is_finished else cursors[-1] if cursors else (0, 0)
+
+    def _shards(self) -> Mapping[int, list[str]]:
+        """Return the shards that may have documents of each file, by the file's position."""
+        shards, begin = defaultdict[int, list[str]](list), 0
+        read = self._read()
+        for entry in self.entries:
+            if "cursor" in entry:
+                end = tuple(entry["cursor"])
+                n = _n_before(read, end)
+                n_in = n + (n < len(read) and read[n].is_cut(end))
+                for number in range(begin, n_in) if entry["shard"] else ():
+                    shards[number].append(entry["shard"])
+                begin = n
+        return shards
+
+
+def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
+    """Return the number of files that were read to their ends when reading had reached a checkpoint."""
+    return bisect_left(files, True, key=lambda file: not file.is_before(end))
+
+
+class Growth(NamedTuple):
+    """Hold what has changed in the inputs since a run."""
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()  # each with its former name
+    gone: tuple[str, ...] = ()  # whose documents stay in the shards; of those, only the ones that are gone since
+
+    def __bool__(self) -> bool:
+        return any(self)
+
+
+class Work(NamedTuple):
+    """Hold a new generation, and what it takes out of the shards."""
+
+    growth: Growth
+    files: Sequence[ListedFile]
+    removed: Sequence[KnownFile]  # whose documents are removed from the shards
+    gone: Sequence[str]  # all files that are gone
+
+
+def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | None:
+    """Return the files of all sources, in the order of reading; None if those of a source cannot be told apart."""
+    listed = []
+    for source in sources:
+        states = source.file_states()
+        if states is None:
+            return None
+        listed += [(source, state) for state in states]
+    return listed
+
+
+def first_files(sources: Sequence[Source]) -> list[ListedFile] | None:
+    """Return the files of the first generation; None if those of a source cannot be told apart."""
+    if list_files(sources) is None:
+        return None
+    return [
+        ListedFile(source.name, i, number if source.kind == "folder" else -1, *state)
+        for i, source in enumerate(sources)
+        for number, state in enumerate(source.file_states() or ())
+    ]
+
+
+def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> list[Source]:
+    """Return sources that have only the files of a generation, numbered as they are there."""
+    by_name = {source.name: source for source in sources}
+    numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
+    for file in files:
+        if file.source >= 0:
+            numbers[file.source, file.of][file.name] = file.number
+    found = dict(numbers)
+    last = max((number for number, _ in found), default=-1)
+    parts = {number: by_name[of].restricted(named) for (number, of), named in found.items()}
+    empty = Source("", "folder", sources[0].guess._replace(format="folder"), 0, None, 0, states=())
+    return [parts.get(number, empty) for number in range(last + 1)]
+
+
+def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) -> Work | None:
+    """Return the next generation, given today's sources and the generations so far.
+
+    Return None if the last generation is not finished, and what is left of it can be read as it is.
+    """
+    listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
+    last = generations[-1]
+    left, cut = last.left(), last.cut()
+    if left and all(_is_same(file, listed) for file in left):
+        return None
+    known: dict[str, KnownFile] = {}
+    for generation in generations:
+        for item in generation.known():
+            known.pop(item.file.was, None)
+            known[item.file.name] = item
+    growth, kept = _compare(listed, known, {item.file.name for item in cut})
+    to_read = {*growth.new, *growth.changed}
+    removed = [known[name] for name in growth.changed if name in known] + cut
+    told = next((entry["gone"] for entry in last.entries if "gone" in entry), ())
+    since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
+    return Work(since, [*_numbered(sources, to_read), *kept], removed, growth.gone)
+
+
+def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, int]:
+    """Return the checksums of files that a generation read to their ends, but that was stopped before it had these.
+
+    With its checksum, a file is found again after it was renamed. Files that have changed since are left out.
+    """
+    listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
+    lacking = (item.file for item in generation.known() if item.crc32 is None)
+    sums = {file.name: _crc32_of(file.name) for file in lacking if file.source >= 0 and _is_same(file, listed)}
+    return {name: crc32 for name, crc32 in sums.items() if crc32 is not None}
+
+
+def _is_same(file: ListedFile, listed: Mapping[str, tuple[Source, FileState]]) -> bool:
+    found = listed.get(file.name)
+    return found is not None and found[0].name == file.of and found[1][1:] == (file.size, file.state)
+
+
+def _compare(
+    listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], cut: Set[str]
+) -> tuple[Growth, list[ListedFile]]:
+    """Return what has changed, and the known files that have another name or time, but the same content."""
+    new, changed, renamed, kept = list[str](), list[str](), list[tuple[str, str]](), list[ListedFile]()
+    gone = {name: item for name, item in known.items() if name not in listed}
+    lost = defaultdict[tuple[int, int | None], list[str]](list)
+    for name, lost_file in gone.items():
+        lost[lost_file.file.size, lost_file.crc32].append(name)
+    sizes = {size for size, crc32 in lost if size > 0 and crc32 is not None}
+    for name, (_, state) in listed.items():
+        item = known.get(name)
+        if item is not None and state[1:] == (item.file.size, item.file.state):
+            continue
+        was = ""
+        if item is not None and item.file.size == state.size and _has_sum(name, item.crc32):
+            was = name
+        elif item is None and state.size in sizes and (crc32 := _crc32_of(name)) is not None:
+            was = next(iter(lost[state.size, crc32]), "")
+        if was:
+            kept.append(_kept(known[was], state, "" if was == name else was))
+            if was != name:
+                lost[state.size, crc32].remove(was)
+                renamed.append((name, was))
+        else:
+            (changed if item is not None or name in cut else new).append(name)
+    still_gone = {*gone} - {was for _, was in renamed}
+    return Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(still_gone))), kept
+
+
+def _kept(item: KnownFile, state: FileState, was: str) -> ListedFile:
+    """Return the entry of a file that need not be read, under its present name and with its present time."""
+    file = ListedFile(item.file.of, -1, -1, *state)
+    return file._replace(written_as=item.written_as, shards=item.shards, crc32=item.crc32, was=was)
+
+
+def _has_sum(path: str, crc32: int | None) -> bool:
+    return crc32 is not None and _crc32_of(path) == crc32
+
+
+def _crc32_of(path: str) -> int | None:
+    """Return the checksum of a local file; None if it cannot be read, or is not local."""
+    if is_url(path) or not os.path.isfile(path):
+        return None
+    crc32 = 0
+    try:
+        with open(path, "rb", buffering=0) as file:
+            while data := file.read(_AT_ONCE):
+                crc32 = zlib.crc32(data, crc32)
+    except OSError:
+        return None
+    return crc32
+
+
+def _numbered(sources: Sequence[Source], names: Set[str]) -> Iterator[ListedFile]:
+    """Yield the named files of the sources, numbered for a new generation."""
+    listed = [(source, state) for source, state in list_files(sources) or () if state.name in names]
+    by_source = groupby(listed, key=lambda pair: id(pair[0]))
+    for i, (_, pairs) in enumerate(by_source):
+        for number, (source, state) in enumerate(pairs):
+            yield ListedFile(source.name, i, number if source.kind == "folder" else -1, *state)
+
+
+def names_by_shard(removed: Iterable[KnownFile]) -> dict[str, list[str]]:
+    """Return, for each shard, the names of the files whose documents are to be removed from it."""
+    names = defaultdict[str, list[str]](list)
+    for item in removed:
+        for shard in item.shards:
+            names[shard].append(item.written_as)
+    return dict(names)

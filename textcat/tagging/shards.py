@@ -1,0 +1,151 @@
+"""Read the shards of a run again: take out the documents of some files, or read all documents with their topics."""
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat.errors import TextcatError
+from textcat.runs.folder import RemovedRows, is_within
+from textcat.runs.results import Counts
+from textcat.spreadsheets import safe_cell
+from textcat.surrogates import escape_undecodable
+from textcat.tagging.output import OutputSettings, file_format
+
+_BETWEEN_TOPICS = "; "
+_MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
+
+
+class TaggedDocument(NamedTuple):
+    """Hold a document of a shard, with its topics."""
+
+    id: str
+    source: str
+    position: int
+    topics: tuple[str, ...]
+
+
+def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) -> RemovedRows:
+    """Return a shard without the documents of the files with the given names, and what that takes from the counts.
+
+    Topics are counted as they are written: with `settings.top` or `settings.everything`, these are not those above
+    thresholds, and the counts of topics stay as they are.
+    """
+    counts, form = Counts(), file_format(settings)
+    removed = is_within({written for name in names for written in _as_written(name, settings)})
+    if settings.to == "parquet":
+        data = _without_parquet(path, removed, form, counts)
+    else:
+        parts = [form.begin()]
+        rows = _json_rows if settings.to == "jsonl" else _csv_rows
+        for document, row in rows(_unpacked(path)):
+            if removed(document.source):
+                _count(counts, document)
+            else:
+                parts.append(form.add(row))
+        data = b"".join([*parts, form.end()])
+    if settings.top is not None or settings.everything:
+        counts.topics.clear()
+        counts.untagged = 0
+    return RemovedRows(data, counts)
+
+
+def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
+    yield escape_undecodable(name)
+    if settings.to == "csv" and not settings.raw_cells:
+        yield str(safe_cell(escape_undecodable(name)))
+
+
+def _count(counts: Counts, document: TaggedDocument) -> None:
+    """Take a document off the counts."""
+    untagged = -int(not document.topics)
+    counts.add(Counts(-1, -1, untagged=untagged, topics=Counter(dict.fromkeys(document.topics, -1))))
+
+
+def _unpacked(path: Path) -> bytes:
+    data = path.read_bytes()
+    if path.suffix != ".zst":
+        return data
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(data, max_output_size=_MOST_UNPACKED)
+
+
+def _json_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
+    for line in data.splitlines(keepends=True):
+        row = orjson.loads(line)
+        topics = tuple(tag["topic"] for tag in row["topics"])
+        yield TaggedDocument(row["id"], row["source"], row["position"], topics), line
+
+
+def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
+    """Yield each document with its rows of CSV, as they are written; the first line has the names of the columns."""
+    head, _, rest = data.partition(b"\n")
+    names = next(csv.reader([head.decode()]))
+    document: TaggedDocument | None = None
+    rows: list[bytes] = []
+    for row in _records(rest):
+        cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
+        many = [topic for topic in cells.get("topics", "").split(_BETWEEN_TOPICS) if topic]
+        topics = (*many, *filter(None, [cells.get("topic", "")]))
+        found = TaggedDocument(cells["id"], cells["source"], int(float(cells["position"])), topics)
+        if document is not None and found[:3] == document[:3]:
+            document, rows = document._replace(topics=(*document.topics, *topics)), [*rows, row]
+            continue
+        if document is not None:
+            yield document, b"".join(rows)
+        document, rows = found, [row]
+    if document is not None:
+        yield document, b"".join(rows)
+
+
+def _records(data: bytes) -> Iterator[bytes]:
+    """Yield the records of CSV, some of which have line ends within quotation marks."""
+    record = b""
+    for line in data.split(b"\n")[:-1]:
+        record += line + b"\n"
+        if record.count(b'"') % 2 == 0:
+            yield record
+            record = b""
+
+
+def _without_parquet(path: Path, removed: Callable[[str], bool], form: Any, counts: Counts) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    sources, topics = table.column("source").to_pylist(), table.column("topics").to_pylist()
+    keep = [not removed(source) for source in sources]
+    for is_kept, source, tags in zip(keep, sources, topics, strict=True):
+        if not is_kept:
+            _count(counts, TaggedDocument("", source, 0, tuple(tag["topic"] for tag in tags)))
+    form.begin()
+    stream = io.BytesIO()
+    kept = table.filter(pa.array(keep, pa.bool_()))
+    with pa.ipc.new_stream(stream, kept.schema) as writer:
+        writer.write_table(kept)
+    form.add(stream.getvalue())
+    data: bytes = form.end()
+    return data
+
+
+def read_tags(folder: Path) -> Iterator[TaggedDocument]:
+    """Yield the documents of a folder of shards, in their order; raise a TextcatError if there are no shards."""
+    shards = sorted(path for path in folder.glob("part-*") if not path.name.endswith(".part"))
+    if not shards:
+        raise TextcatError(f"{folder} has no shards: name a folder that `textcat tag --out` has written.")
+    for shard in shards:
+        if ".parquet" in shard.name:
+            import pyarrow.parquet as pq
+
+            for row in pq.read_table(shard, columns=["id", "source", "position", "topics"]).to_pylist():
+                topics = tuple(tag["topic"] for tag in row["topics"])
+                yield TaggedDocument(row["id"], row["source"], row["position"], topics)
+        else:
+            rows = _csv_rows if ".csv" in shard.name else _json_rows
+            for document, _ in rows(_unpacked(shard)):
+                yield document
