@@ -236,6 +236,27 @@ def test_an_archive_that_has_grown_is_tagged_where_it_is_new(run, model):
     assert "31" in next(line for line in run.out.splitlines() if line.startswith("documents"))
 
 
+def test_what_another_model_changes_is_shown(run, model, tmp_path):
+    make_archive(Path("a.jsonl"), 30)
+    run("tag", model, "a.jsonl", "--out", "out")
+    run("train", "newswire", "--set", "learner.tau_pos=5", "--out", "other")
+    assert "began with model" in run.refuses("tag", "other", "a.jsonl", "--out", "out")
+    run("tag", "other", "a.jsonl", "--out", "out", "--retag")
+    assert run.code in (0, 3)
+    run("diff", "out.before", "out", "--examples", "1")
+    assert run.code == 0
+    assert "documents in both" in run.out
+    found = json.loads(run("diff", "out.before", "out", "--json").out)
+    assert found["documents"] == len(rows(Path("out/part-00000.jsonl").read_text()))
+    assert "There is no folder nowhere" in run.refuses("diff", "nowhere", "out")
+
+
+def test_watching_needs_an_output_folder_and_inputs(run, model):
+    for words in (["in"], ["--out", "out"], ["-", "--out", "out"]):
+        run("tag", model, *words, "--watch")
+        assert (run.code, "--watch needs --out" in run.err) == (2, True)
+
+
 def test_an_archive_without_a_fault_ends_well(run, model):
     Path("a.jsonl").write_text('{"text": "wheat"}\n' * 3)
     assert run("tag", model, "a.jsonl", "--out", "out", "--to", "parquet").code == 0

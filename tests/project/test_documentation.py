@@ -44,6 +44,7 @@ COMMANDS = (
     "compare",
     "report",
     "tag",
+    "diff",
     "explain",
     "topics",
     "show",

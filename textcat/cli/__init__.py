@@ -10,7 +10,7 @@ __all__ = ["app", "main"]
 # In this order `textcat --help` lists them.
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report),
-    *(tag.tag, explain.explain, tag.topics, tag.show),
+    *(tag.tag, tag.diff, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
     *(train.tune, train.recipes, corpora.reproduce),
 ):

@@ -1,6 +1,7 @@
-"""The commands `tag`, `topics` and `show`: use a model, and print its topics and terms."""
+"""The commands `tag`, `diff`, `topics` and `show`: use a model, and print its topics and terms."""
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from textcat.reading import InputSettings, Rejection
     from textcat.runs.growth import Growth
+    from textcat.tagging.difference import TagDifference
     from textcat.tagging.output import OutputSettings
     from textcat.tagging.summary import Summary
 
@@ -87,6 +89,9 @@ def tag(
     ] = -1,
     strict: Annotated[bool, Option("--strict", help="Stop at the first document that cannot be read.")] = False,
     restart: Annotated[bool, Option("--restart", help="Remove the earlier run in --out, and start again.")] = False,
+    retag: Annotated[
+        bool, Option("--retag", help="If --out has tags by another model, move them to OUT.before, and start again.")
+    ] = False,
     lang: Annotated[
         str,
         Option(
@@ -94,6 +99,9 @@ def tag(
             "and so on."
         ),
     ] = "",
+    watch: Annotated[
+        bool, Option("--watch", help="With --out, wait for files that arrive or change, and tag them, until Ctrl-C.")
+    ] = False,
     quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
     log: Annotated[Path | None, Option(help="Append a log of the run to this file.")] = None,
 ) -> None:
@@ -102,7 +110,7 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart)
+    _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging import run
 
@@ -119,6 +127,10 @@ def tag(
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             inputs, options["progress"] = inputs or ["-"], show
+            if out is not None and retag:
+                run.set_aside(model, out)
+            if out is not None and watch:
+                _watch(model, inputs, out, restart=restart, quiet=quiet, as_json=as_json, **options)
             if out is None:
                 summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **options)
             else:
@@ -129,6 +141,21 @@ def tag(
     if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
         show_summary(terminal.console(stderr=out is None), summary, out, as_json=as_json)
     raise typer.Exit(3 if summary.counts.rejected or summary.changed else 0)
+
+
+def diff(
+    before: Annotated[Path, Argument(help="Folder of tags that `textcat tag --out` has written.")],
+    now: Annotated[Path, Argument(help="Folder of tags of the same archive, by another model or other options.")],
+    examples: Annotated[int, Option(min=0, help="Most ids of documents to print per topic.")] = 3,
+    as_json: common.AsJson = False,
+) -> None:
+    """Compare two folders of tags: which tags came and which went, topic by topic."""
+    from textcat.tagging.difference import compare_tags
+
+    for folder in (before, now):
+        if not folder.is_dir():
+            raise TextcatError(f"There is no folder {folder}: name a folder that `textcat tag --out` has written.")
+    show_difference(terminal.console(), compare_tags(before, now, examples), as_json=as_json)
 
 
 def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
@@ -161,11 +188,36 @@ def show(
         show_terms(console, terms, as_json=as_json)
 
 
-def _check_tag(inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool) -> None:
+def _watch(
+    model: Path, inputs: list[str], out: Path, *, restart: bool, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Tag files as they arrive, and print a line for each round."""
+    from textcat.tagging import run
+    from textcat.tagging.watch import watch_archive
+
+    console, progress = terminal.console(), options.pop("progress")
+
+    def show(summary: "Summary") -> None:
+        if as_json:
+            show_summary(console, summary, out, as_json=True)
+        elif not quiet:
+            counts, before = summary.counts, summary.before.counts
+            new = f"{counts.records - before.records:,} documents, {counts.rejected - before.rejected:,} rejected"
+            files = f" ({growth_in_words(summary.growth)})" if summary.growth else ""
+            console.print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {new}{files}", highlight=False, soft_wrap=True)
+
+    plan = partial(run.make_plan, model, inputs, **options)
+    watch_archive(plan, inputs, out, show, restart=restart, progress=progress)
+
+
+def _check_tag(
+    inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool, watch: bool
+) -> None:
     for is_wrong, sentence in (
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),
         (out is None and restart, "--restart needs --out"),
+        (watch and (out is None or not inputs or "-" in inputs), "--watch needs --out, and files or folders as inputs"),
     ):
         if is_wrong:
             raise BadParameter(sentence)
@@ -257,6 +309,29 @@ def growth_in_words(growth: "Growth") -> str:
         (len(growth.gone), "gone, whose tags stay"),
     )
     return "files " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
+
+
+def show_difference(console: "Console", found: "TagDifference", *, as_json: bool) -> None:
+    """Print how the tags of two runs differ."""
+    from textcat.cli import tables
+
+    rows = [row._asdict() for row in found.topics]
+    if as_json:
+        tables.print_json(console, {**found._asdict(), "topics": rows})
+        return
+    facts = {
+        "documents in both": f"{found.documents:,}",
+        "with other topics": f"{found.changed:,}",
+        "only before": f"{found.only_before:,}" if found.only_before else None,
+        "only now": f"{found.only_now:,}" if found.only_now else None,
+    }
+    tables.show_facts(console, facts)
+    if rows:
+        console.print()
+        listed = ("examples_came", "examples_went")
+        shown = [{name: ", ".join(row[name]) if name in listed else row[name] for name in row} for row in rows]
+        titles = {"examples_came": "came, for example", "examples_went": "went, for example"}
+        tables.show(console, [{titles.get(name, name): cell for name, cell in row.items()} for row in shown], needed=5)
 
 
 def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: set[str]) -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import lru_cache
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -105,6 +106,13 @@ def open_folder(
         lock.release()
 
 
+def facts_of_run(path: Path) -> Line:
+    """Return the settings of the run in a folder, under names that messages can show; {} if there is no run."""
+    journal = read_journal(path / JOURNAL)
+    facts: Line = journal.lines[0].get("facts", {}) if journal and journal.lines else {}
+    return facts
+
+
 def _errors_as_sentences(folder: Path) -> AbstractContextManager[None]:
     return folders.raise_write_errors(folder, "fix that, and the same command resumes the run")
 
@@ -125,7 +133,7 @@ def _begin_or_resume(
     for entry in entries:
         documents.update(entry.get("counts", {}).get("inputs", {}))
     _compare_facts(path, header, facts, remedy)
-    grown = "files" in header and growing is not None and _have_files(path, header, entries)
+    grown = growing is not None and "files" in header and (growing.trusted or _have_files(path, header, entries))
     listed = None if growing is None or not grown else list_files(growing.sources)
     if listed is None:
         _compare_inputs(path, header, inputs, documents, remedy)
@@ -274,16 +282,20 @@ def _have_files(path: Path, header: Line, entries: Sequence[Line]) -> bool:
     return all(_sum_if_there(path / _FILES.format(number)) == sum_ for number, sum_ in enumerate(sums))
 
 
-def _generations(path: Path, entries: Sequence[Line]) -> list[Generation]:
-    parts: list[list[Line]] = [[]]
+def _generations(path: Path, header: Line, entries: Sequence[Line]) -> list[Generation]:
+    parts, sums = list[list[Line]]([[]]), [header["files"]]
     for entry in entries:
         if "grown" in entry:
             parts.append([])
+            sums.append(entry["files"])
         parts[-1].append(entry)
-    return [Generation(_read_files(path / _FILES.format(number)), part) for number, part in enumerate(parts)]
+    listings = (_read_files(path / _FILES.format(number), sum_) for number, sum_ in enumerate(sums))
+    return [Generation(files, part) for files, part in zip(listings, parts, strict=True)]
 
 
-def _read_files(path: Path) -> list[ListedFile]:
+@lru_cache(maxsize=1 << 16)
+def _read_files(path: Path, sha256: str) -> Sequence[ListedFile]:
+    """Read a generation's list of files, whose checksum is `sha256`; it is kept for runs in the same process."""
     with open(path, "rb") as file:
         rows = [orjson.loads(line) for line in file]
     return [ListedFile._make([*row[:7], tuple(row[7]), *row[8:]]) for row in rows]
@@ -296,7 +308,7 @@ def _grown(
     if not any("grown" in entry for entry in entries) and _are_same(path / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     _remove_rows(path, entries, growing)
-    generations = _generations(path, entries)
+    generations = _generations(path, header, entries)
     if sums := missing_sums(growing.sources, generations[-1]):
         generations = [*generations[:-1], generations[-1]._replace(entries=[*generations[-1].entries, {"sums": sums}])]
         _append_to_journal(path, entries, {"sums": sums})

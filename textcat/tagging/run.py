@@ -17,7 +17,7 @@ from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
 from textcat.reading import START_OVER, Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
-from textcat.runs.folder import Growing, open_folder, write_shards
+from textcat.runs.folder import Growing, facts_of_run, open_folder, write_shards
 from textcat.runs.growth import Growth, restricted_sources
 from textcat.runs.inputs import (
     InputChange,
@@ -44,7 +44,7 @@ _MAX_LOGGED = 100  # inputs whose formats are logged
 _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """Hold all that a run needs: its job, its inputs, its model's manifest, and how the work is done."""
 
     job: Job
@@ -161,7 +161,7 @@ def make_plan(
     output_settings: OutputSettings = OUTPUT,
     lang: str = "",
     **how: Any,
-) -> _Plan:
+) -> Plan:
     """Find the inputs, read the model's manifest, and return the plan of the run; for `lang`, see `tag_archive`.
 
     `how` has the fields `jobs`, `scheduler` and `strict` of the plan. A TextcatError is raised if the settings
@@ -185,7 +185,7 @@ def make_plan(
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
     job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    return _Plan(job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, **how)
+    return Plan(job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, **how)
 
 
 def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
@@ -210,17 +210,24 @@ def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict
 
 
 def tag_to_folder(
-    plan: _Plan, out: Path, *, restart: bool = False, progress: ShowProgress | None = None, **limits: int
+    plan: Plan,
+    out: Path,
+    *,
+    restart: bool = False,
+    progress: ShowProgress | None = None,
+    trusted: bool = False,
+    **limits: int,
 ) -> Summary:
     """Tag the inputs of a plan, write the tags to the folder `out`, and return the summary: see `tag_archive`.
 
-    `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
+    If this process has written the folder, so that its shards need not be verified, `trusted` is True. `limits` are the
+    arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
     whole_plan = plan
     _log_plan(plan, str(out))
     inputs = [source.fingerprint() for source in plan.sources]
-    growing = Growing(plan.sources, partial(remove_rows, plan.job.output))
+    growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
     with (
         _workers(plan) as workers,
@@ -238,17 +245,32 @@ def tag_to_folder(
     if state.files is None or state.growth is not None:
         return summary
     # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
-    second = tag_to_folder(whole_plan, out, restart=False, progress=progress, **limits)
+    second = tag_to_folder(whole_plan, out, restart=False, progress=progress, trusted=True, **limits)
     formats = sorted({*summary.formats, *second.formats})
     return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds)
 
 
-def _workers(plan: _Plan) -> AbstractContextManager[WorkerPool]:
+def set_aside(model: Path, out: Path) -> None:
+    """Rename a folder of tags that another model has given: ``.before`` is added to its name.
+
+    A TextcatError is raised if there is a folder of that name already.
+    """
+    model_before = facts_of_run(out).get("model")
+    if model_before in (None, read_manifest(model).get(SUM, "")[:16]):
+        return
+    aside = out.with_name(f"{out.name}.before")
+    if aside.exists():
+        raise TextcatError(f"{aside} has tags of an earlier model: remove or rename it, and give the command again.")
+    out.rename(aside)
+    log.info("The tags in %s are by model %s: they are in %s now", out, model_before, aside)
+
+
+def _workers(plan: Plan) -> AbstractContextManager[WorkerPool]:
     return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_taggers, plan.job))
 
 
 def _tagged(
-    plan: _Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
+    plan: Plan, batches: Iterable[Batch], workers: WorkerPool, tally: "_Tally"
 ) -> Generator[tuple[Batch, BatchResult]]:
     """Yield each batch with its result; when the caller has written the result, add it to the tally."""
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
@@ -279,7 +301,7 @@ def _check_counts(job: Job, batch: Batch, tagged: BatchResult) -> None:
 class _Tally:
     """Add up the counts, formats, memory and time of a run."""
 
-    def __init__(self, plan: _Plan, before: RunState, progress: ShowProgress | None):
+    def __init__(self, plan: Plan, before: RunState, progress: ShowProgress | None):
         self._plan, self._before, self._progress = plan, before, progress
         self._counts = Counts()
         self._counts.add(before.counts)
@@ -321,7 +343,7 @@ class _Tally:
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
-def _facts(plan: _Plan) -> dict[str, Any]:
+def _facts(plan: Plan) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = plan.job.output
     by_language = [f"{language} {digest[:16]}" for language, _, digest in plan.job.by_language]
@@ -359,7 +381,7 @@ def _log_growth(growth: Growth | None) -> None:
         log.info("Since the last run: %d new files, %d changed, %d renamed", *map(len, growth[:3]))
 
 
-def _log_plan(plan: _Plan, where: str) -> None:
+def _log_plan(plan: Plan, where: str) -> None:
     n = len(plan.sources)
     log.info("Tagging %d input%s by %s into %s", n, "s" * (n > 1), plan.job.model, where)
     for source in plan.sources[:_MAX_LOGGED]:

@@ -1,0 +1,67 @@
+"""Two runs over the same archive, compared: what came and what went."""
+
+import orjson
+import pytest
+from archive_runs import make_archive, run
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.tagging.difference import TagDifference, TopicDifference, compare_tags
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import set_aside
+from textcat.tagging.shards import read_tags
+
+
+def write(folder, documents):
+    folder.mkdir()
+    rows = (
+        {"id": id_, "source": "a", "position": position, "topics": [{"topic": topic} for topic in topics]}
+        for id_, position, topics in documents
+    )
+    (folder / "part-00000.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return folder
+
+
+def test_tags_that_came_and_went_are_counted_with_examples(tmp_path):
+    old = [("x", 1, ["gold"]), ("y", 2, ["gold", "tin"]), ("z", 3, []), ("old", 4, ["tin"])]
+    new = [("new", 9, []), ("z", 3, ["gold"]), ("x", 1, ["zinc"]), ("y", 2, ["tin"])]
+    found = compare_tags(write(tmp_path / "old", old), write(tmp_path / "new", new), 1)
+    gold = TopicDifference("gold", 2, 1, 1, 2, ("z",), ("x",))
+    zinc = TopicDifference("zinc", 0, 1, 1, 0, ("x",), ())
+    assert found == TagDifference(3, 3, 1, 1, [gold, zinc])
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+def test_any_two_forms_of_output_are_compared(model, tmp_path, to):
+    archive = make_archive(tmp_path / "a.jsonl", 60)
+    run(model, [archive], tmp_path / "jsonl")
+    other = tmp_path / "other"
+    run(model, [archive], other, write=OutputSettings(to=to, compress="zst" if to == "csv" else ""))
+    assert len(list(read_tags(other))) > 40
+    found = compare_tags(tmp_path / "jsonl", other)
+    assert (found.changed, found.only_before, found.only_now, found.topics) == (0, 0, 0, [])
+    run(model, [archive], tmp_path / "one", write=OutputSettings(to=to, top=1))
+    assert compare_tags(tmp_path / "jsonl", tmp_path / "one").changed > 0
+
+
+def test_a_folder_without_shards_is_told(tmp_path):
+    with pytest.raises(TextcatError, match="has no shards"):
+        compare_tags(tmp_path, tmp_path)
+
+
+def test_tags_of_another_model_are_set_aside(model, tmp_path):
+    archive, out, aside = make_archive(tmp_path / "a.jsonl", 10), tmp_path / "out", tmp_path / "out.before"
+    set_aside(model, out)
+    run(model, [archive], out)
+    set_aside(model, out)
+    assert not aside.exists()
+    other = textcat.save(
+        textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum").changed(None, tau_pos=1.0)),
+        tmp_path / "other",
+    )
+    set_aside(other, out)
+    assert aside.exists()
+    assert not out.exists()
+    run(other, [archive], out)
+    with pytest.raises(TextcatError, match="remove or rename it"):
+        set_aside(model, out)

@@ -1,0 +1,123 @@
+"""Watched folders: each document of the files that arrive is tagged once, whatever stops the process."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from functools import partial
+
+import pytest
+from archive_runs import READ, make_archive, run
+
+from textcat.errors import TextcatError
+from textcat.reading import FileState, InputSettings
+from textcat.tagging import watch
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import make_plan
+from textcat.tagging.shards import read_tags
+
+KILLS = 30 if os.environ.get("TEXTCAT_LONG") else 5
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = make_archive(tmp_path / "in" / "a.jsonl", 12)
+    os.utime(path, ns=(1, 1))  # not just now
+    return tmp_path / "in"
+
+
+def watched(model, folder, out, rounds, during=lambda n: None):
+    """Watch a folder for some rounds, and return their summaries; `during` is called after each, with its number."""
+    summaries = []
+
+    def show(summary):
+        summaries.append(summary)
+        during(len(summaries))
+
+    plan = partial(make_plan, model, [folder], READ, OutputSettings(), jobs=1)
+    watch.watch_archive(plan, [str(folder)], out, show, rounds=rounds)
+    return summaries
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_files_are_tagged_when_they_are_complete(model, folder, tmp_path, monkeypatch, polls):
+    if polls:
+        monkeypatch.setitem(sys.modules, "watchfiles", None)
+
+    def change(n):
+        if n == 1:
+            threading.Thread(target=write_slowly).start()
+        elif n == 2:
+            (folder / "a.jsonl").rename(folder / "c.jsonl")
+
+    def write_slowly():
+        with open(folder / "b.jsonl", "w") as file:
+            for number in range(8):
+                file.write(json.dumps({"id": f"b{number}", "text": "wheat"}) + "\n")
+                file.flush()
+                time.sleep(watch.SETTLED / 4)
+
+    first, second, third = watched(model, folder, tmp_path / "out", 3, change)
+    assert first.counts.records == 12
+    assert second.growth.new == (str(folder / "b.jsonl"),)
+    assert second.counts.records == 20
+    assert third.growth.renamed == ((str(folder / "c.jsonl"), str(folder / "a.jsonl")),)
+    assert not third.growth.gone
+    assert sorted(tag.id for tag in read_tags(tmp_path / "out"))[-8:] == [f"b{number}" for number in range(8)]
+
+
+def test_a_file_is_complete_when_it_has_not_changed_for_a_while(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])
+    states = [FileState("in/a", 5, 1)]
+    monkeypatch.setattr(watch, "list_files", lambda sources: [(None, state) for state in states])
+    seen = watch.SettledFiles()
+    assert seen.complete([], {}) == ([], {"in/a": states[0]})
+    done = {"in/a": states[0]}
+    grown = FileState("in/a", 7, 2)
+    states[:] = [grown, FileState("in/b", 1, 2)]
+    assert seen.complete([], done) == ([], done)
+    clock[0] = watch.SETTLED
+    states[0] = FileState("in/a", 9, 3)
+    assert seen.complete([], done) == ([], {**done, "in/b": states[1]})
+    clock[0] = 2 * watch.SETTLED
+    del states[1]
+    done = {"in/a": states[0], "in/b": FileState("in/b", 1, 2)}
+    assert seen.complete([], done) == ([], done)
+    clock[0] = 3 * watch.SETTLED
+    assert seen.complete([], done) == ([], {"in/a": states[0]})
+
+
+def test_an_input_of_unknown_files_cannot_be_watched(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(watch, "list_files", lambda sources: None)
+    with pytest.raises(TextcatError, match="cannot be watched: name folders or files"):
+        watched(model, make_archive(tmp_path / "in" / "a.jsonl", 2).parent, tmp_path / "out", 1)
+
+
+def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(model, folder, tmp_path):
+    draw, out = random.Random(3), tmp_path / "out"
+    command = [sys.executable, "-m", "textcat", "tag", str(model), str(folder), "--out", str(out), "--watch", "-j", "1"]
+    for kill in range(KILLS):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for step in range(3):
+            make_archive(folder / f"new{kill}-{step}.jsonl", draw.randrange(1, 40), seed=100 * kill + step + 10)
+            time.sleep(draw.random())
+            names = sorted(folder.iterdir())
+            if step == 1 and kill % 2:
+                with open(draw.choice(names), "a") as file:
+                    file.write(json.dumps({"id": f"added{kill}", "text": "gold"}) + "\n")
+            elif step == 2 and kill % 3 == 0:
+                draw.choice(names[:3]).rename(folder / f"renamed{kill}.jsonl")
+        process.send_signal(signal.SIGKILL if kill % 4 else signal.SIGINT)
+        error = process.communicate(timeout=60)[1].decode()
+        assert "Traceback" not in error, error
+    run(model, [folder], out, read=InputSettings())
+    run(model, [folder], tmp_path / "anew")
+    tags = Counter((tag.id, tag.topics) for tag in read_tags(out))
+    for key, n in Counter((tag.id, tag.topics) for tag in read_tags(tmp_path / "anew")).items():
+        assert tags[key] == n, key

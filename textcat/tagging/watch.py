@@ -1,0 +1,187 @@
+"""Tag files as they arrive in the inputs, until the process is stopped."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from textcat.errors import TextcatError, install_hint
+from textcat.reading import FileState, Source, is_url
+from textcat.runs.growth import list_files
+from textcat.tagging.run import Plan, tag_to_folder
+from textcat.tagging.summary import Summary
+
+log = logging.getLogger(__name__)
+
+SETTLED = 0.4  # seconds without a change after which a file is taken to be complete
+_LOOKS = 0.1  # seconds between two looks at files that are not complete
+_POLLS = 1.0  # seconds between two looks where the system does not tell of changes
+_SHARE = 0.1  # of the time that polling may take
+_FEW_BYTES = 64 << 20  # of new files that one process tags, as others would take longer to start
+
+_PATTERN = frozenset("*?[")
+_GONE = "gone"  # instead of the state of a file that is no longer there
+
+States = dict[str, FileState]
+
+
+def watch_archive(
+    plan: Callable[[], Plan],
+    inputs: Sequence[str],
+    out: Path,
+    show: Callable[[Summary], None],
+    *,
+    rounds: int | None = None,
+    **options: Any,
+) -> None:
+    """Tag the inputs into a folder, then each file that arrives or changes, once it is complete.
+
+    A file is complete when it has not changed for some tenths of a second. Whatever stops the process, the same call
+    resumes.
+
+    Parameters
+    ----------
+    plan : callable
+        Finds the inputs, and returns the plan of a run.
+    inputs : sequence of str
+        The files, folders, patterns and URLs that the plan is made of.
+    out : path
+        The folder of shards.
+    show : callable
+        Called with the summary of each round in which something was new, and of the first.
+    rounds : int, optional
+        Stop after this many rounds; None: never.
+    **options
+        Further options of `tag_to_folder`.
+    """
+    seen = SettledFiles()
+    done: States | None = None
+    for is_due in _looks(inputs, lambda: bool(seen.waiting)):
+        if not is_due:
+            continue
+        try:
+            found = plan()
+        except TextcatError as error:
+            if done is None:
+                raise
+            log.warning("%s The inputs are looked at again later.", error)
+            continue
+        if list_files(found.sources) is None:
+            raise TextcatError(
+                "Standard input, and folders of very many files, cannot be watched: name folders or files."
+            )
+        sources, complete = seen.complete(found.sources, done or {})
+        if complete == done:
+            continue
+        n_bytes = sum(state.size for name, state in complete.items() if (done or {}).get(name) != state)
+        jobs = found.jobs if done is None or n_bytes > _FEW_BYTES else 1
+        summary = tag_to_folder(found._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
+        options.pop("restart", None)  # which the first round has done
+        if done is None or summary.growth or summary.counts.records > summary.before.counts.records:
+            show(summary)
+        done = complete
+        rounds = None if rounds is None else rounds - 1
+        if rounds == 0:
+            return
+
+
+class SettledFiles:
+    """Tell which files are complete, as they have not changed since an earlier look.
+
+    `waiting` has the others.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, tuple[FileState, float]] = {}
+        self._looked = False
+
+    def complete(self, sources: Sequence[Source], done: Mapping[str, FileState]) -> tuple[list[Source], States]:
+        """Return the sources as far as they are complete, and the states of their files.
+
+        A file that is changing, or has just gone, has its state in `done`, if it is there; otherwise it is left out. So
+        a file that is renamed goes and comes at the same time. At the first look, all files are taken to be complete
+        that have not just been changed.
+        """
+        now, before, self.waiting = time.monotonic(), self.waiting, {}
+        listed = {state.name: state for _, state in list_files(sources) or ()}
+        gone = (FileState(name, -1, _GONE) for name in done if name not in listed)
+        complete: States = {}
+        for state in (*listed.values(), *gone):
+            known = done.get(state.name)
+            since = before[state.name][1] if state.name in before and before[state.name][0] == state else now
+            is_first = not self._looked and not _is_fresh(state)
+            if state == known or is_first or now - since >= SETTLED:
+                complete |= {state.name: state} if state.state != _GONE else {}
+            else:
+                self.waiting[state.name] = (state, since)
+                complete |= {state.name: known} if known else {}
+        self._looked = True
+        return [part for source in sources for part in _with_states(source, complete)], complete
+
+
+def _is_fresh(state: FileState) -> bool:
+    """Return whether a file was changed within the last moments, as far as its time tells."""
+    return isinstance(state.state, int) and abs(time.time_ns() - state.state) < SETTLED * 1e9
+
+
+def _with_states(source: Source, states: States) -> Iterator[Source]:
+    """Yield the source with only the files that have one of the given states; yield nothing for another file."""
+    if source.kind != "folder":
+        if state := states.get(source.name):
+            size = state.size if state.size >= 0 else None
+            yield source._replace(size=size, state=state.state, changed=_unchanged)
+        return
+    above = "" if source.name == "." else f"{source.name}/"
+    names = [name for name in states if name.startswith(above)]
+    restricted = source.restricted({name: number for number, name in enumerate(names)})
+    inside = [states[name]._replace(name=name[len(above) :]) for name in names]
+    yield restricted._replace(states=inside, state=None, changed=_unchanged)
+
+
+def _unchanged() -> None:
+    """Stand for the function that compares an input with its earlier state: a change is found at the next look."""
+
+
+def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bool]:
+    """Yield True whenever the inputs are to be looked at: at first, after a change, and while files are waited for."""
+    yield True
+    folders = None if any(map(is_url, inputs)) else sorted(set(map(_folder_of, inputs)))
+    try:
+        if folders is None:
+            raise ImportError
+        from watchfiles import watch
+    except ImportError:
+        if folders is not None:
+            log.info("Changes are looked for every second; to be told of them, run `%s`.", install_hint("watch"))
+        yield from _polls(is_waiting)
+        return
+    looks = watch(
+        *folders,
+        watch_filter=None,
+        debounce=50,
+        step=25,
+        rust_timeout=int(_LOOKS * 1000),
+        yield_on_timeout=True,
+        raise_interrupt=True,
+    )
+    for changes in looks:
+        yield bool(changes) or is_waiting()
+
+
+def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
+    while True:
+        began = time.monotonic()
+        yield True
+        took = time.monotonic() - began
+        time.sleep(_LOOKS if is_waiting() else max(_POLLS, took * (1 / _SHARE - 1)))
+
+
+def _folder_of(text: str) -> str:
+    """Return the folder in which the changes of an input are seen."""
+    path = text
+    while not _PATTERN.isdisjoint(path) and not os.path.exists(path):
+        path = os.path.dirname(path)
+    path = path or "."
+    return path if os.path.isdir(path) else os.path.dirname(path) or "."
