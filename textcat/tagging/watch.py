@@ -88,10 +88,7 @@ def watch_archive(
 
 
 class SettledFiles:
-    """Tell which files are complete, as they have not changed since an earlier look.
-
-    `waiting` has the others.
-    """
+    """Hold the files that are not complete yet: `waiting` has the state of each, and when it was first seen in it."""
 
     def __init__(self) -> None:
         self.waiting: dict[str, tuple[FileState, float]] = {}
