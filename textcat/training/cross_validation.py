@@ -73,8 +73,9 @@ def out_of_fold_scores(
     """Score every document by rankers that were not trained on it, to choose thresholds and settings.
 
     One call of the solver trains all folds, over the same rows. Vocabulary and document frequencies are those of all
-    documents, which changes the scores too little to matter for thresholds. Rows of descriptions are trained on in
-    every fold, and are not scored. Scores are divided by `Solution.unit`. `learner` itself is not fitted.
+    documents, which changes the scores too little to matter for thresholds. Rows of topics' descriptions are trained
+    on in every fold, and are not scored. `fold_of` has the fold of each document. Scores are divided by
+    `Solution.unit`, so that the scores of all folds have the same scale. `learner` itself is not fitted.
     """
     n_documents, n_topics = len(fold_of), examples.labels.shape[1]
     labels = examples.labels[:n_documents]
@@ -89,14 +90,14 @@ def out_of_fold_scores(
 
 
 class HoldOut(NamedTuple):
-    """Documents to train on, and others that are held out: their positions, ascending."""
+    """The positions of documents to train on, and of documents that are held out, each in ascending order."""
 
     trained: np.ndarray
     held_out: np.ndarray
 
 
 def hold_out_sample(corpus: Corpus, seed: int, most: int | None = None) -> HoldOut:
-    """Draw training documents to hold out; the others, or at most `most` of the others, are to be trained on.
+    """Draw training documents to hold out; the others are to be trained on: all, or `most` of them if there are more.
 
     Raise TextcatError if there are too few training documents.
     """
@@ -128,7 +129,9 @@ def score_units(solutions: Sequence[Solution], dtype: np.dtype) -> np.ndarray:
 
 
 def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
-    """Return labels in which topics of a single document have no positive, unless the recipe trains on descriptions.
+    """Return labels in which topics of a single document have no positive, if the recipe trains on no descriptions.
+
+    If the recipe trains on descriptions, return the labels unchanged.
 
     If the only document of a topic is held out, and there is no description, nothing is left to learn the topic from.
     """
@@ -139,7 +142,10 @@ def labels_out_of_fold(labels: sp.csc_matrix, recipe: Recipe) -> sp.csc_matrix:
 def cross_validated(
     tagger: Tagger, corpus: Corpus, n_folds: int, *, n_jobs: int | None, stages: Stages
 ) -> tuple[np.ndarray, Calibration, sp.csc_matrix] | None:
-    """Cross-validate a tagger's recipe on its training documents; return scores, probability curves and labels.
+    """Cross-validate a tagger's recipe on its training documents.
+
+    Return the out-of-fold scores of the documents, the curves from these scores to probabilities, and the labels that
+    the scores are measured by.
 
     Return None if the tagger has no recipe, the recipe has a shortlist, or there is only one document.
     """
@@ -162,7 +168,7 @@ def cross_validated_scores(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> np.ndarray:
-    """Score every training document by a recipe's rankers that were not trained on the document's fold.
+    """Return a score of each training document for each topic, by rankers trained without the document's fold.
 
     There are at most as many folds as documents. Rows are kept in memory or, if `rows_dir` is given, in a temporary
     folder next to `rows_dir`.
@@ -197,8 +203,9 @@ def cross_validated_scores(
 
 @dataclass(frozen=True)
 class Trial:
-    """The quality of a recipe: `measures` has, by the name of the measure and of the band, a figure.
+    """The quality of a recipe: `measures` has a figure for each measure and each band (a set of topics).
 
+    The keys of `measures` are names of measures; the keys of the inner dicts are names of bands, such as "TOP10".
     Cross-validation measures "macro_average_precision", averaged over topics, then over folds. A topic counts in a fold
     if it has positives among the held-out documents and among the others. There are three additional bands:
 
@@ -216,12 +223,12 @@ class Trial:
 
     @property
     def judged_by(self) -> tuple[str, str]:
-        """The measure and the band whose figure is to be maximised."""
+        """The measure and the band (set of topics) whose figure is to be maximised, such as ("ndcg@10", "ALL")."""
         return (MAP, EXPECTED) if MAP in self.measures else ("ndcg@10", "ALL")
 
     @property
     def goal(self) -> float:
-        """The figure to maximise."""
+        """The figure to maximise: that of the measure and the band in `judged_by`."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
@@ -249,8 +256,8 @@ def cross_validate(
 ) -> Iterator[Trial]:
     """Measure recipes by k-fold cross-validation on the training documents of a corpus.
 
-    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, every pair of
-    topic and recipe is a problem over the same rows, with the held-out rows left out. Consecutive recipes with the same
+    Features are fitted without the held-out documents, as they would be for new documents. Within a fold, a ranker is
+    trained for every pair of a topic and a recipe, without the held-out rows. Consecutive recipes with the same
     features share their rows. Each repeat splits the documents with the next seed: one split alone says little about
     topics of few documents.
     """
@@ -282,7 +289,7 @@ def cross_validate(
 
 
 def feature_key(recipe: Recipe) -> str:
-    """Return a key that is equal for recipes that make the same rows."""
+    """Return a string that is equal for recipes that make the same rows from the same documents."""
     return json.dumps([recipe.tokens, recipe.features, recipe.topics], sort_keys=True)
 
 
@@ -297,7 +304,7 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate with its solutions, trained without the documents of a fold.
+    """Yield each candidate (a recipe to measure) with the solutions of its topics, trained without a fold's documents.
 
     Candidates whose learners have the same seed are trained together, so the order of the candidates may change.
     """
@@ -322,7 +329,10 @@ class _Candidate:
         self._n_scored, self._pooled = 0, list[float]()
 
     def measure(self, fold: HeldOutFold, solutions: Sequence[Solution], chosen: Sequence[Band]) -> None:
-        """Measure the recipe on the documents of a fold, and record the figures."""
+        """Measure the recipe on the documents of a fold, and record the figures.
+
+        The figures are averages over the bands (sets of topics) `chosen`.
+        """
         self._quality.append(fold.quality(solutions, chosen))
         support = np.array([len(solution.support) for solution in solutions])
         self._sparsity.append({band.name: float(support[list(band.topics)].mean()) for band in chosen})
@@ -348,8 +358,10 @@ class _RareTopic(NamedTuple):
 
 
 class HeldOutFold:
-    """A fold of held-out documents: the problems that leave it out, and measures of their solutions on the fold.
+    """A fold of held-out documents: make training problems without the fold, and measure their solutions on the fold.
 
+    A problem is the training of one topic: its labels over the rows, and the rule to train by. A solution is the
+    result.
     `held_out` has the positions of the fold's documents, and `labels` has the labels of all documents. If a random
     generator is given, common topics are also trained as rare ones, with positives that the generator draws.
     """
@@ -399,7 +411,10 @@ class HeldOutFold:
         return np.column_stack([solution.held_out[:n] / solution.unit for solution in solutions[: len(self.positives)]])
 
     def quality(self, solutions: Sequence[Solution], chosen: Sequence[Band]) -> dict[str, float]:
-        """Return the macro-averaged precision of the bands `chosen`, RARE and EXPECTED; nan if a band has no topic."""
+        """Return the macro-averaged precision by the name of a band (a set of topics); nan if a band has no topic.
+
+        The bands are those in `chosen`, and RARE and EXPECTED, which `Trial` explains.
+        """
         precisions = average_precisions(self._held_out_labels, self.scores(solutions))
         precisions[self.trained == 0] = np.nan  # nothing to learn from: no fault of the setting
         figures = {band.name: nanmean(precisions[list(band.topics)]) for band in chosen}
@@ -421,6 +436,9 @@ def nanmean(values: np.ndarray) -> float:
 
 
 def _average(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Average each figure over the folds in which it is finite; nan if there is no such fold."""
+    """Average each figure over the folds in which it is finite; nan if there is no such fold.
+
+    `figures` has a dict for each fold: a figure for each name.
+    """
     finite = {band: [figure[band] for figure in figures if np.isfinite(figure[band])] for band in figures[0]}
     return {band: float(np.mean(values)) if values else float("nan") for band, values in finite.items()}

@@ -57,7 +57,7 @@ class CountedCorpus:
     been filled by other recipes. Without `keep_texts`, the zones of each document are emptied once the document is
     counted. The attributes `labels` and `unjudged` describe the training documents. If `updatable`, test documents are
     counted, too, and the attribute `document_counts` has the counts of the training documents, followed by those of the
-    test documents.
+    test documents. A zone is a named part of a document, such as its title.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class CountedCorpus:
         self.unjudged = self.corpus.unjudged(self.corpus.train)
 
     def serves(self, recipe: Recipe) -> bool:
-        """Return whether these counts fit a recipe; if so, take over the recipe's settings."""
+        """Return whether these counts are those that a recipe needs; if so, this recipe makes the rows from now on."""
         serves = recipe.same_terms(self._recipe) and bool(recipe.descriptions) == bool(self._copies)
         if serves:
             self._recipe, self._copies = recipe, recipe.descriptions
@@ -151,7 +151,7 @@ class CountedCorpus:
         return features.rows_of(self._counts, self._test) if (self._test >= 0).all() else None
 
     def counts_of(self, documents: np.ndarray) -> StoredCounts:
-        """Return the counts of the training documents at the given positions, then the counts of the descriptions.
+        """Return the counts of the training documents at the given positions, then those of the topics' descriptions.
 
         Descriptions are left out if the recipe does not train on descriptions.
         """
@@ -184,7 +184,9 @@ class CountedCorpus:
         left_out: bool = True,
         advance: Advance = lambda n: None,
     ) -> Examples:
-        """Return rows and labels of documents, by default of all, and of the topics' descriptions.
+        """Return rows and labels of the training documents at the positions `documents`, and of topics' descriptions.
+
+        If `documents` is None, all training documents are used; `features` were fitted by `fit`.
 
         Each description is repeated as often as the recipe's `descriptions` says; a description without a known term is
         no positive example. If `rows_dir` is given, rows are written to this folder, and `advance` is called with the
@@ -236,8 +238,8 @@ def examples_without(
 ) -> Iterator[Examples]:
     """Yield the examples of a recipe for each set of held-out training documents.
 
-    `held_out` has an array of positions for each set. All documents have rows, but features are fitted without the
-    held-out documents.
+    `held_out` has an array of positions for each set. All documents have rows, but the vocabulary and the document
+    frequencies come from the other documents only. Examples are rows with labels.
     """
     counts = CountedCorpus(corpus, recipe, tokens)
     features = recipe.make_features()

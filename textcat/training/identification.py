@@ -18,7 +18,7 @@ _MOST_CHARACTERS = 2_000  # of a document, which are enough
 
 
 class CorpusLanguage(NamedTuple):
-    """Hold the language of a corpus, and by how many documents it was found."""
+    """Hold the language of a corpus, and how many of the sampled documents are written in it."""
 
     lang: str  # a code that `Tokens` takes; "xx" if spaCy has no tokenizer of the language
     identified: str  # the code of the language
@@ -27,7 +27,7 @@ class CorpusLanguage(NamedTuple):
 
 
 def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
-    """Return the language in which most documents are written; of two equally frequent ones, the first by alphabet.
+    """Return the language that most documents are written in; of equally frequent languages, the first by its code.
 
     Raise TextcatError if py3langid is not installed or no document has a letter.
     """
@@ -39,7 +39,9 @@ def identify_language(documents: Sequence[Document]) -> CorpusLanguage:
 
 
 def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
-    """Return the code of the language of each document, given by its zones; "" for a document without a letter.
+    """Return the code of each document's language, such as "de"; "" for a document without a letter.
+
+    A document is given as a dict of its zones (named texts, such as title and body).
 
     Raise TextcatError if py3langid is not installed.
     """
@@ -55,7 +57,10 @@ def identify_languages(documents: Iterable[dict[str, str]]) -> list[str]:
 
 
 def model_language(identified: str, languages: Container[str]) -> str:
-    """Return the one of some languages that is that of an identified code; "" if there is none."""
+    """Return which of the given language codes is that of the identified language; "" if none is.
+
+    The codes may be spaCy's, which differ from the identified code for Norwegian ("nb" for "no" and "nn").
+    """
     if identified in languages:
         return identified
     other = _SPACYS.get(identified, "")

@@ -1,4 +1,8 @@
-"""Train thousands of topics, each on the documents whose shortlist has the topic, and weigh the kinds of evidence."""
+"""Train thousands of topics, each on the documents whose shortlist has the topic.
+
+A document's shortlist is the list of the topics whose centroids are nearest to its row. A topic's score combines three
+kinds of evidence: its ranker's score, and the similarities of the document to its centroid and to its name.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,7 @@ _DOCUMENTS, _TOPICS, _ROWS = 5_000, 16, 1_000_000
 
 
 class TrainedTopics(NamedTuple):
-    """The rankers of all topics, with the shortlist and the probability curves."""
+    """The rankers of all topics, the shortlist that chooses a document's topics, and the curves to probabilities."""
 
     weights: sp.csr_array  # shape (n_features, n_topics), float32, in log odds: see `_Evidence`
     bias: np.ndarray  # shape (n_topics,), float32
@@ -65,7 +69,9 @@ class TrainedTopics(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    """Coefficients of the kinds of evidence for a listed topic.
+    """Coefficients of the kinds of evidence for a topic on a document's shortlist.
+
+    The kinds are the similarity to the topic's centroid, the score of its ranker, and the similarity to its name.
 
     A coefficient whose name ends in "by_size" is multiplied by log(1 + size), where size is the topic's number of
     training documents. The score is the log odds of a regression in which each positive is weighed by a power of the
@@ -87,7 +93,10 @@ class _Evidence(NamedTuple):
 
 
 class _NameEvidence(NamedTuple):
-    """Coefficients of the score of a listed topic that has a name, but no training document."""
+    """Coefficients of the score of a topic that has a name, but no training document.
+
+    They are for topics on a document's shortlist (the topics with the nearest centroids).
+    """
 
     name: float  # of the similarity to the name
     alike: float  # of the similarity to terms that look like the name's words
@@ -111,7 +120,7 @@ def train_shortlist(
     seed: int = 0,
     progress: Advance = lambda n: None,
 ) -> TrainedTopics:
-    """Train every topic on its positives, and on the other documents that it is listed for as negatives.
+    """Train every topic on its positives and, as negatives, on the other documents whose shortlist has the topic.
 
     The score of a topic's ranker, the similarity to its centroid and the similarity to its name are three kinds of
     evidence. Their coefficients are found by logistic regression on held-out documents: for the score, the positives of
@@ -167,7 +176,10 @@ def train_shortlist(
 
 
 class _CombinedRankers(NamedTuple):
-    """A weight vector for each topic: the weighted sum of its ranker's weights, its centroid and its name's row."""
+    """The combined ranker of each topic: its weights are a weighted sum of three vectors.
+
+    The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name.
+    """
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
     bias: np.ndarray
@@ -178,7 +190,11 @@ class _CombinedRankers(NamedTuple):
 def _combined_rankers(
     topics: _ListedTopics, evidence: _Evidence, of_names: _NameEvidence | None, progress: Advance
 ) -> _CombinedRankers:
-    """Train all topics, and add up each topic's evidence with the given coefficients."""
+    """Train all topics, and combine each topic's ranker, centroid and name by the given coefficients.
+
+    `evidence` has the coefficients of topics with documents. `of_names` has those of topics without documents; None:
+    `evidence` serves for these topics, too. `progress` is called with 1 for each topic.
+    """
     n_features, n_topics = topics.centroids.shape
     log_sizes, names = np.log1p(topics.sizes), topics.names
     of_centroid, of_ranker, of_name = (
@@ -276,7 +292,10 @@ class _Names:
         self.alike = self.alike_of(np.flatnonzero(sizes == 0))
 
     def alike_of(self, topics: np.ndarray) -> sp.csc_array | None:
-        """Return what looks like the names of some topics, in their columns; None if that is not looked for."""
+        """Return the terms that look like the words of the names of some topics: shape (n_features, n_topics).
+
+        Columns of other topics are empty. Return None if there are no names of features to compare with.
+        """
         if self._look_alikes is None:
             return None
         rows = self._look_alikes.rows(sp.csr_array(self.by_topic[:, topics].T))
@@ -284,9 +303,10 @@ class _Names:
         return sp.csc_array((rows.data, (rows.indices, columns)), shape=self.by_topic.shape)
 
     def listing(self, centroids: sp.csr_array, alike: sp.csc_array | None = None) -> sp.csr_array:
-        """Return the centroids by which topics are listed, those without documents also by what looks alike.
+        """Return the columns by which shortlists are made: centroids, plus look-alikes for topics without documents.
 
-        `alike` is for topics that are hidden as if they had no documents.
+        The look-alikes of a topic are the terms that look like the words of its name. `alike` has those of topics
+        whose documents are hidden, so that they count as topics without documents.
         """
         if self._look_alikes is None or len(self._look_alikes.ngrams):
             return centroids
@@ -295,7 +315,10 @@ class _Names:
 
 
 class _ListedTopics:
-    """The problem of each topic: its positives and, as negatives, the other documents whose shortlist has the topic."""
+    """The training problem of each topic: its positives, and its negatives.
+
+    The negatives are the other documents whose shortlist (the topics with the nearest centroids) has the topic.
+    """
 
     def __init__(
         self,
@@ -330,7 +353,10 @@ class _ListedTopics:
         return listed
 
     def train(self, topics: Sequence[int], is_held_out: np.ndarray | None = None) -> Iterator[_Ranker]:
-        """Yield the ranker of each topic in `topics`, in this order; rows of the mask `is_held_out` are left out."""
+        """Yield the ranker of each topic in `topics`, in this order.
+
+        Rows for which the mask `is_held_out` is True are left out of training; None: no row is left out.
+        """
 
         def problem(topic: int) -> _Listed:
             positives = self.labels.indices[slice(*self.labels.indptr[topic : topic + 2])].astype(np.int32)
@@ -352,9 +378,9 @@ _Listed = tuple[np.ndarray, np.ndarray, Rule, dict[str, Any]]
 
 
 def are_labels(labels: sp.csr_matrix, documents: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return a mask of the pairs (document, topic) that are labels.
+    """Return whether each of some pairs (document, topic) is a label: the document has the topic.
 
-    `documents` has the row of each pair in `labels`, and `column` its column.
+    `documents` has the row of each pair in `labels`, and `column` the pair's column.
     """
     n_topics = labels.shape[1]
     keys = np.repeat(np.arange(labels.shape[0]), np.diff(labels.indptr)) * n_topics + labels.indices
@@ -367,7 +393,10 @@ def rows_in_memory(rows: Any) -> sp.csr_matrix:
 
 
 def list_block(size: int, documents: np.ndarray, sent: Any, centroids: Any) -> np.ndarray:
-    """Return the topics whose centroids are nearest to each document: shape (n_documents, size)."""
+    """Return the `size` topics whose centroids are nearest to each document: shape (n_documents, size).
+
+    `documents` are row numbers, and `sent` the rows, as `Workers.share` has sent them.
+    """
     return Shortlist(centroids, size).topics(Rows.of(rows_in_memory(opened(sent))[documents]))
 
 
@@ -396,7 +425,10 @@ def train_block(seed: int | None, block: Sequence[_Listed], sent: Any) -> list[_
 
 
 def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
-    """Return the coefficients of the kinds of evidence, fitted on held-out documents for a sample of topics."""
+    """Return the coefficients of the three kinds of evidence, fitted on held-out documents for a sample of topics.
+
+    The kinds are a ranker's score, the similarity to the centroid, and the similarity to the name.
+    """
     random = np.random.default_rng(seed)
     n_topics = topics.labels.shape[1]
     n_held_out = min(_HELD_OUT, topics.n_documents // _ONE_OF)
@@ -435,7 +467,9 @@ def weigh_evidence(topics: _ListedTopics, seed: int) -> _Evidence:
 
 
 def weigh_names(topics: _ListedTopics, seed: int) -> _NameEvidence | None:
-    """Return the coefficients of topics without documents, fitted by hiding the documents of some other topics.
+    """Return the coefficients of the score of topics without documents.
+
+    To fit the coefficients, the documents of some other topics are hidden, so that only their names are known.
 
     Return None if too few pairs of a held-out document and a hidden topic are left to fit the coefficients.
     """

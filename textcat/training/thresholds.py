@@ -1,4 +1,4 @@
-"""Compute held-out scores, by which thresholds are chosen, at a part of the cost of cross-validation."""
+"""Compute held-out scores to choose thresholds by, in less time than cross-validation needs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ def held_out_scores(
 
 
 class TopicProblems:
-    """The problems of a fitted learner, which are solved again with one fold left out at a time."""
+    """Score the training documents of each topic as rankers would that were trained without the document's fold.
+
+    The rankers of a fitted learner are moved towards those rankers, or trained again: see `held_out_scores`.
+    """
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):
         rows = examples.rows
@@ -90,9 +93,9 @@ class TopicProblems:
         scores[left_out[left_out < len(scores)]] = np.nan  # documents that were not judged are in no sample
 
     def _changes(self, topic: int, scores: np.ndarray) -> np.ndarray:
-        """Return the change of each document's score if the document's fold is left out of training.
+        """Return by how much each document's score changes if the document's fold is left out of training.
 
-        `scores` are those of all rows by the fitted ranker.
+        `scores` are the scores of all rows by the topic's fitted ranker.
         """
         kept, solution, rule = self.deciding(topic, scores, _NEAR_MINIMUM), self._solutions[topic], self._rules[topic]
         dtype, n_rows = scores.dtype, len(scores)
@@ -117,9 +120,10 @@ class TopicProblems:
         return changes
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
-        """Train a topic without fold 0, without fold 1 and so on, for as many folds as needed; return the solutions.
+        """Train a topic without fold 0, without fold 1 and so on; return a solution for each fold left out.
 
-        `scores` are those of all rows by the fitted ranker.
+        Only as many folds are left out as together hold enough positives. `scores` are the scores of all rows by the
+        topic's fitted ranker.
         """
         positives, kept = self._positives[topic], self.deciding(topic, scores)
         is_positive = np.zeros(self.rows.shape[0], bool)
@@ -142,8 +146,9 @@ class TopicProblems:
     def deciding(self, topic: int, scores: np.ndarray, near: tuple[float, float, int] | None = None) -> np.ndarray:
         """Return the positions of rows that may cause an update: support, positives, and negatives with high scores.
 
-        The positions ascend. `scores` are those of all rows by the fitted ranker. `near` limits the number of
-        negatives: a share of the support, a share of the documents, and a least number; None: the module's constants.
+        The positions ascend. `scores` are the scores of all rows by the topic's fitted ranker. `near` sets how many
+        negatives are added, those with the highest scores: (a, b, c) stands for
+        ``a · n_support + max(b · n_documents, c)``; None: the module's constants.
         """
         of_support, of_documents, least = near or (SHARE_OF_SUPPORT, SHARE_OF_DOCUMENTS, LEAST_NEGATIVES)
         support, positives = self._solutions[topic].support, self._positives[topic]

@@ -134,7 +134,7 @@ def train_and_evaluate(
     keep_texts: bool = True,
     counted: CountedCorpus | None = None,
 ) -> Tagger:
-    """Train a tagger, and measure it on the test documents, or on training documents if no test document has a topic.
+    """Train a tagger, and measure it on test documents; on training documents if no test document has a topic.
 
     Training documents are scored by cross-validation, that is, by rankers that were not trained on the document. The
     documents of all folds are ranked together. A topic of one document counts only if descriptions are examples, as
@@ -143,7 +143,8 @@ def train_and_evaluate(
     held-out sample instead, by a first tagger that is trained without this sample.
 
     Without `keep_texts`, the zones of the documents are emptied once their terms are counted, to save memory. `counted`
-    holds the counts of this corpus, if its terms were counted before; training clears these counts.
+    holds the counts of this corpus, if its terms were counted before; training clears these counts. `bands` names the
+    sets of topics to average over, as for `textcat.evaluate`.
     """
     choose_bands(corpus.topics, [0] * len(corpus.topics), bands)  # one that cannot be understood is refused now
     n_folds = 0 if corpus.labels(corpus.test).nnz else _N_FOLDS
@@ -181,7 +182,10 @@ def _evaluation(
 
 
 class Trained(NamedTuple):
-    """A tagger, and what it can be measured by: at most one of the other fields is not None."""
+    """A tagger, and what it is measured by: out-of-fold scores, a held-out sample's evaluation, or test rows.
+
+    At most one of these three is there; the others are None.
+    """
 
     tagger: Tagger
     scores_out_of_fold: np.ndarray | None  # of training documents, by cross-validation
@@ -267,7 +271,10 @@ class _Training:
         return counted
 
     def with_chosen_rows(self, counted: CountedCorpus) -> tuple[_Training, dict[str, Any]]:
-        """Choose whether rows get n-grams of characters, and add these to the counts; return what the model stores."""
+        """Choose whether rows get n-grams of characters; if so, add these n-grams to `counted`.
+
+        Return the training with the chosen recipe, and the facts on this choice that the model stores.
+        """
         from textcat.training.row_choice import choose_rows
 
         with self.stages.stage("choose rows"):
@@ -275,7 +282,10 @@ class _Training:
         return replace(self, recipe=choice.recipe), {"rows": choice.facts()}
 
     def sample_evaluation(self, counted: CountedCorpus, bands: str | Iterable[str] | None) -> Evaluation:
-        """Train a tagger with a shortlist without a sample of the training documents, and measure it on the sample."""
+        """Train a tagger on all training documents but a sample, and return its evaluation on the sample.
+
+        This is for recipes with a shortlist (only the topics nearest to a document are scored).
+        """
         sample = hold_out_sample(self.corpus, seed=0)
         with self.stages.stage("held-out sample", len(self.corpus.topics)) as advance:
             tagger, rows = train_without(
@@ -285,7 +295,7 @@ class _Training:
             return measure_scores(tagger, scores, relevant, bands=bands, measured_on=MeasuredOn.SAMPLE)
 
     def scores_out_of_fold(self, counted: CountedCorpus, n_folds: int) -> np.ndarray:
-        """Return the scores of training documents by cross-validation."""
+        """Return the scores of training documents by cross-validation: shape (n_documents, n_topics)."""
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "rows_dir": self.rows_dir}
         with self.stages.stage("cross-validate", n_folds * len(self.corpus.topics)) as advance:
             return cross_validated_scores(counted, self.recipe, n_folds, **options, advance=advance)
@@ -293,9 +303,10 @@ class _Training:
     def tagger(
         self, counted: CountedCorpus, named: list[_NamedExample], *, with_test_rows: bool
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
-        """Train the tagger itself, and clear `counted`; return the tagger, and the rows of the test documents.
+        """Train the tagger, and clear `counted`; return the tagger and the rows of the test documents.
 
-        The rows are None unless `with_test_rows` is set and the test documents were counted.
+        `named` has the id, title and texts of each example, to keep with the support documents; it may be empty. The
+        rows are None unless `with_test_rows` is set and the test documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
@@ -374,7 +385,10 @@ _NamedExample = tuple[str, str, dict[str, str] | None]
 
 
 def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
-    """Return tuples (id, title, texts) of the examples; texts is None unless they are to be kept. [] for "none"."""
+    """Return tuples (id, title, texts) of the training documents and repeated descriptions.
+
+    If `keep_support` is "none", return []. The texts are None unless `keep_support` is "texts".
+    """
     if keep_support == "none":
         return []
     examples = [*corpus.train, *(corpus.described() * recipe.descriptions if recipe.descriptions else ())]
@@ -431,7 +445,11 @@ def _train_listed(
     n_jobs: int | None,
     advance: Advance,
 ) -> dict[str, Any]:
-    """Train each topic on the documents whose shortlist has the topic; return arguments of `Tagger`."""
+    """Train each topic on the documents whose shortlist has the topic; return arguments of `Tagger`.
+
+    A shortlist has the topics whose centroids are nearest to a document. `described` has a row per topic: its
+    description. The first `n_documents` examples are documents, the others descriptions.
+    """
     from textcat.training.related import relate_topics
     from textcat.training.shortlist import train_shortlist
 
@@ -449,7 +467,10 @@ def _train_listed(
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
-    """Return the weights of the solutions, divided by the units of their scores, as a tagger holds them."""
+    """Return the weights of the solutions, each divided by the unit of its scores: an array or a sparse array.
+
+    The shape is (n_features, n_topics). `units` has a number per solution.
+    """
     if not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
         if (units != 1).any():
@@ -462,7 +483,10 @@ def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) 
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether to keep weights without their zeros: if there are many topics, and this saves much memory."""
+    """Return whether to keep the weights of the solutions as a sparse array.
+
+    This is so if there are at least `MANY_TOPICS` topics, and a sparse array needs much less memory.
+    """
     n_entries = sum(len(solution.weights.values) for solution in solutions)
     itemsize = solutions[0].weights.dtype.itemsize
     n_bytes = n_entries * (itemsize + 4) + 8 * n_features
@@ -490,7 +514,10 @@ def unevaluated_topics(corpus: Corpus) -> str:
 
 
 def _counted_topics(topics: Sequence[str], part: str) -> tuple[str, tuple[str, str]]:
-    """Return the subject of a sentence, such as "3 topics of the training part", and two verbs, such as (have, are)."""
+    """Return the subject of a sentence, such as "3 topics of the training part", and two verbs, such as (have, are).
+
+    The verbs are singular for one topic. `part` is "training" or "test".
+    """
     if len(topics) == 1:
         return f"1 topic of the {part} part", ("has", "is")
     return f"{len(topics):,} topics of the {part} part", ("have", "are")

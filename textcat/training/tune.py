@@ -1,4 +1,7 @@
-"""Compare the recipes of a space: all recipes of a grid, or a random sample; an interrupted study can be resumed."""
+"""Compare the recipes of a space: the recipes that result if some parameters take any of several values.
+
+All recipes of the space are tried, or a sample. An interrupted comparison can be resumed.
+"""
 
 import hashlib
 import itertools
@@ -55,7 +58,7 @@ _MARGINS: list[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """A range of numbers: of whole numbers, if both ends are whole.
+    """A range of numbers from `low` to `high`; if both are whole, it has whole numbers only.
 
     Values are drawn uniformly or, if `log` is set, so that their logarithms are uniform.
     """
@@ -80,7 +83,10 @@ class ParameterRange:
 
 @dataclass(frozen=True)
 class _Space:
-    """The parameters that vary, given by section and name, each with a list of choices or a range."""
+    """The parameters of a recipe that vary, and the values of each: a list, or a range of numbers.
+
+    A parameter is given by its section of the recipe and its name.
+    """
 
     varied: Mapping[tuple[str, str], Sequence[Any] | ParameterRange]
 
@@ -92,7 +98,7 @@ class _Space:
         return replace(start, **sections)
 
     def grid(self, start: Recipe) -> list[Recipe]:
-        """Return all recipes of the space; raise TextcatError if a parameter has a range instead of a list."""
+        """Return copies of `start` with every combination of values; raise TextcatError if a parameter has a range."""
         for (section, key), values in self.varied.items():
             if isinstance(values, ParameterRange):
                 raise TextcatError(
@@ -102,7 +108,10 @@ class _Space:
         return [self.recipe(start, values) for values in itertools.product(*self.varied.values())]  # type: ignore[arg-type]
 
     def sample(self, start: Recipe, n: int, seed: int) -> list[Recipe]:
-        """Draw n recipes, sorted so that recipes with the same features follow each other."""
+        """Return n copies of `start` with values drawn at random.
+
+        They are sorted, so that recipes with the same features follow each other.
+        """
         random = np.random.default_rng(seed)
 
         def draw(values: Sequence[Any] | ParameterRange) -> Any:
@@ -125,7 +134,11 @@ class _Space:
 
 
 def read_space(path: Path) -> _Space:
-    """Read a space from a TOML file: sections as in a recipe, whose values are lists or ``{ low = …, high = … }``."""
+    """Read from a TOML file which parameters of a recipe vary, and their values.
+
+    The file has sections as a recipe has. Each parameter has a list of values or ``{ low = …, high = … }``. Raise
+    TextcatError for other entries.
+    """
     entries, sections = read_toml(path, "space"), ", ".join(_SECTIONS)
     varied: dict[tuple[str, str], Sequence[Any] | ParameterRange] = {}
     for section, parameters in entries.items():
@@ -153,7 +166,7 @@ def _values(path: Path, section: str, key: str, values: Any) -> Sequence[Any] | 
 
 @dataclass(frozen=True)
 class _Study:
-    """The setup that all trials share: the corpus, its split, the measuring function, and the kept results."""
+    """What all trials (measured recipes) share: corpus, way of splitting, measuring function, and earlier results."""
 
     corpus: Corpus
     kept: KeptResults
@@ -164,7 +177,10 @@ class _Study:
     n_jobs: int | None
 
     def trials(self, recipes: Iterable[Recipe]) -> Iterator[Trial]:
-        """Yield a trial per recipe: first the trials that were kept, then new ones; equal recipes are measured once."""
+        """Yield a trial (the measured quality) of each recipe: first those measured by an earlier run, then new ones.
+
+        Equal recipes are measured once.
+        """
         new: dict[str, list[Recipe]] = {}
         for recipe in recipes:
             key = self._key(recipe)
@@ -182,7 +198,11 @@ class _Study:
             yield from (replace(trial, recipe=recipe) for recipe in alike)
 
     def suggested(self, space: _Space, start: Recipe, n: int) -> Iterator[Trial]:
-        """Yield n trials of recipes that optuna's TPE sampler suggests; each batch is based on the trials before it."""
+        """Yield n trials of recipes that optuna's TPE sampler suggests.
+
+        Recipes are suggested and measured in batches; the sampler knows the trials of earlier batches. The recipes are
+        copies of `start`.
+        """
         try:
             import optuna
         except ImportError as error:
@@ -221,7 +241,8 @@ def run_trials(
 ) -> list[Trial]:
     """Try recipes of a space, and return their trials, the best first.
 
-    Without a space file, the recipes are those of `margin_settings`. Parameters that do not vary are as in `start`.
+    A space is a set of recipes: `space_file` names the parameters that vary, and their values. Without it, the recipes
+    are those of `margin_settings`. Parameters that do not vary are as in `start`.
     `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting the corpus.
     Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `cross_validate` or, if they
     have a shortlist, by `measure_held_out`, which has no folds.
@@ -298,7 +319,7 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
 
 
 def is_yardstick(trial: Trial) -> bool:
-    """Return whether a trial has the margins that Li et al. (2002) chose, and was cross-validated."""
+    """Return whether a trial has the margins τ₊ and τ₋ that Li et al. (2002) chose, and was cross-validated."""
     learner = trial.recipe.learner
     has_margins = (learner.get("tau_neg"), learner.get("tau_pos")) == (1.0, 50.0)
     return MAP in trial.measures and learner.get("name", "paum") == "paum" and has_margins
@@ -354,7 +375,7 @@ def measure_held_out(
 
 
 def sample_corpus(corpus: Corpus, seed: int) -> tuple[Corpus, HoldOut]:
-    """Return a corpus of the documents to train on and to measure on, and the positions of both kinds of documents."""
+    """Draw documents to train on and to measure on; return a corpus of both, and their positions in this corpus."""
     part = hold_out_sample(corpus, seed, MOST_TRAINED)
     chosen = np.sort(np.concatenate(part))
     sample = replace(corpus, train=[corpus.train[i] for i in chosen.tolist()], test=[], unused=[])
@@ -372,7 +393,10 @@ def _trial(counts: CountedCorpus, recipe: Recipe, part: HoldOut, n_jobs: int | N
 
 
 def _figures(measured: Evaluation) -> dict[str, dict[str, float]]:
-    """Return measures such as ``ndcg@10`` by name and band; nan if no document has a topic of the band."""
+    """Return figures by the name of a measure, such as ``ndcg@10``, and the name of a band (a set of topics).
+
+    A figure is nan if no document has a topic of the band.
+    """
     return {
         name: {row.band: math.nan if (value := row[name]) is None else value for row in measured.bands}
         for name in _MEASURES

@@ -237,7 +237,7 @@ def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
 
 
 def _renamed(manifest: Mapping[str, Any], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the topics whose preferred name in `names` is new, or differs from the name in the manifest."""
+    """Return the topics whose preferred name in `names` is new, or differs from the name in the model's manifest."""
     before = names_in(manifest)
     return tuple(topic for topic, name in names.items() if before.get(topic) != name)
 
@@ -278,7 +278,8 @@ class _Change(NamedTuple):
     def of(cls, corpus: Corpus, new: Sequence[Document], remove: Sequence[str], *, is_named: bool) -> _Change:
         """Return the change that adds or corrects the documents `new`, and removes those with the ids `remove`.
 
-        Raise TextcatError if the change is not possible, or if both are empty and topics get no names (`is_named`).
+        Raise TextcatError if the change is not possible, or if there is nothing to change: `new` and `remove` are
+        empty, and `is_named` (whether topics get names, too) is False.
         """
         old = [*corpus.train, *corpus.test]
         position_of = {document.id: i for i, document in enumerate(old)}
@@ -312,7 +313,7 @@ class _Change(NamedTuple):
         return [*(d for d in self.corrected.values() if any(d.zones.values())), *self.added[0], *self.added[1]]
 
     def ids(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """Return the ids of added, corrected and removed documents."""
+        """Return three tuples: the ids of added, of corrected and of removed documents."""
         of_added = (document.id for part in self.added for document in part)
         corrected = (document.id for document in self.corrected.values())
         return tuple(of_added), tuple(corrected), tuple(self.old[i].id for i in self.gone)
@@ -371,10 +372,11 @@ class _Change(NamedTuple):
 
 
 def _labelled(former: set[str], new: set[str], are_negative: bool, document: Document) -> Document:
-    """Return a document from before the update, with the right field `labelled_for` now that there are new topics.
+    """Return a document from before the update, with its field `labelled_for` set as the new topics require.
 
-    The document was judged for the `former` topics only. If `are_negative` is set, the document counts as judged for
-    the new topics, too, and is a negative example of these topics.
+    `labelled_for` names the topics that the document was judged for. A document from before the update was judged for
+    the `former` topics only. If `are_negative` is set, it counts as judged for the topics `new`, too, and is a negative
+    example of these topics.
     """
     if not new or (document.labelled_for is None) == are_negative:
         return document
@@ -389,7 +391,7 @@ def _without(document: Document, topics: set[str]) -> Document:
 
 
 def _checked_documents(documents: Any) -> list[Document]:
-    """Return documents or records as a list of documents; raise TextcatError for anything else."""
+    """Return a list of documents, given a corpus, documents or dicts; raise TextcatError for anything else."""
     if isinstance(documents, Corpus):
         return [*documents.train, *(replace(document, split="test") for document in documents.test)]
     if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
@@ -450,7 +452,10 @@ def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock a model against other processes that learn; raise ModelError if it is locked."""
+    """Lock a model's folder during the ``with`` block, so that no other process updates the model.
+
+    Raise ModelError if another process has locked it.
+    """
     with lock_folder(folder) as is_locked:
         if not is_locked:
             raise ModelError(f"The model {folder} is learning in another process: wait until it has ended.")
@@ -486,7 +491,10 @@ def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *,
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished folders of killed processes next to a model; running processes hold locks on theirs."""
+    """Remove folders that killed processes have left unfinished next to a model.
+
+    Folders of running processes are kept: these processes hold locks on their folders.
+    """
     pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
     for left in folder.parent.iterdir() if folder.parent.is_dir() else ():
         if re.fullmatch(pattern, left.name):
