@@ -33,7 +33,7 @@ _ROUNDINGS = 1e-6, 1e-5, 1e-4  # margins below the threshold, as the tagger's fl
 
 
 class Without(NamedTuple):
-    """Words whose removal takes a tag from a document."""
+    """Words whose removal takes a tag from a document, and whether no smaller set does so (`least`)."""
 
     words: list[str]  # the strongest first; [] if the tag stays even without all words
     least: bool  # whether no smaller set exists; False: unknown, but each of the words is needed
@@ -50,7 +50,8 @@ class _Remainders:
     def _find_words(self) -> None:
         """List the document's words, and count the occurrences of each term that disappear if a word is removed.
 
-        The counts have the shape (n_words, n_entries), where an entry is a term or n-gram of one text.
+        The counts are stored with shape (n_words, n_entries), where an entry is a term or n-gram of one text of the
+        document.
         """
         counts, words = self._counts, dict[str, int]()
         text_of = np.repeat(np.arange(len(counts.ends)), np.diff(counts.ends, prepend=0)).tolist()
@@ -88,9 +89,9 @@ class _Remainders:
         return self._features.tokens_.divides_runs and is_unspaced(term)
 
     def _find_cells(self) -> None:
-        """List the cells from which the row is computed, sorted by column.
+        """List the summands from which the row is computed, sorted by column.
 
-        A cell is an entry of the counts in one part of the document, with its column and its weight in this part.
+        A summand is the count of one term in one part of the document, such as its title, times the term's weight.
         """
         features, parts, counts = self._features, self._parts, self._counts
         terms, ngrams = features.columns_of(parts, counts)
@@ -120,9 +121,10 @@ class _Remainders:
         self._entries = self._entries.astype(np.intp)
 
     def values(self, without: np.ndarray) -> np.ndarray:
-        """Return ``x(W)``, in the columns that the document's row has (`columns`), for each of several sets W of words.
+        """Return the row without W, before normalisation, for each set W of words: shape (n_sets, n_columns).
 
-        The sets are given as an array of shape (n_sets, n_words) that is 1 where a set has a word.
+        `without` has the shape (n_sets, n_words) and is 1 where a set has a word. The result has the columns of the
+        whole row that are not 0.
         """
         if not len(self.columns):
             return np.zeros((len(without), 0))
@@ -143,7 +145,8 @@ class _Remainders:
     def takes(self, gains: np.ndarray) -> np.ndarray:
         """Return the most that the removal of each word can take from the score: shape (n_words,).
 
-        `gains` has what each column adds to the score. Removing a set of words takes at most the sum over its words.
+        `gains` has what each column adds to the score. The removal of several words takes at most the sum of what each
+        of these words can take.
         """
         if not len(self.columns):
             return np.zeros(len(self.words))
@@ -183,10 +186,11 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
 def _rivals(
     tagger: "Tagger", left: _Remainders, column: int, from_related: float
 ) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield pairs of weights (at the columns of `left`) and c; the tag is lost if ``F(W) ≤ 0`` for any of the pairs.
+    """Yield pairs (w, c) that define ``F(W) = w·x(W) - c·|x(W)|``, where x(W) is the row without the words W.
 
-    There is one pair or, if each document gets one topic, a pair for each other topic: its weights and c are
-    differences of the two topics'.
+    The document loses the tag if ``F(W) ≤ 0`` for any of the pairs. There is one pair or, if each document gets
+    exactly one topic, a pair for each other topic, made of the differences between the two topics. The weights w are
+    for the columns of `left`.
     """
 
     def weights_of(j: int) -> np.ndarray:
@@ -206,9 +210,10 @@ def _rivals(
 
 
 def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | None = None) -> Without:
-    """Return the smallest set W of words with ``F(W) ≤ 0``, where `weights` (w) and `c` define F.
+    """Return the smallest set W of words whose removal takes the tag: ``F(W) = w·x(W) - c·|x(W)| ≤ 0``.
 
-    Return no words if the set has more than `most` words; None: there is no such limit.
+    x(W) is the row without the words, and `weights` is w. Return no words if the set has more than `most` words; None:
+    there is no such limit.
     """
     n = len(left.words)
     if not n or most == 0:
@@ -231,7 +236,10 @@ def _least_words(left: _Remainders, weights: np.ndarray, c: float, most: int | N
 
 
 def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) -> np.ndarray:
-    """Return ``F(W)`` for each set of words W: shape (n_sets,)."""
+    """Return ``F(W) = w·x(W) - c·|x(W)|`` for each set W of words: shape (n_sets,); `weights` is w.
+
+    x(W) is the row without the words. `sets` has the shape (n_sets, n_words) and is 1 where a set has a word.
+    """
     rows = left.values(sets)
     length = np.sqrt((rows * rows).sum(axis=1))
     # An empty row scores by the bias alone.
@@ -239,9 +247,10 @@ def _excess(left: _Remainders, weights: np.ndarray, c: float, sets: np.ndarray) 
 
 
 def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
-    """Drop superfluous words, one by one, from a set that takes the tag; return the set of the words that are needed.
+    """Drop words that are not needed, one by one, from a set whose removal takes the tag; return the smaller set.
 
-    Sets are arrays of 0 and 1 with an entry per word; `excess` returns ``F(W)`` of sets.
+    A set is an array of 0 and 1 with an entry per word. `excess` returns a number for each set; the removal of the set
+    takes the tag if this number is at most 0.
     """
     while (words := np.flatnonzero(chosen)).size > 1:
         subsets = np.tile(chosen, (len(words), 1))
@@ -254,10 +263,11 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Return the smallest set with ``F(W) ≤ 0`` of fewer than `size` words, and whether the search was complete.
+    """Search the smallest set of fewer than `size` words whose removal takes the tag.
 
-    `takes` has the most that each word can take from the score, and `need` how much must be taken (see `_bound`). The
-    set is None if none was found.
+    Return the set, or None if no such set was found, and whether the search was complete. `excess` returns a number
+    for each set; the set takes the tag if this number is at most 0. `takes` has the most that each word can take from
+    the score, and `need` how much must be taken (see `_bound`).
     """
     ranked = np.argsort(-takes, kind="stable")
     sums = [0.0, *accumulate(takes[ranked].tolist())]
@@ -279,9 +289,10 @@ def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tupl
 def _bound(
     left: _Remainders, weights: np.ndarray, c: float, whole: np.ndarray, rest: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """Return the most that each word can take from the score, and the total that must be taken for ``F(W) ≤ 0``.
+    """Return the most that each word can take from the score, and the total that must be taken to take the tag.
 
-    `whole` is the row with all words, and `rest` the row without the set of words found so far.
+    A set of words whose most add up to less than the total cannot take the tag. `weights` and `c` define F, as in
+    `_least_words`. `whole` is the row with all words, and `rest` the row without the set of words found so far.
     """
     a, q = whole * weights, whole * whole
     Q = q.sum()

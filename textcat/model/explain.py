@@ -38,7 +38,10 @@ class Reason(NamedTuple):
 
 
 class Neighbour(NamedTuple):
-    """A support document of the model, and what it adds to the score of the explained document."""
+    """A support document (a training document that the weights are made of), and what it adds to the explained score.
+
+    `positive` tells whether the support document has the topic.
+    """
 
     id: str
     title: str
@@ -47,7 +50,7 @@ class Neighbour(NamedTuple):
 
 
 class SpeakingTopic(NamedTuple):
-    """Hold a topic that the document most likely has, and what it adds to the score of a topic that goes with it."""
+    """Hold a topic that the document most likely has, and what this topic adds to the score of the explained topic."""
 
     topic: str
     contribution: float
@@ -344,7 +347,10 @@ def explanation_in_words(
 
 
 def _without_ends(term: str, is_stop: Callable[[str], Any]) -> str:
-    """Return a term without the stop words and punctuation at its ends, "" if it has nothing else."""
+    """Return a term without the stop words and punctuation at its ends; "" if it consists of nothing else.
+
+    `is_stop` returns whether a word is a stop word.
+    """
     words = term.split(" ")
     telling = [i for i, word in enumerate(words) if _has_letter(word) and not is_stop(word)]
     return " ".join(words[telling[0] : telling[-1] + 1]) if telling else ""

@@ -47,7 +47,7 @@ def evaluate(
 
     With fewer than 1,000 topics, this measures how each topic ranks the documents, and the decisions. With more topics,
     it measures the top-ranked topics of each document, and topics that the model does not know count as not found.
-    Bands are made by the sizes of topics in training.
+    Bands (sets of topics to average over) are made by the sizes of topics in training.
 
     If the documents have a test part, only the test part is measured, otherwise all documents are. If `corpus` is the
     path of the corpus that the model was trained on, the test part that training set aside is measured. If `corpus` is
@@ -338,7 +338,11 @@ def _with_topics_of(tagger: "Tagger", corpus: Corpus) -> Corpus:
 
 
 def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str] | None) -> Evaluation:
-    """Return the evaluation stored in the tagger; raise TextcatError if it is of another corpus or other bands."""
+    """Return the evaluation stored in the tagger.
+
+    Raise TextcatError if there is none, or if it was made on another corpus, or for other bands (sets of topics to
+    average over) than `spec` asks for.
+    """
     kept = tagger.evaluation
     if kept is None or not was_trained_on(tagger, corpus):
         raise TextcatError(
@@ -355,7 +359,7 @@ def _kept_evaluation(tagger: "Tagger", corpus: Corpus, spec: str | Iterable[str]
 
 
 def without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[NDArray[Any]]:
-    """Yield blocks of scores, with -inf where a document was not judged for a topic."""
+    """Yield blocks of scores (n_documents, n_topics), with -inf where a document was not judged for a topic."""
     start, by_document = 0, None if unjudged is None else unjudged.tocsr()
     for block in blocks:
         if by_document is not None:
@@ -366,9 +370,10 @@ def without_unjudged(blocks: Iterable[NDArray[Any]], unjudged: Any) -> Iterator[
 
 
 def _last_unjudged(scores: NDArray[Any], unjudged: Any) -> NDArray[Any]:
-    """Return scores in which the documents that were not judged for a topic rank last for it.
+    """Return scores in which the documents that were not judged for a topic rank last for this topic.
 
-    Neither average precision nor F1 depends on documents that are not relevant and rank last.
+    Average precision and F1 do not change with the number of irrelevant documents that rank last. `unjudged` is a
+    matrix (n_documents, n_topics) that is not 0 where a document was not judged; None: all were judged.
     """
     if unjudged is None:
         return scores

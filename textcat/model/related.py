@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RelatedTopics:
-    """Raise the scores of listed topics that often go together with a document's best topics.
+    """Raise the scores of topics that often go together with a document's best topics.
 
-    The score of a listed topic t becomes ::
+    Only listed topics have scores: those on the document's shortlist, whose centroids are nearest to the document. The
+    score of a listed topic t becomes ::
 
         score(t) + weight · log(1 + sum_s P(s) · share(s, t) / least)
 
@@ -36,7 +37,8 @@ class RelatedTopics:
     def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
 
-        `listed` and `scores` have the listed topics of each row, -1 where there are fewer, and their scores.
+        `listed` has the numbers of the topics on each row's shortlist, filled up with -1, and `scores` their scores;
+        `size` is the length of a shortlist.
         """
         shares = self.shares
         sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)
@@ -45,8 +47,9 @@ class RelatedTopics:
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the topics that add to the score of a topic, the strongest first, and what each of them adds.
 
-        `listed` and `scores` have the listed topics of one document, and their scores without related topics. The whole
-        contribution is divided among the topics in proportion to their terms ``P(s) · share(s, t)``.
+        `listed` and `scores` have the topics on the shortlist of one document, and their scores without related topics.
+        The whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``, where t is `topic`
+        (see the class).
         """
         known = listed >= 0
         best = np.argsort(-scores[known], kind="stable")[: self.best]

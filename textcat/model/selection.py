@@ -160,14 +160,14 @@ def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndar
 
 
 def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:
-    """Return values that order a document's topics: scores, or log odds if each document has one topic."""
+    """Return values by which a document's topics are ranked: scores, or log odds if each document gets one topic."""
     if not tagger.single or tagger.calibration is None:
         return scores
     return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
 
 
 def curves(tagger: "Tagger") -> Calibration:
-    """Return the curves from scores to probabilities; raise TextcatError if the tagger has none."""
+    """Return the tagger's curves from scores to probabilities; raise TextcatError if the tagger has none."""
     if tagger.calibration is None:
         raise TextcatError(
             "The model has no probabilities, as its recipe has the strategy 'zero': "

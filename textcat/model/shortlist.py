@@ -19,7 +19,10 @@ NOT_LISTED = -30.0
 
 
 class Restriction(NamedTuple):
-    """Hold the whole model of which a tagger has only some topics: the other topics may add to the scores of these."""
+    """Hold the topics, weights and biases of a whole model, for a tagger that has only some of the model's topics.
+
+    They are needed because the model's other topics may raise the scores of the tagger's topics.
+    """
 
     columns: np.ndarray  # of the tagger's topics, in the model
     topics: tuple[str, ...]  # of the model,
@@ -45,7 +48,10 @@ class Shortlist:
         return replace(self, related=related)
 
     def topics(self, rows: Rows) -> np.ndarray:
-        """Return the topics listed for each row, ascending: shape (n_rows, size), int32, -1 where there are fewer."""
+        """Return the column numbers of the topics nearest to each row, ascending: shape (n_rows, size), int32.
+
+        Where a row has fewer topics, they are filled up with -1.
+        """
         return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
@@ -60,16 +66,17 @@ class Shortlist:
         return scores
 
     def top(self, rows: Rows, weights: "csr_array", bias: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics with the n highest scores for each row, and these scores.
+        """Return the numbers of the topics with the n highest scores for each row, and these scores.
 
-        Where a row has fewer topics, the topics are filled up with -1, and the scores with `NOT_LISTED`.
+        Both arrays have the shape (n_rows, min(n, size)). Where a row has fewer topics, the topics are filled up with
+        -1, and the scores with `NOT_LISTED`.
         """
         listed, scores = self._listed(rows, weights, bias)
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
 
     def scored(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics listed for each row, and their scores without the contributions of related topics.
+        """Return the topics on each row's shortlist, and their scores without the contributions of related topics.
 
         Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
         `NOT_LISTED`.
@@ -81,7 +88,10 @@ class Shortlist:
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
     def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics listed for each row, and their scores; -1 stands for topics that the tagger lacks."""
+        """Return the topics on each row's shortlist, and their scores with the contributions of related topics.
+
+        The number -1 stands for a topic that the tagger lacks.
+        """
         listed, scores = self.scored(rows, weights, bias)
         if self.related is not None:
             scores += self.related.evidence(listed, scores)
@@ -94,5 +104,8 @@ class Shortlist:
         return listed, scores
 
     def products(self, rows: Rows, matrix: "csr_array", listed: np.ndarray) -> np.ndarray:
-        """Return the product of each row with each column of a matrix that is listed for the row: (n_rows, size)."""
+        """Return the dot products of each row and the columns of a matrix that `listed` has for this row.
+
+        `listed` has column numbers, of shape (n_rows, size); the products have the same shape.
+        """
         return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))

@@ -76,7 +76,7 @@ class TopicTagger(Pipe):
         return list(self.labels)
 
     def __call__(self, doc: Doc) -> Doc:
-        """Tag a document."""
+        """Tag a document: write to its `cats` and `_.textcat_topics`, and return it."""
         self._fill([doc])
         return doc
 

@@ -277,7 +277,7 @@ class _Contents(NamedTuple):
         return self.manifest["features"]["n_terms"] if self.terms is None else len(self.terms)
 
     def fit_together(self) -> bool:
-        """Return whether shapes, lists and settings fit together.
+        """Return whether the shapes of arrays, the lists and the settings of the model fit together.
 
         They do not if somebody has changed files and has also made new checksums.
         """
@@ -294,7 +294,7 @@ class _Contents(NamedTuple):
         )
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes that arrays must have."""
+        """Return the shape that each array must have, by the array's name."""
         n_topics, n_terms, arrays = len(self.manifest["topics"]), self.n_terms, self.arrays
         shapes: dict[str, tuple[int, ...]] = {"bias": (n_topics,), "thresholds": (n_topics,), "idf": (n_terms,)}
         optional = {WEIGHTS: (n_terms, n_topics), CALIBRATION: (2, n_topics), RELATED_CURVES: (2, n_topics)}
@@ -320,7 +320,7 @@ class _Contents(NamedTuple):
         return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)
 
     def _is_related(self, numbers: dict[str, Any]) -> bool:
-        """Return whether the numbers in the manifest's entry on related topics are in their ranges."""
+        """Return whether `numbers`, the manifest's entry on related topics, has numbers in the allowed ranges."""
         best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
         return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
 
@@ -409,7 +409,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
 def _are_documents(documents: Any) -> bool:
     """Return whether `documents` has lists of ids, titles and texts of equal length; texts may be None.
 
-    Raise an error of `_DAMAGES` for entries of other types.
+    Raise one of the errors in `_DAMAGES`, such as TypeError, for entries of other types.
     """
     ids, titles, texts = documents["ids"], documents["titles"], documents["texts"]
     pieces = [] if texts is None else [piece for zones in texts for piece in (*zones.keys(), *zones.values())]
@@ -424,6 +424,6 @@ def _are_names(names: Any) -> bool:
 
 
 def _are_texts(texts: Any) -> bool:
-    """Return whether `texts` is a list; raise TypeError or UnicodeError if an entry is not a text."""
+    """Return whether `texts` is a list; raise TypeError or UnicodeError if an entry is not a valid string."""
     "".join(texts).encode()
     return isinstance(texts, list)

@@ -40,14 +40,14 @@ class SupportDocuments:
     def first_of(self) -> np.ndarray:
         """For each document, the number of the first document with the same id and title.
 
-        A topic's description may be there several times.
+        Several documents can be the same: a topic's description may be repeated.
         """
         first: dict[tuple[str, str], int] = {}
         keys = zip(self.ids, self.titles, strict=True)
         return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
 
     def contributions(self, topic: int, row: Rows, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the numbers of a topic's support documents, and what each of them adds to the score of a row."""
+        """Return the numbers of a topic's support documents, and what each of these documents adds to a row's score."""
         part = slice(*self.alphas.indptr[topic : topic + 2].tolist())
         documents = np.asarray(self.alphas.indices[part])
         indptr, indices, data = map(np.asarray, self.rows)  # a memmap would check each access

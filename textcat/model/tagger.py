@@ -313,7 +313,10 @@ class Tagger:
         return np.asarray(scores > self.cut_scores(scores))
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
-        """Return the thresholds with which scores are compared: one per topic or, if `single`, one per score."""
+        """Return the thresholds that scores are compared with: one per topic or, if `single`, one per score.
+
+        If `single`, each document gets exactly one topic, so that its thresholds depend on its other scores.
+        """
         return one_topic(comparable(self, scores)) if self.single else self.thresholds
 
     def terms(self, topic: str, n: int = 20) -> list[tuple[str, float]]:

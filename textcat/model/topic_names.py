@@ -12,7 +12,10 @@ _END = re.compile("[/#]")  # of what a URI has before its last part
 
 
 def find_topic(topics: Collection[str], names: Mapping[str, str], wanted: str) -> str:
-    """Return the id of a topic that is given by its id or its name; raise TextcatError if there is not exactly one."""
+    """Return the id of the topic that `wanted` names by its id or name; raise TextcatError unless it is exactly one.
+
+    `names` has the names of topics by their ids.
+    """
     from difflib import get_close_matches  # here, so that `textcat --help` need not import it
 
     if wanted in topics:

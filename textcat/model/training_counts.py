@@ -23,7 +23,7 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 
 @dataclass(frozen=True, eq=False)
 class TrainingCounts:
-    """Hold the counted documents of a model, and the options with which it was trained.
+    """Hold a model's documents with the counts of their terms, and the options with which the model was trained.
 
     Training documents in `corpus` have only the zones that `keep_support` keeps: none for "none", the title for "ids",
     and all zones for "texts".

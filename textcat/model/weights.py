@@ -37,7 +37,7 @@ def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
 
 
 def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the CSR arrays of sparse weights: where each feature's entries start, their topics, and their weights."""
+    """Return the three CSR arrays of sparse weights: where each feature's entries start, their topics, their values."""
     weights: Any = tagger.weights
     return weights.indptr, weights.indices, weights.data
 
