@@ -13,14 +13,14 @@ _PREFIXES = 500  # the largest number of answers that are left out to find an ea
 
 
 class Band(NamedTuple):
-    """An estimate of recall with its bounds, and the number of answers that it is based on."""
+    """An estimate of recall with its bounds, and the number of answers that the estimate is based on."""
 
     estimate: Estimate
     n_answers: int
 
 
 class KnownBand(NamedTuple):
-    """What an earlier call of `last_band` returned (`band`) for which answers (`answers`)."""
+    """The result of an earlier call of `last_band` (`band`), and the answers that this call had (`answers`)."""
 
     answers: Any
     band: Band | None
@@ -29,8 +29,8 @@ class KnownBand(NamedTuple):
 def last_band(stopper: Stopper, history: History, estimate: Estimate, known: KnownBand | None = None) -> Band | None:
     """Return the latest informative estimate of recall; None if no recent estimate is informative.
 
-    This is `estimate`, which is based on all answers in `history`, or an estimate by `stopper` from the first of these
-    answers. `known` is the result of an earlier call, which saves the estimates that it covers.
+    This is `estimate`, which is based on all answers in `history`, or an estimate by `stopper` from the first n of
+    these answers. `known` is the result of an earlier call, whose estimates are then not computed again.
     """
     n, n_known, answers = len(history.answers), 0, np.asarray(history.answers, bool)
     if known is not None and np.array_equal(answers[: len(known.answers)], known.answers):
@@ -50,7 +50,8 @@ def last_band(stopper: Stopper, history: History, estimate: Estimate, known: Kno
 def _tells_something(estimate: Estimate, history: History) -> bool:
     """Return whether an estimate is informative: something is found, all figures are finite, and the total is small.
 
-    The total is small if it is at most half of the documents, or more than a quarter of the documents are found.
+    The total is the estimated number of relevant documents. It is small if it is at most half of all documents, or if
+    more than a quarter of all documents are found to be relevant.
     """
     figures = estimate.recall, estimate.low, estimate.high, estimate.relevant
     n_found = int(sum(history.answers))
@@ -85,9 +86,10 @@ def advice(stopper: Stopper, history: History, estimate: Estimate) -> str:
 
 
 def about_band(band: Band | None, history: History) -> str:
-    """Return a sentence that tells why the latest estimate of the total is not informative, and what helps.
+    """Return a sentence that tells why the latest estimate is not informative, and what helps.
 
-    `band` is the latest informative estimate. Return "" if it is based on all answers, or if nothing is found yet.
+    `band` is the latest informative estimate; None: there is none. Return "" if it is based on all answers, or if no
+    relevant document is found yet.
     """
     n = len(history.answers)
     if (band is not None and band.n_answers == n) or not any(history.answers):

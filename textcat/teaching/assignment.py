@@ -20,7 +20,7 @@ class Assignment:
         self._groups, self._seed, self._overlap = groups, seed, overlap
 
     def open_to(self, state: TopicState, person: str, shown_to_others: Iterable[int]) -> NDArray[np.bool_]:
-        """Return a mask of the documents that a person can be asked about: shape (n_documents,).
+        """Return a mask that is True for the documents that a person can be asked about: shape (n_documents,).
 
         `shown_to_others` has the positions of the documents that other persons are being asked about.
         """
@@ -35,11 +35,17 @@ class Assignment:
         return is_open
 
     def unjudged(self, state: TopicState) -> NDArray[np.bool_]:
-        """Return a mask of the documents that have no label yet: shape (n_documents,)."""
+        """Return a mask that is True for the documents without a label: shape (n_documents,).
+
+        Of each group of near-duplicates, only the first document can be True.
+        """
         is_open = self._groups.is_first.copy()
         is_open[list(state.labels)] = False
         return is_open
 
     def _is_for_all(self, group: int) -> bool:
-        """Return whether every person is asked about a group; this depends only on the seed and the group."""
+        """Return whether every person is asked about a group of near-duplicates.
+
+        This depends only on the seed and the group.
+        """
         return zlib.crc32(b"%d %d" % (self._seed, group)) < self._overlap * 2**32

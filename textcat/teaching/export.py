@@ -36,7 +36,7 @@ _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
 class _Labelled(NamedTuple):
-    """A document with its labels; it was judged itself, or is a near-duplicate of a document that was judged."""
+    """A document with its labels: a document that was judged, or a near-duplicate of a judged document."""
 
     position: int
     judged_as: int  # position of the first of its near-duplicates, which represents the whole group

@@ -91,13 +91,16 @@ class TopicState:
         self.change({})
 
     def change(self, changes: Mapping[str, Any]) -> None:
-        """Change the strategy, its share of random questions, or what persons are shown about the topic."""
+        """Change settings of the topic, given by name: the strategy that chooses questions, criteria, and so on."""
         self.about.update(changes)
         names = {"strategy": "name", "random": "random"}
         self.query = QueryStrategy(**{names[key]: self.about[key] for key in names if key in self.about})
 
     def labelled(self) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-        """Return the groups that have a label, in ascending order, and their labels: 1 for yes, -1 for no."""
+        """Return the groups of near-duplicates that have a label, ascending, and their labels: 1 for yes, -1 for no.
+
+        A group is the position of its first document.
+        """
         groups = sorted(self.labels)
         return np.array(groups, np.int64), np.array([1 if self.labels[group] else -1 for group in groups], np.int8)
 
@@ -109,7 +112,7 @@ class TopicState:
         )
 
     def own_answer(self, group: int, person: str) -> str:
-        """Return a person's current answer on a group; "" if there is none."""
+        """Return a person's current answer on a group of near-duplicates; "" if there is none."""
         judgement = self.standing(group).get(person)
         return judgement.answer if judgement else ""
 
@@ -122,7 +125,7 @@ class TopicState:
         return sorted({person for group in self.answers for person in self.standing(group)})
 
     def judged_by(self, person: str) -> Iterator[int]:
-        """Yield the groups that a person has answered or skipped, or that somebody has adjudicated.
+        """Yield the groups of near-duplicates that a person has answered or skipped, or that somebody has adjudicated.
 
         The person is no longer asked about these groups.
         """
@@ -132,14 +135,17 @@ class TopicState:
         yield from (group for group, judgements in self.adjudications.items() if judgements)
 
     def first_of(self, group: int) -> Judgement:
-        """Return the earliest current judgement by yes or no on a group; the group must have a label."""
+        """Return the earliest current judgement by yes or no on a group of near-duplicates, which must have a label."""
         judgements = [*self.standing(group).values(), *self.adjudications.get(group, ())]
         return min(
             (judgement for judgement in judgements if judgement.answer != "skip"), key=lambda judgement: judgement.step
         )
 
     def exclusion_reason(self, group: int) -> str:
-        """Return the exclusion reason given last for a group; "" if there is none, or the label is not "no"."""
+        """Return the exclusion reason given last for a group of near-duplicates.
+
+        Return "" if there is none, or if the group's label is not "no".
+        """
         if self.labels.get(group, True):
             return ""
         judgements = self.adjudications.get(group) or self.standing(group).values()
@@ -153,7 +159,7 @@ class TopicState:
         )
 
     def in_order(self) -> list[tuple[Judgement, bool]]:
-        """Return a pair for each group that has a label: its first judgement, and its label.
+        """Return a pair for each group of near-duplicates with a label: its first judgement, and its label (True: yes).
 
         The pairs are in the order in which these judgements were given.
         """
@@ -161,7 +167,10 @@ class TopicState:
         return sorted(first, key=lambda pair: pair[0].step)
 
     def judgements(self) -> list[Judgement]:
-        """Return each person's current answer on each group, and each adjudication, in the order of their steps."""
+        """Return each person's current answer on each group of near-duplicates, and each adjudication.
+
+        They are in the order in which they were given.
+        """
         current = [judgement for group in self.answers for judgement in self.standing(group).values()]
         current += [judgements[-1] for judgements in self.adjudications.values() if judgements]
         return sorted(current, key=lambda judgement: judgement.step)
@@ -174,7 +183,7 @@ class TopicState:
         return {term: side for term, side in sides.items() if side is not None}
 
     def is_disagreement(self, group: int) -> bool:
-        """Return whether persons disagree on a group, and nobody has adjudicated it."""
+        """Return whether persons disagree on a group of near-duplicates, and nobody has settled the disagreement."""
         opinions = {judgement.answer for judgement in self.standing(group).values()} - {"skip"}
         return len(opinions) > 1 and not self.adjudications.get(group)
 
@@ -203,7 +212,10 @@ class TopicState:
         return Agreement(mean, agreed / n if n else None, n, pairs, disagreements)
 
     def update_label(self, group: int) -> None:
-        """Derive the label of a group from its current answers, and store it; without yes or no, remove the label."""
+        """Derive the label of a group of near-duplicates from its current answers, and store the label.
+
+        If no current answer is yes or no, remove the label.
+        """
         label = _label(self.standing(group).values(), self.adjudications.get(group, []))
         if label is None:
             self.labels.pop(group, None)
@@ -289,7 +301,7 @@ class Judgements:
             raise
 
     def apply(self, line: Mapping[str, Any]) -> None:
-        """Change the current answers by a line of the journal."""
+        """Change the current answers as a line of the journal says: an answer, a new topic, a keyword, an undo."""
         if "undo" in line:
             step = self._done[line["person"]].pop()
             assert step == line["undo"]

@@ -43,7 +43,10 @@ class Ranking(NamedTuple):
     scores: NDArray[np.float32]
 
     def rank_of(self, position: int, is_open: NDArray[np.bool_]) -> int:
-        """Return the rank of a document among the open documents, counted from 1; `is_open` is their mask."""
+        """Return the rank of a document by score among the open documents, those that can be asked about, from 1.
+
+        `is_open` is the mask of the open documents.
+        """
         return 1 + int(np.count_nonzero((self.scores > self.scores[position]) & is_open))
 
 
@@ -77,9 +80,10 @@ class Loop:
         return self.ranking
 
     def ask(self, query: QueryStrategy, is_open: NDArray[np.bool_], n_answers: int, *key: str) -> Choice | None:
-        """Choose one of the open documents by the latest ranking; return None if no document is open.
+        """Choose one of the open documents, those that can be asked about, by the latest ranking.
 
-        `is_open` is the mask of the open documents; `key`, such as a person's name, is appended to the loop's own key.
+        Return None if no document is open. `is_open` is the mask of the open documents; `key`, such as a person's
+        name, is appended to the loop's own key.
         """
         assert self.ranking is not None
         chosen = query.choose(self.ranking.scores, is_open, n_answers, (*self._key, *key))

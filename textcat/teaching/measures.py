@@ -47,7 +47,7 @@ def wss(curve: ArrayLike, n_documents: int, recall: float = 0.95) -> float:
 
 
 def recall_after(curve: ArrayLike, n_answers: float) -> float:
-    """Return the recall after a number of answers."""
+    """Return the recall after a number of answers: the share of the relevant documents found by then."""
     curve = np.asarray(curve)
     return float(np.searchsorted(curve, n_answers, side="right")) / len(curve) if len(curve) else math.nan
 
@@ -89,7 +89,7 @@ def mean_of(values: ArrayLike, confidence: float = 0.95) -> Mean:
 def recall_curve(founds: Sequence[ArrayLike], n_documents: int, at: ArrayLike) -> NDArray[np.float64]:
     """Return the recall after each number of answers in `at`, averaged over runs: shape (n_at,).
 
-    `founds` has the curve of each run.
+    `founds` has the curve of each run, as `found_at` returns it.
     """
     counts = np.minimum(np.asarray(at, np.float64), n_documents)
     return np.mean([np.searchsorted(np.asarray(f), counts, side="right") / len(np.asarray(f)) for f in founds], axis=0)

@@ -22,7 +22,7 @@ _PACED = 20  # the number of last pauses from which the pace is computed
 
 
 class Counts(NamedTuple):
-    """The number of documents with each answer; near-duplicates count once."""
+    """The numbers of documents with the answers yes, no and skip; near-duplicates count once."""
 
     yes: int
     no: int
@@ -30,7 +30,7 @@ class Counts(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The progress of a topic."""
+    """The progress of teaching a topic: counts, the gain curve, the pace, the estimate of recall, and advice."""
 
     topic: str
     n_documents: int  # of the pool
@@ -61,7 +61,7 @@ class Progress(NamedTuple):
         return self.n_groups - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:
-        """Return the gain curve as pairs: a number of answers, and the number of documents found by then.
+        """Return the gain curve as pairs: a number of answers, and the number of relevant documents found by then.
 
         The first pair is (0, 0); up to `most` evenly spaced points of the curve follow.
         """
@@ -118,7 +118,7 @@ def progress(
     target: float | None = None,
     confidence: float | None = None,
 ) -> Progress:
-    """Return the progress of a topic: counts, the gain curve, the pace, and an estimate of recall.
+    """Return the progress of a topic: counts, the gain curve (finds by answers), the pace, and an estimate of recall.
 
     Parameters
     ----------

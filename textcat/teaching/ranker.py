@@ -155,8 +155,9 @@ class Ranker:
     def whole(self, weights: Weights, factor: float = 1) -> tuple[NDArray[np.float32], float]:
         """Return the weights w of the terms and a bias such that ``x·w + bias`` is the score of a row x of the pool.
 
-        The background is included in w and the bias, so that it need not be subtracted from x. w is multiplied by
-        `factor`, the entry of the row in `factors`. Embeddings are left out.
+        The background (the multiplied mean row of the pool, see `Weights`) is included in w and the bias, so that it
+        need not be subtracted from x. w is multiplied by `factor`, the entry of the row in `factors`. Embeddings are
+        left out.
         """
         w = weights.dense(self._n_terms)
         if not weights.background:
@@ -173,7 +174,7 @@ class Ranker:
         return _Background(row, self._times(columns, row[columns]), _dot(row, row))
 
     def _along(self, weights: Weights) -> float:
-        """Return m·(w - background·m), the dot product of the background's row m and the weights."""
+        """Return m·(w - background·m), where m is the row of `_Background`, and w and background are in `weights`."""
         product = _dot(self._background.row[weights.columns], weights.values)
         return product - weights.background * self._background.square
 
@@ -261,7 +262,7 @@ class Ranker:
         return Weights(columns.copy(), w.astype(np.float32), bias * constant, n_epochs, times if square else 0.0)
 
     def _gathered(self, blocks: list[Any], n: int, prior: Weights | None) -> tuple[NDArray[Any], ...]:
-        """Return the columns in which the prior or any of the n rows of `blocks` has an entry, and these rows.
+        """Return the columns in which the prior or one of the n rows in `blocks` has an entry, and these rows.
 
         A block is a tuple (arrays of a CSR matrix, positions of rows). The rows are returned as three arrays: where
         each row ends, and for each entry the index of its column among the returned columns, and its value.

@@ -50,7 +50,10 @@ class Rankings:
         return loop.rank(state, self._examples(state), self._prior(state))
 
     def ask(self, state: TopicState, is_open: NDArray[np.bool_], person: str) -> Choice | None:
-        """Choose one of the open documents to ask a person about; return None if no document is open."""
+        """Choose a document to ask a person about; return None if no document is open (can be asked about).
+
+        `is_open` is the mask of the open documents.
+        """
         self.of(state)
         return self._loops[state.name].ask(state.query, is_open, state.n_answers(), person)
 
@@ -64,7 +67,7 @@ class Rankings:
 
         If `position` is given, the weights are multiplied by the length factor of the document at this position (see
         `RankerSettings.length`), so that the tagger scores this document as the ranking does. `labels` has the label of
-        each judged group.
+        each judged group of near-duplicates.
         """
         from textcat.model.tagger import Tagger
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """A document that a search has found."""
+    """A document that a search has found, with its similarity to the query, a person's answer, and the label."""
 
     position: int
     id: str

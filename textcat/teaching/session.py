@@ -352,7 +352,10 @@ class Session:
             return self.topic_state(topic).judgements()
 
     def labels(self, topic: str) -> dict[int, bool]:
-        """Return the labels for a topic by position (True: yes); near-duplicates of judged documents are included."""
+        """Return the labels for a topic (True: yes) by the documents' positions.
+
+        Near-duplicates of judged documents are included.
+        """
         with self.lock:
             labels = self.topic_state(topic).labels
             return dict(sorted((i, label) for group, label in labels.items() for i in self.groups.members(group)))

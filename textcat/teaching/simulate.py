@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 
 def batch_sizes(steps: str = STEPS) -> Callable[[int], int]:
-    """Return a function from the number of answers to the number of questions before the next training.
+    """Return a function that gives, for a number of answers, the number of questions before the next training.
 
     ``"1:100,5:500,10"`` means 1 question below 100 answers, 5 below 500, then 10. TextcatError is raised for any other
     form.
@@ -143,7 +143,7 @@ def simulate(
 
 
 class _LabelledAnswers:
-    """The simulated answers of a run so far, taken from the labels, in the order of the questions."""
+    """The answers of a simulated run so far, in the order of the questions; the labels of the documents give them."""
 
     def __init__(self, labels: NDArray[np.bool_]):
         n = len(labels)
@@ -191,7 +191,10 @@ class _LabelledAnswers:
         )
 
     def run(self, ranking: Ranking | None, n_trained: int) -> Run:
-        """Return the run; documents that were not asked about follow in the order of their scores by `ranking`."""
+        """Return the run; documents that were not asked about follow in the order of their scores in `ranking`.
+
+        `n_trained` is how often the ranker was trained.
+        """
         if ranking is not None:
             rest = np.flatnonzero(self.is_open)
             self._order[self.n_changes :] = rest[np.argsort(-ranking.scores[rest], kind="stable")]
@@ -325,7 +328,7 @@ class Setting(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a run in an experiment."""
+    """The result of one simulated run in an experiment: when documents were found, and when stopping rules stopped."""
 
     corpus: str
     topic: str
@@ -339,7 +342,7 @@ class Result(NamedTuple):
 
     @property
     def figures(self) -> dict[str, float]:
-        """The measures, by name."""
+        """The measures of the run by name, such as loss and WSS: see `textcat.teaching.measures`."""
         curve, n = np.asarray(self.found), self.n_documents
         named = {
             "loss": measures.loss(curve, n),
@@ -493,7 +496,7 @@ def means_by_setting(results: Iterable[Result], measure: str) -> dict[str, measu
 def leave_one_out(
     figures: Mapping[str, Mapping[str, float]], *, relative: bool = False
 ) -> dict[str, tuple[str, float]]:
-    """For each review, choose the setting with the smallest mean loss on all other reviews.
+    """For each review (a labelled collection), choose the setting with the smallest mean loss on all other reviews.
 
     `figures` has the losses, by setting and then by review. Return, by review, the chosen setting and its loss on this
     review; the mean of these losses estimates the loss on an unseen review. If `relative`, settings are compared by the

@@ -83,7 +83,7 @@ class Estimate(NamedTuple):
 
 
 class Course(NamedTuple):
-    """The finds (relevant documents found) of a history, in the form that all rules take."""
+    """The finds (relevant documents found) in a history of answers, in the form that all stopping rules take."""
 
     t: NDArray[np.floating[Any]]  # the numbers of answers, from 1, at which something was found
     n: int  # number of answers

@@ -40,9 +40,10 @@ def near_duplicates(
 
 
 def size_class_bounds(largest: int) -> NDArray[np.int64]:
-    """Return the smallest size of each class of sizes.
+    """Divide the sizes of documents (numbers of distinct terms) into classes; return the smallest size of each class.
 
-    Near-duplicates lie in the same class or in neighbouring classes, as the larger size is at most 10/9 of the smaller.
+    Two near-duplicates lie in the same class or in neighbouring classes, because the larger one has at most 10/9 of the
+    terms of the smaller one. `largest` is the largest size.
     """
     bounds = [1]
     while len(bounds) < 3 or bounds[-3] <= largest:
@@ -51,7 +52,7 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
 
 
 class Groups:
-    """The groups that `near_duplicates` finds; each is identified by the position of its first document."""
+    """The groups of near-duplicates that `near_duplicates` finds; a group is named by its first document's position."""
 
     def __init__(self, firsts: NDArray[np.int32]):
         self._firsts = np.asarray(firsts)

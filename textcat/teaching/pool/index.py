@@ -73,7 +73,10 @@ class Index(NamedTuple):
 
 
 class _PoolFeatures(TfIdf):
-    """Features that skip a preparation of about a second; the preparation pays only if many texts are transformed."""
+    """Features that skip a preparation of `transform`, which takes about a second.
+
+    The preparation pays only if many texts are transformed.
+    """
 
     def known_terms(self) -> None:
         return None
@@ -116,7 +119,10 @@ class Strings(Sequence[str]):
 
 
 def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
-    """Return the recipe for a number of documents: for more than 30,000, a copy with fewer terms (see `for_many`)."""
+    """Return the recipe by which a pool of n documents is built.
+
+    For more than 30,000 documents, this is a copy with fewer kinds of terms (see `for_many`).
+    """
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
@@ -200,7 +206,7 @@ def _as_json(terms: list[str] | None) -> bytes:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of all texts in memory, and write the rows; return all else that the index needs."""
+    """Count the terms of all texts in memory, and write the rows; return what the index needs besides the rows."""
     lines: list[int] = []
     ids: list[bytes] = []
 
@@ -222,7 +228,7 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
 def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Compute rows from pieces (batches of counted documents), two at a time in parallel, and write them.
 
-    Return all else that the index needs.
+    Return what the index needs besides the rows.
     """
     pieces, features = Pieces(archive.folder / PIECES, archive.n_documents), recipe.make_features()
     with stages.stage("weigh terms", 2 * archive.n_documents) as advance:
@@ -274,7 +280,10 @@ def read_index(folder: Path, *, verify: bool) -> Index:
 
 
 def _check_shards(folder: Path, shards: Sequence[Shard], *, verify: bool) -> None:
-    """Raise PoolError if a shard is missing or has another size; if `verify`, also if it has another checksum."""
+    """Raise PoolError if a shard (a file of texts) is missing or has another size than recorded.
+
+    If `verify`, also raise it if a shard has another checksum.
+    """
     for shard in shards:
         path = folder / shard.name
         if not path.is_file() or path.stat().st_size != shard.n_bytes:

@@ -64,7 +64,7 @@ def for_many(recipe: Recipe) -> Recipe:
 
 
 def may_be_pieces(features: TfIdf) -> bool:
-    """Return whether rows can be made piece by piece.
+    """Return whether rows can be made piece by piece, that is, one batch of documents after the other.
 
     This is so if the features have no terms of single zones, no n-grams of characters, and no hashed columns.
     """
@@ -99,7 +99,10 @@ def piece_of(features: TfIdf, zones: Sequence[dict[str, str]], ids: Sequence[byt
 
 
 def read_piece(path: Path, *, with_terms: bool) -> Piece:
-    """Read a piece from a file; without `with_terms`, all its terms are "". Raise ValueError if the file is damaged."""
+    """Read a piece (a batch of documents with their counts) from a file.
+
+    If `with_terms` is False, the terms are not read, and are all "". Raise ValueError if the file is damaged.
+    """
     try:
         with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
             arrays = todays_piece({name: stored[name] for name in stored.files if with_terms or name != _TERMS})
@@ -113,7 +116,7 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
 
 
 class Pieces:
-    """The pieces in a folder; together, they hold all documents of an archive, in order.
+    """The pieces in a folder (batches of documents with their counts): all documents of an archive, in order.
 
     A missing piece raises OSError, and a damaged piece ValueError.
     """
@@ -138,7 +141,10 @@ class Pieces:
         return len(self._paths)
 
     def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "_Facts":
-        """Fit features to all documents, as `TfIdf.fit` does, and return the facts that rows do not contain."""
+        """Fit features to all documents, as `TfIdf.fit` does; return the documents' ids and sizes, which rows lack.
+
+        `advance` is called with the number of documents of each piece.
+        """
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
         numbers: list[NDArray[np.int32]] = []
@@ -171,7 +177,10 @@ class Pieces:
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
-        """Return the rows of piece number k, with features that `fit` has fitted; several threads may call this."""
+        """Return the rows of the documents in piece number k, by features that `fit` has fitted.
+
+        Several threads may call this at the same time.
+        """
         piece, columns = read_piece(self._paths[k], with_terms=False), self._columns[k]
         counts = piece.counted.counts
         of_terms = TermColumns(counts.terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
@@ -179,7 +188,7 @@ class Pieces:
 
 
 class _Facts(NamedTuple):
-    """Facts about documents that their rows do not contain."""
+    """What a pool needs of all documents besides their rows: ids, numbers of terms, and sizes of their lines."""
 
     sizes: NDArray[np.int32]
     lines: NDArray[Any]

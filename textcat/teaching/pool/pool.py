@@ -145,7 +145,7 @@ class Pool:
         return f"<Pool of {len(self):,} documents and {self.rows.shape[1]:,} terms {location}>"
 
     def document(self, i: int) -> dict[str, str]:
-        """Return the texts of a document by zone."""
+        """Return the texts of document i by zone (a named part, such as title or body)."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
 
@@ -187,7 +187,10 @@ class Pool:
         return None
 
     def place_of(self, i: int) -> tuple[str, int]:
-        """Return a document's source and its position there, as in `textcat tag`; ("", 0) for a pool in memory."""
+        """Return the source (such as a file) that a document was read from, and the document's position in the source.
+
+        Both are as in the output of `textcat tag`; ("", 0) for a pool in memory.
+        """
         fields = self._texts[i]
         return fields.get("source", ""), fields.get("position", 0)
 
@@ -279,7 +282,7 @@ def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
 
 
 class _StoredTexts(Sequence[dict[str, Any]]):
-    """The records of a pool's documents; each access reads one line of a shard."""
+    """The records of a pool's documents on disk; each access reads one line of a shard (a file of texts)."""
 
     def __init__(self, folder: Path, shards: Sequence[Shard], ends: NDArray[np.int64]):
         self._folder, self._shards, self._ends = folder, shards, ends

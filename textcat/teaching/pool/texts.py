@@ -87,7 +87,10 @@ class Archive:
 
 @dataclass
 class _ReadBatch(BatchResult):
-    """The lines of a batch's documents, the rejections, and the piece of these documents (b"" if none is kept)."""
+    """The lines of a batch of documents, the rejected records, and the piece: the counts of these documents' terms.
+
+    The piece is b"" if no pieces are kept.
+    """
 
     piece: bytes = b""
 
@@ -148,7 +151,10 @@ def read_archive(
 def _read_with_pieces(
     pieces: Path, reading: _Reading, state: RunState, workers: WorkerPool, bar: Bar, start_over: str
 ) -> Generator[tuple[Batch, _ReadBatch]]:
-    """Read the remaining batches; yield each, with its lines, after its piece is written to the folder `pieces`."""
+    """Read the remaining batches of documents, and yield each with its lines.
+
+    A batch is yielded after its piece (the counts of its terms) is written to the folder `pieces`.
+    """
     position, documents, missing = state.counts.tagged, Counter(state.counts.inputs), Counter[str]()
     bar.show(completed=state.counts.records)
     with closing(_read(reading, state, workers, start_over)) as results:
@@ -176,7 +182,7 @@ def _archive_in(folder: Path) -> Archive:
 
 
 def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
-    """Write a piece without syncing it to disk.
+    """Write a piece (the counts of a batch of documents, the first at `position`) without syncing it to disk.
 
     If a power failure damages the file, its checksums show this, and all terms are counted again.
     """
@@ -187,7 +193,10 @@ def _keep_piece(folder: Path, position: int, piece: bytes) -> None:
 
 
 def _remove_pieces(folder: Path, position: int) -> None:
-    """Remove unfinished files, and the pieces that begin at `position` or later, because the journal lacks them."""
+    """Remove unfinished files, and the pieces (counts of batches) whose first document is at `position` or later.
+
+    The journal does not have these batches yet, so they are read again.
+    """
     for path in folder.glob("*") if folder.is_dir() else ():
         if path.suffix != ".npz" or path.stem >= name_of(position):
             folders.remove(path)
@@ -248,7 +257,7 @@ def _read_batch(features: TfIdf | None, settings: InputSettings, batch: Batch) -
 def _unpickled(features: bytes) -> TfIdf | None:
     """Unpickle features; the same bytes give the same object again, whose token cache is already filled.
 
-    The pickled object is None if no pieces are kept.
+    Return None if None was pickled: then no pieces (counts of batches) are kept.
     """
     return pickle.loads(features)
 
