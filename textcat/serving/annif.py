@@ -35,7 +35,7 @@ class SuggestForm(SuggestQuery):
 
 
 class AnnifDocument(BaseModel):
-    """A text of a batch."""
+    """A text in a request for several texts, with an optional id."""
 
     model_config = ConfigDict(strict=True)
     text: str
@@ -44,7 +44,7 @@ class AnnifDocument(BaseModel):
 
 
 class AnnifBatch(BaseModel):
-    """A batch of texts."""
+    """A request to suggest subjects for several texts."""
 
     model_config = ConfigDict(strict=True)
     documents: list[AnnifDocument] = Field(min_length=1)
@@ -93,7 +93,7 @@ class AnnifSuggestions(VersionedAnswer):
 
 
 class AnnifBatchRow(BaseModel):
-    """The suggested subjects of one text of a batch."""
+    """The suggested subjects of one of several texts."""
 
     document_id: str | None
     results: list[AnnifSubject]
@@ -129,7 +129,10 @@ async def suggest(project: Project, call: Call) -> bytes:
 async def suggest_batch(
     project: Project, query: Annotated[SuggestQuery, Query()], body: AnnifBatch, call: Call
 ) -> None:
-    """Suggest subjects for several texts, as Annif does; the header `X-Model-Version` has the model's version."""
+    """Answer with suggested subjects for several texts, as Annif does.
+
+    The answer's header `X-Model-Version` has the model's version.
+    """
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, project, len(body.documents))
     tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served), call.pause)

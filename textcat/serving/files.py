@@ -1,6 +1,7 @@
 """Read the texts of an uploaded file in a separate process, with limits on its memory and time.
 
-``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones as JSON.
+``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones (named texts, such as
+title and body) as JSON.
 """
 
 import asyncio
@@ -29,7 +30,9 @@ _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
 async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
-    """Return the text of each zone of a file; raise a Problem if the file cannot be read, or not within `seconds`.
+    """Return the text of each zone (named part, such as title or body) of a file.
+
+    Raise a Problem (an error sent to the client) if the file cannot be read, or not within `seconds`.
 
     The extension of `name` tells the format of the file; `data` is the content of the file.
     """
@@ -59,7 +62,7 @@ async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
 
 
 def main() -> None:
-    """Read a file from standard input, and write its zones, or an error, to standard output as JSON."""
+    """Read a file from standard input, and write its zones (named texts), or an error, to standard output as JSON."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

@@ -40,7 +40,7 @@ class _Choice(RequestModel):
 
     @property
     def choice(self) -> Choice:
-        """The options as a tuple; documents with equal options are tagged together."""
+        """The request's options as a `Choice`; documents with equal options are tagged together."""
         return Choice(self.top, self.min_probability, self.everything)
 
 
@@ -51,12 +51,12 @@ class TextDocument(RequestModel):
 
     @property
     def document(self) -> str:
-        """The text."""
+        """The request's text, which is the document."""
         return self.text
 
 
 class ZonesDocument(RequestModel):
-    """A document in zones, such as its title and its body."""
+    """A document in zones: named texts, such as its title and its body."""
 
     zones: Texts = Field(
         description="The text of each zone by its name.", examples=[{"title": "Wheat up", "body": _STORY}]
@@ -64,7 +64,7 @@ class ZonesDocument(RequestModel):
 
     @property
     def document(self) -> Document:
-        """The zones as a document."""
+        """The request's zones (named texts, such as title and body) as one document."""
         return Document("", self.zones)
 
 
@@ -90,7 +90,7 @@ class TagText(_Choice, TextDocument):
 
 
 class TagZones(_Choice, ZonesDocument):
-    """A document in zones to tag."""
+    """A document in zones (named texts) to tag."""
 
 
 TagRequest: TypeAlias = Annotated[Annotated[TagText, Tag("text")] | Annotated[TagZones, Tag("zones")], _either]
@@ -114,7 +114,7 @@ class ExplainText(_Explained, TextDocument):
 
 
 class ExplainZones(_Explained, ZonesDocument):
-    """A document in zones, and the topics to explain for it."""
+    """A document in zones (named texts), and the topics to explain for it."""
 
 
 ExplainRequest: TypeAlias = Annotated[
@@ -239,7 +239,7 @@ class Tagged(VersionedAnswer):
 
 
 class BatchRow(BaseModel):
-    """The topics of one document of the batch."""
+    """The topics of one of the documents in a request."""
 
     tags: list[TagRow]
 
@@ -257,6 +257,6 @@ class ExplainAnswer(VersionedAnswer):
 
 
 class FileAnswer(BaseModel):
-    """The text of each zone of a file."""
+    """The texts of a file by zone (a named part, such as title or body)."""
 
     zones: dict[str, str]

@@ -44,11 +44,14 @@ class Served:
         self.quality = {row.topic: row for row in rows}
 
     def answer(self, key: str, value: Any) -> bytes:
-        """Return an answer as JSON: the name and version of the model, and `value` under `key`."""
+        """Return an answer to a request as JSON: the model's name and version, and `value` under the name `key`."""
         return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
 
     def column_of(self, topic: str) -> int:
-        """Return the column of a topic; raise a Problem if the model does not have it."""
+        """Return the column of a topic in the model's scores.
+
+        Raise a Problem (an error sent to the client) if the model does not have the topic.
+        """
         try:
             return self.columns[topic]
         except KeyError:
@@ -113,7 +116,7 @@ class Store:
             self.models[name] = self._loaded(name, folder.path)
 
     def load_again(self) -> None:
-        """Load all models again, because files of the loaded ones may be damaged; leave out those that fail."""
+        """Load all models again, because files of the loaded models may be damaged; leave out those that fail to load."""
         self.models = {}
         for name, folder in self._folders.items():
             folder.seen, folder.checks, folder.error, folder.damage = _identity(folder.path), 0, "", ""

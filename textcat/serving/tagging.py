@@ -111,7 +111,7 @@ async def tag(model: Model, body: s.TagRequest, call: Call) -> bytes:
 
 @routes.post("/api/v1/models/{model}/tag-batch", response_model=s.BatchAnswer, responses=problems(body=True))
 async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
-    """Tag several documents."""
+    """Tag several documents: return the topics of each, the highest score first."""
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, model, len(body.documents))
     tags = await served.work.tag_all([row.document for row in body.documents], body.choice, call.pause)
@@ -170,14 +170,14 @@ _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
 
 
 class _Stream:
-    """Tags the lines of a request as they arrive, and answers each with a line."""
+    """Tags the documents in a request, one a line, as the lines arrive, and answers each line with a line."""
 
     def __init__(self, served: Served, call: Call) -> None:
         self._served, self._call, self._limit = served, call, call.front.limits.max_bytes
         self._wrong = 0  # the number of wrong lines, less that of right ones
 
     async def run(self) -> None:
-        """Read the request and send the answers, until either ends."""
+        """Read the lines of the request and send the answers, until the request ends, fails, or the client has gone."""
         call, kind = self._call, self._call.kind
         if kind not in (b"", _NDJSON, b"application/jsonl", b"application/json"):
             raise Problem(415, f"The stream has the type {kind.decode('latin-1')!r:.80}: send application/x-ndjson.")

@@ -93,11 +93,17 @@ class Teaching(Application):
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="textcat-read")
 
     async def change(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that changes the session or asks for a question, after all earlier calls of `change`."""
+        """Call a function that changes the session or asks for a question, and return its result.
+
+        The function is called after those of all earlier calls of `change`.
+        """
         return await _called(self._changes, partial(function, *arguments, **named))
 
     async def read(self, function: Callable[..., T], *arguments: Any, **named: Any) -> T:
-        """Call a function that only reads the session; functions that change the session may run at the same time."""
+        """Call a function that only reads the session, and return its result.
+
+        Functions that change the session may run at the same time.
+        """
         return await _called(self._reads, partial(function, *arguments, **named))
 
     def close(self) -> None:
@@ -379,7 +385,10 @@ def _person(call: Call, name: str) -> str:
 
 
 def _check(session: Session, *names: str, position: int = -1) -> None:
-    """Raise a Problem if the session lacks one of the topics in `names`, or has no document at the position."""
+    """Raise a Problem (an error sent to the client) if the session lacks a topic in `names`, or the document.
+
+    The document is given by its position in the pool; -1: no document is checked.
+    """
     for name in names:
         if name not in session.topics():
             raise Problem(404, f"No topic {name!r:.80} is taught here: GET /api/v1/teach lists the topics.")
@@ -431,7 +440,10 @@ def _judgement(session: Session, judgement: Judgement) -> dict[str, Any]:
 
 
 def _has_figures(estimate: Estimate | None) -> bool:
-    """Return whether there is an estimate with finite figures; rules that only tell when to stop give nan."""
+    """Return whether there is an estimate of recall with finite figures.
+
+    Stopping rules that only tell when to stop give estimates with nan.
+    """
     figures = () if estimate is None else (estimate.recall, estimate.low, estimate.high, estimate.relevant)
     return bool(figures) and all(map(math.isfinite, figures))
 

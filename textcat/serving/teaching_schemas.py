@@ -163,7 +163,7 @@ class TaughtTopic(BaseModel):
 
 
 class QueueRow(BaseModel):
-    """A list of documents to review."""
+    """A list of documents to review: its name, its topic, and its number of documents."""
 
     name: str
     topic: str
@@ -297,7 +297,7 @@ class BandAnswer(BaseModel):
 
 
 class ProgressAnswer(BaseModel):
-    """The progress of a topic."""
+    """The progress of teaching a topic: counts, finds, the estimate of recall, and advice when to stop."""
 
     topic: str
     documents: int

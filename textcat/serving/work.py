@@ -57,10 +57,11 @@ class Work:
     async def tag_all(
         self, documents: Sequence[Any], choice: Choice, pause: Callable[[], Awaitable[None]]
     ) -> list[Tags]:
-        """Tag the documents of one request in parts; `pause` is awaited after each part, to answer other requests.
+        """Tag the documents of one request in parts, and return the tags of each document.
 
-        Requests with several documents wait for each other, because the tags of all at once would fill the memory.
-        Raise a Problem if the documents get too many tags.
+        `pause` is awaited after each part, so that other requests can be answered in between. Requests with several
+        documents wait for each other, because the tags of all of them at once would fill the memory. Raise a Problem
+        (an error sent to the client) if the documents get too many tags.
         """
         tags: list[Tags] = []
         n_tags = 0

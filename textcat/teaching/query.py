@@ -73,8 +73,8 @@ class QueryStrategy:
         """Return the position of the document to ask about next, and why it was chosen; None if no document is open.
 
         `is_open` is the mask of the open documents, those that can be asked about. Documents with larger scores are
-        more relevant, and 0 is the decision boundary. Random choices depend only on the key (such as a seed and the name of the topic) and on the
-        number of answers so far.
+        more relevant, and 0 is the decision boundary. Random choices depend only on the key (such as a seed and the
+        name of the topic) and on the number of answers so far.
         """
         uncertain = STRATEGIES[self.name]
         if uncertain in (0, 1) and not self.random:

@@ -88,7 +88,7 @@ class Application(FastAPI):
         self.front.refresh_keys(now=True)
 
     async def background(self) -> None:
-        """Do nothing; a subclass may do work here, beside answering requests, until the server stops."""
+        """Do nothing; in a subclass, this may do other work until the server stops, while requests are answered."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI description of all routes."""
@@ -114,7 +114,10 @@ class Application(FastAPI):
         return orjson.dumps(self.openapi())
 
     def page(self, name: str) -> tuple[bytes, bytes]:
-        """Return the content and the content type of a file of the page; raise a Problem if there is no such file."""
+        """Return the content and the content type of a file that the HTML page loads.
+
+        Raise a Problem (an error sent to the client) if there is no such file.
+        """
         try:
             return self._page[name]
         except KeyError:

@@ -60,13 +60,14 @@ class Call(Request):
 
     @property
     def kind(self) -> bytes:
-        """The content type of the body, without parameters."""
+        """The content type of the request's body, in lower case and without parameters such as the charset."""
         return self.head.get(b"content-type", b"").partition(b";")[0].strip().lower()
 
     async def data(self, kinds: tuple[bytes, ...]) -> bytes:
-        """Return the body, decompressed if it is gzip; raise a Problem if it is too large or of a wrong type.
+        """Return the request's body, decompressed if it is gzip.
 
-        `kinds` are the allowed content types; if it is empty, all types are allowed.
+        Raise a Problem (an error sent to the client) if the body is too large or of a wrong type. `kinds` are the
+        allowed content types; if it is empty, all types are allowed.
         """
         kind = self.kind
         if kinds and kind and kind not in kinds:
@@ -128,7 +129,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Wait until other requests have had a turn; raise ClientGoneError if the client has gone meanwhile."""
+        """Let the event loop run other tasks once; raise ClientGoneError if the client has closed the connection."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():
@@ -224,11 +225,11 @@ class Front:
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}
 
     def turn(self) -> asyncio.Lock:
-        """Return the lock that lets requests with large bodies begin one after the other."""
+        """Return the lock of the running event loop by which requests with large bodies begin one after the other."""
         return self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; pass start-up and shutdown on to the routes."""
+        """Answer a request; pass on the server's start-up and shutdown (ASGI's lifespan) to the routes."""
         if scope["type"] == "lifespan":
             await self._routes(scope, receive, send)
             return
@@ -265,7 +266,10 @@ class Front:
             self._count(call)
 
     def _admit(self, call: Call) -> None:
-        """Raise a Problem if the request names a wrong host, lacks a key, exceeds a limit, or fails another check."""
+        """Raise a Problem (an error sent to the client) if the request must be refused.
+
+        It is refused if it names a wrong host, lacks a key, exceeds a limit, or fails another check.
+        """
         if self._trust_proxy:
             call.client_address = forwarded_address(call.head) or call.client_address
         self._check_host(call)

@@ -30,8 +30,8 @@ class Keys:
     def refresh(self) -> bool:
         """Read the file again if it has changed; return True if the file has been read again.
 
-        If the file is damaged, or no regular file any more, keep the former keys, and raise TextcatError. What was no
-        regular file at the start, such as a pipe, is not read again.
+        If the file is damaged, or no regular file any more, keep the former keys, and raise TextcatError. If the path
+        was no regular file at the start, but a pipe, for example, it is not read again.
         """
         if self._path is None or not self._is_regular or (identity := self._identity()) == self._seen:
             return False

@@ -29,11 +29,11 @@ class Limits:
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Interrupt a ``with`` block by a Problem after a number of seconds of processor time.
+    """Raise a Problem (an error sent to the client) in a ``with`` block after some seconds of processor time.
 
-    Requests are worked on one after another in the main thread, where a timer of the process can interrupt them;
-    asyncio cannot do this. A compiled loop ends before it is interrupted. In other threads, and on systems without such
-    timers, the time is not limited.
+    Requests are worked on one after another in the main thread, where a timer of the process can interrupt the work;
+    asyncio cannot do this. A compiled loop is interrupted only after it ends. In other threads, and on systems without
+    such timers, the time is not limited.
     """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -52,7 +52,10 @@ def bounded_time(seconds: float) -> Iterator[None]:
 
 
 def inflated(data: bytes, limit: int) -> bytes:
-    """Decompress a gzip stream; raise a Problem if it is damaged, or if its content has more than `limit` bytes."""
+    """Return the content of a gzip stream.
+
+    Raise a Problem (an error sent to the client) if it is damaged, or if its content has more than `limit` bytes.
+    """
     inflate = zlib.decompressobj(wbits=31)
     try:
         plain = inflate.decompress(data, limit + 1)

@@ -36,7 +36,10 @@ class ClientGoneError(Exception):
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON; a named tuple becomes an object, and a lone surrogate (not encodable) becomes "?"."""
+    """Return a value as JSON in UTF-8.
+
+    A named tuple becomes an object, and a lone surrogate, which UTF-8 cannot encode, becomes "?".
+    """
     try:
         return orjson.dumps(value, default=_fields)
     except orjson.JSONEncodeError:  # requests and texts of archives may hold lone surrogates
@@ -75,9 +78,9 @@ def problem_of_validation(error: ValidationError) -> Problem:
 
 
 def _place(loc: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the path to an error in a request, without the "text" or "zones" that pydantic inserts.
+    """Return the path to an error in a request, without the part "text" or "zones" that pydantic inserts.
 
-    This is the name of the member of a union, by which pydantic tells a text from a document in zones.
+    pydantic inserts it to tell which kind of document it took the request for: one text, or zones (named texts).
     """
     for i, part in enumerate(loc[:-1]):
         if part in ("text", "zones"):

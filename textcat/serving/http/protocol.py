@@ -151,9 +151,9 @@ class Protocol(HttpToolsProtocol):
                 waiting.keep_alive = True  # or the connection would end before the last answer
 
     def on_body(self, body: bytes) -> None:
-        """Collect a part of the body; the parts of one piece of received data are passed on together.
+        """Collect a part of the body; all parts in the data received at one time are passed on together.
 
-        If the client sends tiny chunks, a piece has many parts.
+        If the client sends tiny chunks, these data have many parts.
         """
         self._parts.append(body)
 

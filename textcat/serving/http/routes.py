@@ -89,14 +89,15 @@ class LeanRoute(APIRoute):
             await call.answer(answer if isinstance(answer, bytes) else json_bytes(answer))
 
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
-        """Await the endpoint, and return what it returns."""
+        """Call the route's function with the arguments, await it, and return its result."""
         return await self.endpoint(**arguments)
 
 
 async def _data_of(call: Call) -> bytes:
-    """Return the body of a request; if it is large, when it has its turn, and only if the client is still there.
+    """Return the body of a request; raise ClientGoneError if the body is large and the client has gone.
 
-    Otherwise a server would work through the large bodies of many clients that have gone before it noticed any of that.
+    Requests with large bodies wait for each other here. So a server does not work on the large bodies of clients that
+    have gone while their requests were waiting.
     """
     data = await call.data((JSON,))
     if len(data) > _LARGE:
@@ -154,6 +155,6 @@ def router(tag: str, route_class: type[LeanRoute] = LeanRoute) -> APIRouter:
 
 
 def check_documents(n: int, limits: Limits) -> None:
-    """Raise a Problem if there are more documents than a request may have."""
+    """Raise a Problem (an error sent to the client) if n is more than the documents that a request may have."""
     if n > limits.max_documents:
         raise Problem(413, f"The request has {n:,} documents: send at most {limits.max_documents:,} at a time.")
