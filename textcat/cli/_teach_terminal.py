@@ -134,9 +134,9 @@ def _search(session: "Session", topic: str, person: str, query: str | None, keys
 
 
 class _Keys:
-    """Read single keys from a terminal if `single` is set; read lines if it is not, or if the input is not a terminal.
+    """Read what a person types: single keys if `single` is set and the input is a terminal, otherwise lines.
 
-    Inside the `with` block, keys are taken as they are pressed; after the block, the terminal is as before.
+    Inside the `with` block, a key is read as soon as it is pressed; after the block, the terminal is as before.
     """
 
     def __init__(self, *, single: bool):
@@ -163,7 +163,10 @@ class _Keys:
             self._before = None
 
     def read(self, prompt: str) -> str | None:
-        """Show a prompt, and return the key that was pressed, or the line; None if the input has ended."""
+        """Show a prompt, and return the key that was pressed or, if lines are read, the line.
+
+        Return None if the input has ended.
+        """
         if not self._single:
             return self.line(prompt)
         self._show(prompt)

@@ -27,7 +27,7 @@ _FORMER = "tau tau-neg tau-pos kappa eta beta epsilon zeta b alpha delta rho lam
 
 
 class _WithoutPydantic:
-    """A command that checks most values without pydantic, whose import takes longer than tagging a text.
+    """The base of commands that check most values without pydantic, whose import takes longer than tagging a text.
 
     This depends on how typer 0.29 checks values; with other versions, typer checks all values itself.
     """

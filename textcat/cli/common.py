@@ -41,7 +41,7 @@ complete_corpus, complete_recipe = _complete_shipped("corpora"), _complete_shipp
 
 
 def import_learner(name: str | None) -> str | None:
-    """Import the learner that an option names, and return the name; if it is None, import nothing."""
+    """Import the learner that an option names, and return the name; if the name is None, only return None."""
     if name is not None:
         from textcat.recipe import learner_class
 
@@ -163,7 +163,7 @@ def input_settings(
         ),
     ] = None,
 ) -> "InputSettings":
-    """Return the settings by which inputs are read."""
+    """Return the settings by which inputs are read, given the values of options of the command line."""
     from textcat.reading import InputSettings
 
     settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=_quotes(quote), lines=lines)
@@ -298,7 +298,10 @@ class CorpusReader(NamedTuple):
             return reopen_corpus(corpus, corpus_dir=self.corpus_dir, progress=bar)
 
     def stream(self, corpus: str) -> "ForkedCorpus | None":
-        """Begin to read a corpus in another process; return None if this is unsafe, or takes too much memory."""
+        """Begin to read a corpus in another process, and return the corpus that will receive the documents.
+
+        Return None if another process is unsafe here, or takes too much memory.
+        """
         from textcat.corpus.catalogue import stream_corpus
 
         return stream_corpus(corpus, **self._asdict())
@@ -321,7 +324,7 @@ def scheduler_address(
 def table_form(**asked: bool) -> str:
     """Return the form of output whose option is set, such as "csv", or "" if no option is set.
 
-    `asked` tells for each form whether its option is set. BadParameter is raised if several are set.
+    `asked` tells for each form of output whether its option is set. BadParameter is raised if several options are set.
     """
     if sum(asked.values()) > 1:
         *first_forms, last = (f"--{form}" for form in asked)

@@ -187,7 +187,7 @@ def _test_corpus(
 
 
 def _origin(tagger: "Tagger") -> Mapping[str, Any]:
-    """Return the arguments that open the corpus of a tagger again; raise TextcatError if they are not known."""
+    """Return the arguments that open a tagger's training corpus again; raise TextcatError if they are not known."""
     from textcat.corpus.catalogue import cards
 
     where = tagger.origin.get("name_or_path", tagger.corpus)
@@ -244,11 +244,11 @@ def show_evaluation(
 
 
 def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[dict[str, str]]:
-    """Return a row per measure with a column per band, as in Table 2 of Li et al. (2002), and rows with counts.
+    """Return a row per measure with a column per band (a set of topics), as in Table 2 of Li et al. (2002).
 
     Only the main measures have rows, unless `every_measure` is set. A measure that has intervals is followed by a row
-    of them. If topics were left out because they have no positive in the test part, the last row counts these
-    topics.
+    with the intervals. Rows with counts of documents and topics follow. If topics were left out because they have no
+    positive in the test part, the last row counts these topics.
     """
     from textcat.cli import tables
 
@@ -271,7 +271,10 @@ def band_rows(evaluation: "Evaluation", *, every_measure: bool = False) -> list[
 
 
 def _notes(evaluation: "Evaluation") -> list[str]:
-    """Return notes on documents that measures at k leave out, and on topics that the model does not know."""
+    """Return notes on documents without a topic, which are left out, and on topics that the model does not know.
+
+    A note is a sentence for people; the list is empty if there are no such documents and topics.
+    """
     notes: dict[str, int | None] = {
         "{} of {} documents have no topic, and are left out.": evaluation.without_topic,
         "{} pairs of a document and a topic are of topics that the model does not know: they count as not found.": (
@@ -282,7 +285,7 @@ def _notes(evaluation: "Evaluation") -> list[str]:
 
 
 def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
-    """Return a row per topic with its measures and what training recorded about it (its facts), largest topic first."""
+    """Return a row per topic, the largest topic first: its measures, and its facts, which training recorded."""
     from textcat.cli import tables
     from textcat.evaluation.export import fact_names
 
@@ -302,7 +305,10 @@ def topic_rows(evaluation: "Evaluation") -> list[dict[str, Any]]:
 
 
 def printed_facts(names: Iterable[str]) -> list[str]:
-    """Return the names of those facts that tables show: all except margins and certificate, which JSON and CSV have."""
+    """Return those of the names of facts (what training recorded about topics) that tables show.
+
+    Margins and certificates are left out: only the outputs JSON and CSV have them.
+    """
     return [name for name in names if "margin" not in name and name != "certificate"]
 
 
@@ -350,9 +356,10 @@ def show_comparison(
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
-    """Return a row per band and measure, with the values of the first model and of the model at position `other`.
+    """Return a row per band (a set of topics) and measure, with the values of model 0 and of model `other`.
 
-    A row also has the difference of the two values, its interval, and p-values. `names` are the names of the models.
+    A row also has the difference of the two values, the interval of this difference, and p-values. `names` are the
+    names of the models; `other` is a position in `names`.
     """
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES

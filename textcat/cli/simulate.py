@@ -148,7 +148,11 @@ def _report(
 def _all_tables(
     results: "Sequence[Result]", compared: "Sequence[Setting]", *, per_topic: bool
 ) -> list[list[dict[str, Any]]]:
-    """Return the tables of the quality of the order, of the answers needed, and of the stopping rules."""
+    """Return the tables of results, each a list of rows.
+
+    They show the quality of the order of questions, the answers needed, and, if there are any, the stopping rules. If
+    `per_topic` is set, every topic has a row, even if there are many.
+    """
     from textcat.teaching.simulate import by_topic
 
     grouped = by_topic(results)

@@ -22,7 +22,7 @@ class Figure(str):
 
 
 def show(console: Console, rows: Sequence[Mapping[str, Any]], *, needed: int | None = None) -> None:
-    """Print rows as a table; all rows have the same keys, and these are the headers. See `show_columns`."""
+    """Print rows as a table; all rows have the same keys, which are the headers. `needed` is as in `show_columns`."""
     show_columns(console, [(title, [row[title] for row in rows]) for title in rows[0]] if rows else [], needed=needed)
 
 
@@ -95,7 +95,7 @@ def format_interval(bounds: tuple[float, float] | None, sign: str = "") -> Figur
 
 
 def print_text(console: Console, text: str) -> None:
-    """Print a text without wrapping it; visible signs are printed for control characters."""
+    """Print a text without wrapping it; control characters are printed as visible characters."""
     console.print(terminal.harmless(text), soft_wrap=True, markup=False)
 
 
@@ -143,7 +143,7 @@ def largest_first(rows: Iterable[dict[str, Any]], size: str = "train") -> list[d
 
 
 def cost_of_stages(stages: Stages) -> dict[str, Any]:
-    """Return the seconds of each stage, and the peak memory."""
+    """Return the cost of a job for JSON output: the seconds of each stage, and the peak memory."""
     return {"seconds": stages.seconds, "peak_memory": peak_memory()}
 
 

@@ -208,7 +208,7 @@ def _opened(
     jobs: int,
     embeddings: bool = False,
 ) -> "Iterator[Session]":
-    """Open the session in a folder, or start a new one there, for a ``with`` block.
+    """Open the session in a folder, or start a new session there; close it after the ``with`` block.
 
     To start a session, the archive is read first; if reading was interrupted, it is resumed. If the pool of a session
     was removed, the archive is read again.
@@ -252,7 +252,9 @@ def _archive(inputs: list[str]) -> "list[str] | Corpus":
 
 
 def _queues(session: "Session", path: Path, model: str | None) -> "list[Queue]":
-    """Read a file of labels to review, and return them as one queue per topic; add missing topics to the session.
+    """Read a file of labels to review, and return a queue (a list of documents to review) for each topic.
+
+    Topics that the session lacks are added to it.
 
     If `model` is the folder of a model, added topics start with the model's weights.
     """

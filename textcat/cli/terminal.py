@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def may_be_terminal() -> bool:
-    """Return whether rich may take standard error for a terminal; if this is False, rich need not be imported."""
+    """Return whether the library rich may take standard error for a terminal; if it cannot, it need not be imported.
+
+    Environment variables such as FORCE_COLOR make rich treat any output as a terminal.
+    """
     return sys.stderr.isatty() or not {"FORCE_COLOR", "TTY_COMPATIBLE"}.isdisjoint(os.environ)
 
 
@@ -43,7 +46,10 @@ _SIGNS |= dict.fromkeys((11, 12, 13, 0x85), 32)  # other ends of lines
 
 
 def harmless(text: str) -> str:
-    """Return a text with visible signs for control characters, by which a document could command the terminal."""
+    """Return a text in which visible characters replace control characters.
+
+    With control characters, a document could command the terminal.
+    """
     return text.translate(_SIGNS)
 
 

@@ -239,7 +239,10 @@ def _documents(read: common.CorpusReader, corpus: str, stages: "Stages") -> "lis
 
 
 def _ids(ids_or_file: str) -> list[str]:
-    """Return the ids in a file of this name, one per line; if there is no such file, the ids between the commas."""
+    """Return the ids that the argument gives: the lines of a file, if it is the name of a file.
+
+    Otherwise the argument itself has the ids, separated by commas.
+    """
     path = Path(ids_or_file)
     ids = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ids_or_file.split(",")
     return [id_.strip() for id_ in ids if id_.strip()]
@@ -555,9 +558,9 @@ def show_trials(
 
 
 def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tuple[str, str]]) -> dict[str, Any]:
-    """Return a recipe's row in the table: the parameters that vary, and the chosen figures.
+    """Return the row of a trial (a measured recipe) in the table: the parameters that vary, and the figures to show.
 
-    A parameter is given as (section, name), a figure as (measure, band).
+    A parameter is given as (section, name), a figure as (measure, band), where a band is a set of topics.
     """
     from textcat.cli import tables
     from textcat.evaluation.evaluation import TITLES
@@ -570,7 +573,7 @@ def _trial_row(trial: "Trial", varied: list[tuple[str, str]], figures: list[tupl
 
 
 def _varied(recipes: "Sequence[Recipe]") -> list[tuple[str, str]]:
-    """Return the parameters in which recipes differ, each as (section, name)."""
+    """Return the parameters in which recipes differ, each as (section of the recipe file, name)."""
     sections = ("tokens", "features", "topics", "learner")
     named = dict.fromkeys((section, key) for section in sections for r in recipes for key in getattr(r, section))
     return [

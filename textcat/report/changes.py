@@ -46,7 +46,10 @@ def decision_changes(before: Measured, after: Measured) -> dict[str, Any]:
 
 
 def _curve(measured: Measured, j: int, is_positive: NDArray[np.bool_]) -> list[list[Any]]:
-    """Return two lists: the numbers of documents, and of positives, above each of up to 80 thresholds of topic j."""
+    """Return two lists for topic j: the numbers of documents, and of positives, that score above each threshold.
+
+    There are up to 80 thresholds. `is_positive` is a mask of the documents that have the topic.
+    """
     cuts = figures.sample_thresholds(measured.scores[:, j], is_positive, most=80)
     return [cuts.retrieved.tolist(), cuts.hits.tolist()]
 
@@ -90,7 +93,8 @@ def _margins(measured: Measured, documents: NDArray[np.intp], j: int) -> NDArray
 def _example(before: Measured, after: Measured, i: int, j: int, scale: float) -> dict[str, Any]:
     """Return document i, on which the models decide differently for topic j, with the terms that explain the change.
 
-    These are the terms whose contributions to the score differ most; the earlier model's are multiplied by `scale`.
+    These are the terms whose contributions to the score differ most between the models. The earlier model's
+    contributions are multiplied by `scale`.
     """
     document, topic = after.documents[i], after.tagger.topics[j]
     explained = [list(measured.tagger.explain(document, topic, None)) for measured in (before, after)]

@@ -61,7 +61,7 @@ class Measured(NamedTuple):
 def report_contents(measured: Measured, advance: Callable[[int], None] = lambda n: None) -> dict[str, Any]:
     """Return the data of a report: the figures of each topic, a curve for each band, and the pairs of confused topics.
 
-    `advance` is called with 1 after each topic.
+    A band is a set of topics, such as those of similar size. `advance` is called with 1 after each topic.
     """
     evaluation, scored, names = measured.evaluation, measured.scored, measured.tagger.topics
     mistaken = figures.confused_pairs(scored.relevant, measured.given)

@@ -113,7 +113,7 @@ class _Drawn:
 
 @dataclass(eq=False, repr=False)
 class PrecisionRecallBands(_Drawn):
-    """Draw precision against recall, a curve per band.
+    """Draw precision against recall, with a curve for each band (a set of topics, such as TOP10, the ten largest).
 
     The interpolated precision of a topic at a level of recall is its highest precision at this or a higher recall. The
     curve of a band is the mean of its topics' interpolated precision.
@@ -150,7 +150,9 @@ class PrecisionRecallBands(_Drawn):
 
 @dataclass(eq=False, repr=False)
 class CalibrationBands(_Drawn):
-    """Draw a calibration curve for each band: the fraction of correct topics against their predicted probability.
+    """Draw a calibration curve for each band (a set of topics): the fraction of correct topics by their probability.
+
+    Each pair of a document and a topic of the band counts; the topic is correct if the document has it.
 
     Call `from_evaluation` or `from_predictions`, with the options ``calibration=tagger.calibration`` and `n_bins`, 10
     by default.

@@ -24,10 +24,12 @@ class _Cuts(NamedTuple):
 def sample_thresholds(
     scores: NDArray[Any], is_positive: NDArray[np.bool_], threshold: float | None = None, most: int = 160
 ) -> _Cuts:
-    """Return a threshold just below each positive document's score, and others in between, fewer at lower scores.
+    """Return thresholds at which to show the decisions on a topic, with the counts above each threshold.
 
-    Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. Of more than
-    `most` thresholds, evenly spaced ones are kept. The model's own `threshold`, if it is given, is always included.
+    There is a threshold just below each positive document's score, and there are others in between, fewer at lower
+    scores. Documents with ``score > threshold`` are retrieved: none at the first threshold, all at the last. If there
+    are more than `most` thresholds, evenly spaced ones are kept. The model's own `threshold`, if it is given, is always
+    included. `scores` are those of all documents for the topic, and `is_positive` marks the documents that have it.
     """
     values, inverse, counts = np.unique(-scores.astype(np.float64), return_inverse=True, return_counts=True)
     values = -values
@@ -98,7 +100,7 @@ def interpolated(at_positives: NDArray[Any], scores: NDArray[Any]) -> NDArray[np
 
 
 def band_curves(scored: ScoredDocuments) -> dict[str, NDArray[np.float64]]:
-    """Return for each band the mean of its topics' interpolated precision at the `LEVELS` of recall.
+    """Return for each band (a set of topics) the mean of its topics' interpolated precision at the `LEVELS` of recall.
 
     Topics without a positive, and bands of only such topics, are left out.
     """

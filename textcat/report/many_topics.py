@@ -41,7 +41,9 @@ def sections_of_many(
 ) -> tuple[list[tuple[str, str, str]], dict[str, Any]]:
     """Return the sections of a report on models of many topics, each as (id, heading, HTML), and the script's data.
 
-    Topics and documents are shown for the first model.
+    `models` has the tagger and the name of each model. Topics and documents are shown for the first model only. `bands`
+    (sets of topics to average over) are as for `textcat.evaluate`; `resamples` is the number of resamples for 95 %
+    intervals, and 0 stands for no intervals.
     """
     evaluations = [tagger.evaluate(corpus, bands=bands, stages=stages) for tagger, _ in models]
     sections = []

@@ -34,7 +34,10 @@ def about_evaluation(tagger: Tagger, evaluation: Evaluation) -> str:
 
 
 def bands_table(name: str, evaluation: Evaluation) -> str:
-    """Return a table of the measures of an evaluation, with a column per band."""
+    """Return an HTML table of the measures of an evaluation, with a column per band (a set of topics).
+
+    `name` is the id of the table.
+    """
     bands = evaluation.bands
     rows: list[list[Any]] = []
     for measure, title in evaluation.titles().items():

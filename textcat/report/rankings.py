@@ -24,7 +24,11 @@ _SHARES = 3  # decimals
 
 
 class Rankings(NamedTuple):
-    """The first topics of documents, and how often each topic was found and given."""
+    """The top-ranked topics of test documents, and counts for each topic.
+
+    A topic is found in a document that has it if it is among the document's top-ranked topics. `given` counts the
+    documents that get the topic, and `right` those of them that have it.
+    """
 
     documents: Sequence[Document]
     relevant: sparse.csr_array  # shape (n_documents, n_topics), 1 where a document has a topic
@@ -58,10 +62,11 @@ def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
 
 
 def topic_rows(tagger: Tagger, rankings: Rankings | None, labels: Sequence[str]) -> list[list[Any]]:
-    """Return the cells of a row for each topic, the largest first: its label, then numbers, None if there is none.
+    """Return the cells of a row for each topic, the largest topic first: its label, then numbers.
 
-    The numbers are those of training and test documents, the share of test documents that have the topic among their
-    first topics, the documents that get it, and precision, recall and F1 of these decisions.
+    The numbers are: training documents; test documents; of the test documents with the topic, the share that have it
+    among their top-ranked topics; test documents that get the topic; precision, recall and F1 of these decisions. A
+    number is None if it is not defined.
     """
     sizes = tagger.train_sizes
     order = sorted(range(len(labels)), key=lambda j: (-sizes[j], labels[j]))
@@ -83,7 +88,7 @@ def _shares(over: NDArray[Any], under: NDArray[Any]) -> list[float | None]:
 
 
 class RankedTopic(NamedTuple):
-    """A topic of a document."""
+    """A topic of a test document: its rank, whether the document has it, and whether the tagger knows it."""
 
     topic: str
     rank: int | None  # from 1; None: it is not among the first topics
@@ -103,9 +108,10 @@ class WorstDocument(NamedTuple):
 def worst_documents(
     tagger: Tagger, rankings: Rankings, evaluation: Evaluation, n: int, n_first: int
 ) -> list[WorstDocument]:
-    """Return the n documents of lowest nDCG@10, with their first topics; of equal ones, those with the most topics.
+    """Return the n documents with the lowest nDCG@10, each with its `n_first` top-ranked topics.
 
-    Documents without a topic that the tagger knows are left out, as it cannot find any of theirs.
+    Of documents with equal nDCG@10, those with more topics come first. Documents that have no topic known to the tagger
+    are left out, because it cannot find any of their topics.
     """
     values = evaluation.values
     assert values is not None

@@ -190,9 +190,9 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
 
 
 def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
-    """Return tuples (part, label issue, JSON entry) for the probably wrong labels, the surest first.
+    """Return tuples (part, label issue, JSON entry) for the labels that are probably wrong, the surest first.
 
-    A part is the element of `parts` that has the document of the label.
+    `parts` are groups of documents with their scores; the part of a label issue is the group that has its document.
     """
     entries = []
     for part in parts:
@@ -218,7 +218,10 @@ def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Score
 
 
 def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
-    """Return what the page shows of the label issue `one`: its document, the evidence there, and the label."""
+    """Return what the page shows of the label issue `one`: its document with the evidence in its text, and its label.
+
+    `part` is the group of scored documents that has this document, and `entry` is the issue's JSON entry.
+    """
     evaluation = replace(measured.evaluation, scored=replace(measured.scored, scores=part.scores))
     seen = Measured(measured.tagger, part.documents, evaluation, part.calibration)
     example = example_of(seen, one.document, one.topic)

@@ -116,7 +116,10 @@ class Store:
             self.models[name] = self._loaded(name, folder.path)
 
     def load_again(self) -> None:
-        """Load all models again, because files of the loaded models may be damaged; leave out those that fail to load."""
+        """Load all models again, because files of the loaded models may be damaged.
+
+        Leave out models that cannot be loaded.
+        """
         self.models = {}
         for name, folder in self._folders.items():
             folder.seen, folder.checks, folder.error, folder.damage = _identity(folder.path), 0, "", ""
