@@ -129,7 +129,7 @@ class Call(Request):
         return message
 
     async def pause(self) -> None:
-        """Let the event loop run other tasks once; raise ClientGoneError if the client has closed the connection."""
+        """Wait while other requests have a turn; raise ClientGoneError if the client has closed the connection."""
         await asyncio.sleep(0)
         is_gone = self.scope.get("extensions", {}).get(GONE)
         if is_gone is not None and is_gone():
