@@ -101,7 +101,11 @@ def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
 def kept_support(
     corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
 ) -> str:
-    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts"."""
+    """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts".
+
+    Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
+    the corpus, the recipe and `rows_dir` decide. Raise TextcatError for support documents with a shortlist.
+    """
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it
         few = len(corpus.train) <= MOST_KEPT

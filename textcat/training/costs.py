@@ -31,31 +31,34 @@ _Item = TypeVar("_Item")
 
 
 class Seconds(NamedTuple):
-    """Seconds by the clock, and of all threads."""
+    """Seconds by the clock, and seconds of processor time of all threads of this process."""
 
     by_clock: float = 0.0
     of_threads: float = 0.0
 
     @classmethod
     def now(cls) -> Seconds:
-        """Return the present readings, whose differences are seconds that passed."""
+        """Return the present readings of both clocks; only differences between two readings have a meaning."""
         return cls(time.perf_counter(), time.process_time())
 
     def times(self, factor: float) -> Seconds:
-        """Return these seconds times a factor."""
+        """Return both numbers of seconds multiplied by a factor."""
         return Seconds(factor * self.by_clock, factor * self.of_threads)
 
     def plus(self, other: Seconds) -> Seconds:
-        """Return the sum of these seconds and others."""
+        """Return the sums of these and the other seconds."""
         return Seconds(self.by_clock + other.by_clock, self.of_threads + other.of_threads)
 
     def since(self, then: Seconds) -> Seconds:
-        """Return the difference of two readings."""
+        """Return the seconds from an earlier reading, `then`, to this reading."""
         return self.plus(then.times(-1))
 
 
 class Cost(NamedTuple):
-    """What a training took."""
+    """What a training took: the seconds and peak memory of each stage, and the size of the model in bytes.
+
+    It was trained on `documents`, and evaluated on `tested` documents.
+    """
 
     documents: int
     tested: int
@@ -66,9 +69,9 @@ class Cost(NamedTuple):
 
 
 class MeasuredStages(Stages):
-    """Measure the time of each stage by the clock and of all threads, and its peak of memory.
+    """Measure for each stage the seconds by the clock and of all threads, and the peak memory.
 
-    `memory` has the bytes besides those that were `used` before the first stage.
+    `memory` has the peak of each stage in bytes, without the bytes that were `used` before the first stage.
     """
 
     def __init__(self) -> None:
@@ -91,15 +94,16 @@ class MeasuredStages(Stages):
 
 
 def at_equal_distances(items: Sequence[_Item], n: int) -> list[_Item]:
-    """Return n items at equal distances; if there are fewer, all of them."""
+    """Return n of the items, at equal distances from the first to the last; if there are at most n, return all."""
     return [items[i] for i in np.linspace(0, len(items) - 1, min(n, len(items))).astype(int)]
 
 
 def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
-    """Return a corpus of n training documents and of so many topics, of those that these documents have.
+    """Return a corpus of n of the training documents, and of `n_topics` of the topics that these documents have.
 
-    It has as large a share of the test documents, but of many topics no more than are scored at the same time. The
-    documents are copies, as training may clear texts.
+    Only test documents with one of these topics are taken: as large a share of all test documents as of the training
+    documents or, if the corpus has many topics, as many as are scored at the same time. The documents are copies,
+    because training may clear their texts.
     """
     train, topics = at_equal_distances(corpus.train, n), corpus.topics
     if n_topics < len(topics):
@@ -122,7 +126,10 @@ def cost_of_training(
     rows_dir: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Cost:
-    """Train on a sample, evaluate and save the model in a temporary folder, and return what this took."""
+    """Train a model on a sample, evaluate it, save it in a temporary folder, and return what all this took.
+
+    `rows_dir` is as for `train_and_evaluate`: rows are kept in a temporary folder beside it; None: in memory.
+    """
     stages = MeasuredStages()
     with folder_beside(rows_dir) as rows, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the corpus is warned of when it is trained on

@@ -1,4 +1,4 @@
-"""Measure the memory that this process uses, its peak since a reset, and what the system can still give it."""
+"""Measure the memory that this process uses, the peak of this memory, and the memory that it may use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _STATUS, _SYSTEM, _LIMITS = Path("/proc/self/status"), Path("/proc/meminfo"), Pa
 
 
 def available_memory() -> int | None:
-    """Return the memory that this process may use, with what it uses already, in bytes; None if that is unknown."""
+    """Return the memory in bytes that this process may use in all: what it uses already, and what is free for it.
+
+    Return None if the system does not report it.
+    """
     left = [_fact(_SYSTEM, "MemAvailable:")]
     with suppress(OSError, ValueError):  # "max": no limit
         limit, used = (int((_LIMITS / name).read_text()) for name in ("memory.max", "memory.current"))
@@ -29,7 +32,7 @@ def peak_since_reset() -> int | None:
 
 
 def reset_peak() -> bool:
-    """Reset the peak memory that the system reports of this process; return False if it cannot."""
+    """Reset the peak memory that the system reports of this process; return whether the system has done so."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         return True

@@ -39,7 +39,10 @@ _LARGE_SCORES, _LARGE_TEXTS = 0.1, 0.005
 
 @dataclass(frozen=True)
 class Plan:
-    """What training by a recipe on a corpus takes, with the evaluation and the saving of the model."""
+    """The estimated time, memory and disk space that training by a recipe on a corpus takes.
+
+    Evaluating and saving the model are included.
+    """
 
     corpus: str
     recipe: str
@@ -55,7 +58,7 @@ class Plan:
 
     @property
     def fits(self) -> bool:
-        """Whether the peak of memory is below what is available, as far as both are known."""
+        """Whether the peak of memory is at most the available memory; also True if one of them is unknown."""
         return self.peak_memory is None or self.available_memory is None or self.peak_memory <= self.available_memory
 
     def as_dict(self) -> dict[str, Any]:
@@ -72,11 +75,11 @@ def plan_training(
     stages: Stages | None = None,
     **options: Any,
 ) -> Plan:
-    """Estimate what training by a recipe on a corpus takes, with the evaluation and the saving of the model.
+    """Estimate the time, memory and disk space that training by a recipe on a corpus takes.
 
-    The recipe is followed on two samples of the training documents, with all topics or, without a shortlist, with a
-    sample of the topics. The cost of each stage, the memory and the size of the model are extrapolated along the
-    straight line through both.
+    Evaluating and saving the model are included. A model is trained on each of two samples of the training documents,
+    with all topics or, if the recipe has no shortlist, with a sample of the topics. The seconds of each stage, the
+    memory and the size of the model are extrapolated along the straight line through both measurements.
 
     Parameters
     ----------
@@ -126,14 +129,17 @@ def plan_training(
 
 
 def _options_of_all(corpus: Corpus, recipe: Recipe, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options by which samples are trained as the whole corpus would be: they keep as much."""
+    """Return the options by which models are trained on samples.
+
+    Their `keep_support` is the one that the whole corpus would get, because its default depends on the corpus' size.
+    """
     kept = kept_support(corpus, recipe, options.get("keep_support"), options.get("rows_dir"))
     return {**options, "keep_support": kept}
 
 
 @dataclass
 class _Planning:
-    """Train on samples of a corpus, and extrapolate to the whole."""
+    """Train on samples of a corpus, and extrapolate the measured costs to the whole corpus."""
 
     corpus: Corpus
     recipe: Recipe
@@ -141,7 +147,7 @@ class _Planning:
     options: dict[str, Any]
 
     def whole(self, advance: Advance) -> Cost:
-        """Return the extrapolated cost of the whole corpus; call `advance` four times."""
+        """Return the estimated cost of training on the whole corpus; call `advance` with 1 four times, for progress."""
         corpus, n_topics = self.corpus, len(self.corpus.topics)
         choice_seconds, choice_memory = self._choose_rows()
         advance(1)
@@ -165,7 +171,11 @@ class _Planning:
         return cost_of_training(sample, self.recipe, self.train_and_evaluate, **self.options)
 
     def _choose_rows(self) -> tuple[dict[str, Seconds], dict[str, float]]:
-        """If the recipe asks for it, choose rows by a sample; return the time and memory that this takes for all."""
+        """If the recipe asks for it, choose on a sample whether rows have n-grams of characters.
+
+        Return the seconds and the bytes that this choice takes for the whole corpus, by the name of the stage. The
+        recipe is replaced by the one with the chosen rows.
+        """
         if not self.recipe.choose_chars:
             return {}, {}
         n = min(len(self.corpus.train), _CHOOSING, _affordable(self.corpus))
@@ -178,7 +188,7 @@ class _Planning:
         return seconds, {stage: factor * peak for stage, peak in stages.memory.items()}
 
     def _sample_sizes(self, n_topics: int) -> tuple[int, int]:
-        """Return the numbers of documents of the samples that are trained on, with so many topics."""
+        """Return the numbers of documents of the smaller and of the larger sample, given the number of topics."""
         n, recipe = len(self.corpus.train), self.recipe
         most = min(_WITH_CHARACTERS if recipe.features.get("chars") else _WITH_WORDS, _affordable(self.corpus))
         if not recipe.shortlist:
@@ -188,18 +198,21 @@ class _Planning:
 
 
 def _affordable(corpus: Corpus) -> int:
-    """Return how many training documents have the characters that a sample may have."""
+    """Return about how many training documents have `_CHARACTERS` characters together: a sample may not have more."""
     return max(int(_CHARACTERS * len(corpus.train) / max(_characters(corpus), 1)), 1)
 
 
 def _loading(cold: Cost, warm: Cost, stage: str) -> Seconds:
-    """Return how much longer a stage took in the first training of all than in the same training later."""
+    """Return how much longer a stage took in the first of two equal trainings (`cold`) than in the second (`warm`).
+
+    The first training also loads the code and data that later trainings find in memory.
+    """
     loading = cold.seconds[stage].since(warm.seconds[stage])
     return Seconds(*(max(taken, 0.0) for taken in loading))
 
 
 def _of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
-    """Return the cost of all documents, given that of two samples."""
+    """Return the estimated cost of training on all documents, given the costs of training on two samples."""
     n = len(corpus.train)
     sizes = small.documents, large.documents
 
@@ -220,9 +233,11 @@ def _of_all_documents(corpus: Corpus, small: Cost, large: Cost) -> Cost:
 
 
 def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topics: int) -> Cost:
-    """Return the cost of all topics, given that of all documents and a sample of the topics.
+    """Return the estimated cost of training all topics on all documents.
 
-    A cost grows by the same factor as that of a sample of the documents: `large`, and `half` with half of the topics.
+    `whole` is the cost for all documents, but only `n_sampled` of the `n_topics` topics. `large` and `half` are costs
+    on a sample of the documents: with these `n_sampled` topics, and with half of them. These two tell by which factor
+    a cost grows with the number of topics.
     """
 
     def factor(of_half: float, of_sample: float) -> float:
@@ -239,10 +254,11 @@ def _of_all_topics(whole: Cost, large: Cost, half: Cost, n_sampled: int, n_topic
 
 
 def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: float = 0.0) -> float:
-    """Return the value at a point on the straight line through two points, if it is steep enough, but not too steep.
+    """Return the value at `at` on a straight line through the second of two points.
 
-    The points have ascending, positive x, and y of 0 or more. The slope is at most that of a value in proportion to x,
-    and at least a share of this slope, `least`. ::
+    The line also goes through the first point, unless its slope is then outside two bounds: the slope of a value in
+    proportion to x (the upper bound), and the share `least` of that slope. The points have ascending, positive x, and
+    y of 0 or more. ::
 
         y₂ + (at - x₂) · min(max((y₂ - y₁) / (x₂ - x₁), least · y₂ / x₂), y₂ / x₂)
     """
@@ -258,8 +274,8 @@ def on_line(x: tuple[float, float], y: tuple[float, float], at: float, least: fl
 def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEvaluate, **options: Any) -> None:
     """Raise TextcatError if training on a corpus needs more memory than is available.
 
-    Only a training that looks large is planned, as planning takes some seconds. The arguments are those of
-    `plan_training`.
+    Planning takes some seconds, so only trainings are planned that look large by the number of scores or of
+    characters. The arguments are those of `plan_training`.
     """
     available = available_memory()
     if available is None:
@@ -273,14 +289,14 @@ def check_memory(corpus: Corpus, recipe: Recipe, train_and_evaluate: TrainAndEva
 
 
 def _characters(corpus: Corpus) -> float:
-    """Return the number of characters of the training documents, estimated by some of them."""
+    """Return the number of characters of all training documents, estimated from up to 500 of them."""
     some = corpus.sample_train(500)
     length = sum(len(text) for document in some for text in document.zones.values())
     return length * len(corpus.train) / max(len(some), 1)
 
 
 def refusal(plan: Plan, recipe: Recipe) -> str:
-    """Return a sentence on a training that does not fit into memory: what it takes, and what to do."""
+    """Return a sentence on a planned training that does not fit into memory: what it takes, and what one can do."""
     remedies = []
     if plan.topics >= MANY_TOPICS and not recipe.shortlist:
         remedies.append("take a recipe with a shortlist (--recipe many-topics, or --set topics.shortlist=200)")

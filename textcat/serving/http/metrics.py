@@ -41,16 +41,16 @@ class Metrics(Collector):
         self._models: dict[str, Counter] = {}
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count an answered request."""
+        """Count an answered request, and record the seconds that it took."""
         answered, times = self._children.get((method, route, status)) or self.prepare(method, route, status)
         answered.inc()
         times.observe(seconds)
 
     def prepare(self, method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-        """Return the counts of requests with a method, route and status, which are made at the first call.
+        """Return the counter and the times of requests with a method, route and status; make both at the first call.
 
-        A server makes them when it starts: made during large requests, they would lie scattered in the memory of those,
-        and Python gives memory back only where nothing at all is left.
+        A server makes both when it starts. If they were made during large requests, they would lie scattered in the
+        memory of these requests, and Python gives only those parts of memory back in which nothing is left.
         """
         label = method if method in ("GET", "HEAD", "POST", "OPTIONS") else "other"
         children = self._requests.labels(label, route, str(status)), self._seconds.labels(route)
@@ -79,7 +79,7 @@ class Metrics(Collector):
         return generate_latest(registry) + generate_latest(models)
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the models and their versions in this process.
+        """Yield a metric with the names and versions of the models in this process.
 
         After a model is replaced, other processes may have its former version for some seconds.
         """

@@ -115,7 +115,7 @@ def run_alone(service: Application, listener: socket.socket, stop_seconds: float
 
 
 class _Acceptor:
-    """Accepts connections, but first lets a process that has fewer connections accept."""
+    """Accepts connections, but waits a moment first if another process of the server has fewer connections."""
 
     def __init__(self, listener: socket.socket, make_protocol: Callable[[], asyncio.Protocol]) -> None:
         self._listener, self._make_protocol, self._loop = listener, make_protocol, asyncio.get_running_loop()
