@@ -166,9 +166,9 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
     """Return the smallest set of words without which a document would lose a tag: that of the topic in `column`.
 
     The document is given as `TfIdf.counted_texts` returns it. If each document has one topic, the document gets another
-    topic instead. With a shortlist, two things are assumed: the topic stays on the list, and related topics go on
-    adding `from_related` to its score. In fact, removing fewer words might take the topic off the list, or related
-    topics from the document, so only a set of one word is reported as the smallest.
+    topic instead. If only the topics on the document's shortlist are scored, two things are assumed: the topic stays on
+    the list, and related topics go on adding `from_related` to its score. In fact, removing fewer words might take the
+    topic off the list, or related topics from the document, so only a set of one word is reported as the smallest.
     """
     left = _Remainders(tagger.features, *counted)
     answer = Without([], least=True)

@@ -37,8 +37,8 @@ class RelatedTopics:
     def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
 
-        `listed` has the numbers of the topics on each row's shortlist, filled up with -1, and `scores` their scores;
-        `size` is the length of a shortlist.
+        `listed` has the numbers of the topics on each row's shortlist (the nearest topics), filled up with -1, and
+        `scores` has their scores; `size` is the length of a shortlist.
         """
         shares = self.shares
         sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)
@@ -47,9 +47,9 @@ class RelatedTopics:
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the topics that add to the score of a topic, the strongest first, and what each of them adds.
 
-        `listed` and `scores` have the topics on the shortlist of one document, and their scores without related topics.
-        The whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``, where t is `topic`
-        (see the class).
+        `listed` and `scores` have the topics on one document's shortlist (the nearest topics), and their scores without
+        related topics. The whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``,
+        where t is `topic` (see the class).
         """
         known = listed >= 0
         best = np.argsort(-scores[known], kind="stable")[: self.best]

@@ -57,7 +57,7 @@ class Shortlist:
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
         """Return the scores of rows for all topics: shape (n_rows, n_topics).
 
-        The score of a topic that is not on the row's shortlist is `NOT_LISTED`.
+        The score of a topic that is not on the row's shortlist (of the nearest topics) is `NOT_LISTED`.
         """
         listed, values = self._listed(rows, weights, bias)
         scores = np.full((len(listed), len(bias)), NOT_LISTED, np.float32)
@@ -76,7 +76,7 @@ class Shortlist:
         return np.take_along_axis(listed, places, 1), values
 
     def scored(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics on each row's shortlist, and their scores without the contributions of related topics.
+        """Return the topics nearest to each row, and their scores without the contributions of related topics.
 
         Both arrays have the shape (n_rows, size); where fewer topics are listed, they are filled up with -1 and
         `NOT_LISTED`.
@@ -88,7 +88,7 @@ class Shortlist:
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
     def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the topics on each row's shortlist, and their scores with the contributions of related topics.
+        """Return the topics nearest to each row, and their scores with the contributions of related topics.
 
         The number -1 stands for a topic that the tagger lacks.
         """

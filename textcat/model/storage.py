@@ -314,7 +314,7 @@ class _Contents(NamedTuple):
         return shapes
 
     def _is_support(self, documents: dict[str, Any]) -> bool:
-        """Return whether the rows, coefficients and lists of support documents fit together."""
+        """Return whether the rows, coefficients and lists of the support documents have sizes that fit together."""
         rows, alphas = ([self.arrays[name] for name in parts[:2]] for parts in (SUPPORT_ROWS, SUPPORT_ALPHAS))
         n_documents = len(documents["ids"])
         return are_rows(*rows, self.n_terms) and are_rows(*alphas, n_documents) and _are_documents(documents)

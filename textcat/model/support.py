@@ -24,7 +24,9 @@ _TITLE = 120  # characters at most
 
 @dataclass(frozen=True, eq=False)
 class SupportDocuments:
-    """The documents that support some topic, including descriptions of topics, and their coefficients.
+    """The support documents of a model, and their coefficients: the weights of a topic are a sum over these documents.
+
+    Descriptions of topics can be support documents, too.
 
     `alphas` has a row per topic: `indices` are its support documents, ascending, and `data` their coefficients, which
     are positive for documents with the topic.
@@ -87,10 +89,10 @@ def title_of(document: "Document", with_texts: bool) -> str:
 def support_documents(
     rows: Any, solutions: Sequence[Any], units: np.ndarray, named: Sequence[tuple[str, str, Any]]
 ) -> SupportDocuments:
-    """Return the support documents of a model, given the solution of each topic.
+    """Return the support documents of a model, given each topic's solution (the result of its training).
 
-    Coefficients are divided by the topics' `units`. `rows` (a csr_matrix, or rows on disk) are the training rows;
-    `named` has the id, the title, and the texts or None of each row.
+    Coefficients are divided by the topics' `units`, as the weights are. `rows` (a csr_matrix, or rows on disk) are the
+    training rows; `named` has the id, the title, and the texts or None of each row.
     """
     from scipy.sparse import csr_matrix  # here, so that tagging need not import it
 

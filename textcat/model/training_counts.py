@@ -25,8 +25,8 @@ _OF_TERMS = ("tokens", "features")  # the sections of a recipe that counts depen
 class TrainingCounts:
     """Hold a model's documents with the counts of their terms, and the options with which the model was trained.
 
-    Training documents in `corpus` have only the zones that `keep_support` keeps: none for "none", the title for "ids",
-    and all zones for "texts".
+    Training documents in `corpus` have only the zones (named texts) that `keep_support` keeps: none for "none", the
+    title for "ids", and all zones for "texts".
     """
 
     corpus: Corpus
@@ -105,9 +105,9 @@ class TrainingCounts:
 
 
 def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
-    """Return a copy of a corpus whose training documents have only the zones that `keep_support` keeps.
+    """Return a copy of a corpus whose training documents have only the texts that `keep_support` keeps.
 
-    Test documents keep no zones, and unused documents are left out. Raise TextcatError if two documents have the same
+    Test documents keep no texts, and unused documents are left out. Raise TextcatError if two documents have the same
     id.
     """
     n_of = Counter(document.id for document in (*corpus.train, *corpus.test))

@@ -153,9 +153,9 @@ def excerpt_of(
     """Return an excerpt of a document's text, as a list of parts.
 
     A part is a text or, if it is highlighted, a tuple (strength, text). The strength is 1 to 3 if the words raise the
-    topic's score, and -1 to -3 if they lower it. `texts` has the text of each zone. `marks` has tuples ((zone, start,
-    end), contribution to the score). The excerpt has the beginning of the text, and then the text around the marks with
-    the largest contributions, until it is long enough.
+    topic's score, and -1 to -3 if they lower it. `texts` has the text of each zone (named part). `marks` has tuples
+    ((zone, start, end), contribution to the score). The excerpt has the beginning of the text, and then the text around
+    the marks with the largest contributions, until it is long enough.
     """
     # Line breaks become blanks, which take less room; offsets stay.
     zones = {"": "", **{zone: re.sub(r"\s", " ", part) for zone, part in texts.items()}}

@@ -146,7 +146,8 @@ def write_report(
 def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
     """Score training documents by cross-validation in `folds` folds.
 
-    Return None if `folds` is 0, the tagger was trained on other documents, or its recipe is unknown or has a shortlist.
+    Return None if `folds` is 0, if the tagger was trained on other documents, or if its recipe is unknown or scores
+    only a document's nearest topics (a shortlist).
     """
     from textcat.training.cross_validation import cross_validated
 

@@ -172,7 +172,7 @@ class Store:
 def served_model(call: Call, name: str, n_documents: int = 0) -> Served:
     """Return the model with a name; for the log, note the model and the number of documents in `call`.
 
-    Raise a Problem if there is no such model.
+    Raise a Problem (an error sent to the client) if there is no such model.
     """
     served: Served = call.app.store[name]
     call.model, call.version, call.documents = served.name, served.version, n_documents

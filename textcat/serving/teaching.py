@@ -130,7 +130,7 @@ class _Guard:
         self._tag = tag.encode()
 
     def check(self, call: Call) -> None:
-        """Raise a Problem if a request must be refused."""
+        """Raise a Problem (an error sent to the client) if a request comes from such a page."""
         host = call.head.get(b"host", b"").decode("latin-1")
         crosses = call.head.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none")
         origin = call.head.get(b"origin")

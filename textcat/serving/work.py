@@ -21,7 +21,7 @@ MOST_ANSWERED = 500_000  # the largest number of tags of all documents of a requ
 
 
 def number_of_characters(document: Any) -> int:
-    """Return the number of characters of a text, or of all zones of a document."""
+    """Return the number of characters of a text, or of all zones (named texts) of a document."""
     return len(document) if isinstance(document, str) else sum(map(len, document.zones.values()))
 
 
@@ -77,9 +77,10 @@ class Work:
         return tags
 
     def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents together, and return the tags of each document; raise a Problem if this takes too long.
+        """Tag documents together, and return the tags of each document.
 
-        A Problem is also raised if the choice needs probabilities, and the model has none.
+        Raise a Problem (an error sent to the client) if this takes too long, or if the choice needs probabilities, and
+        the model has none.
         """
         top, least, everything = choice
         tagger = self._tagger

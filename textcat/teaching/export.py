@@ -239,5 +239,5 @@ def _documents(session: Session, topics: list[str]) -> list[Document]:
 
 
 def _fields(zones: Mapping[str, str]) -> dict[str, Any]:
-    """Return the fields of a record from which the given zones are read again."""
+    """Return the fields of a record such that reading the record gives these zones (named texts) again."""
     return dict(zones) if set(zones) <= {"title", "body"} and "body" in zones else {"zones": dict(zones)}

@@ -71,7 +71,10 @@ class Progress(NamedTuple):
 
 
 def history(session: Session, topic: str) -> History:
-    """Return the answers on a topic in the form that stopping rules take: one for each group that has a label."""
+    """Return the answers on a topic in the form that stopping rules take.
+
+    There is one answer for each group of near-duplicates that has a label.
+    """
     with session.lock:
         order = session.topic_state(topic).in_order()
     n = len(session.groups)
@@ -118,7 +121,9 @@ def progress(
     target: float | None = None,
     confidence: float | None = None,
 ) -> Progress:
-    """Return the progress of a topic: counts, the gain curve (finds by answers), the pace, and an estimate of recall.
+    """Return the progress of a topic: counts, the gain curve, the pace, and an estimate of recall.
+
+    The gain curve has the number of documents of the topic that are found after each answer.
 
     Parameters
     ----------

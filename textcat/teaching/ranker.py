@@ -21,7 +21,7 @@ ENTRIES_OF_A_THREAD = 1_000_000  # the least number: with fewer entries, startin
 
 
 class Examples(NamedTuple):
-    """Training examples that are not documents of the pool, such as descriptions and keywords."""
+    """Training examples that are not documents of the pool, such as a topic's description and keywords."""
 
     rows: csr_matrix  # with the columns of the pool
     labels: NDArray[np.int8]  # +1, -1

@@ -97,7 +97,7 @@ class Course(NamedTuple):
 
     @property
     def r(self) -> int:
-        """The number of finds."""
+        """The number of finds (relevant documents found)."""
         return len(self.t)
 
 
@@ -153,8 +153,8 @@ class Stopper:
     def estimate(self, history: History) -> Estimate:
         """Estimate the recall so far, and how many more answers are needed.
 
-        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of finds,
-        and M(q) is the upper bound of the number of missing documents at confidence q.
+        ``low = r / (r + M(confidence))`` and ``high = r / (r + M(1 - confidence))``, where r is the number of relevant
+        documents found, and M(q) is the upper bound of the number of missing documents at confidence q.
         """
         course = course_of_history(history)
         n_more = self._more(course)
@@ -189,7 +189,10 @@ class Stopper:
 
 
 def course_of_history(history: History) -> Course:
-    """Return the finds of a history; raise TextcatError if there are more answers than documents."""
+    """Return the finds (relevant documents found) of a history of answers.
+
+    Raise TextcatError if there are more answers than documents.
+    """
     answers = np.asarray(history.answers, bool)
     n, N = len(answers), int(history.n_documents)
     if not n <= N:
@@ -356,9 +359,9 @@ def _sure_quantile(course: Course) -> _Sure:
     """Return a function of m: the confidence in a recall of at least ``r / (r + m)``, ``P(Bin(s, recall) < j)``.
 
     The questions drawn at random found s relevant documents, and the ranking alone would have reached j of these by
-    now. r is the number of finds. This is the quantile binomial confidence bound of Lewis, Yang & Frieder, Certifying
-    one-phase technology-assisted reviews, CIKM 2021, section 4. It is valid if the ranker is not trained on the answers
-    to the random questions.
+    now. r is the number of relevant documents found. This is the quantile binomial confidence bound of Lewis, Yang &
+    Frieder, Certifying one-phase technology-assisted reviews, CIKM 2021, section 4. It is valid if the ranker is not
+    trained on the answers to the random questions.
     """
     if course.drawn is None or course.drawn[2] < 1:
         return probability_of_none
@@ -394,7 +397,9 @@ def _chao(course: Course) -> float:
 
 
 def _knee(course: Course) -> bool:
-    """Return True (stop) if the `steepness` of the gain curve is at least ``156 - min(r, 150)``, for r finds.
+    """Return True (stop) if the `steepness` of the gain curve is at least ``156 - min(r, 150)``.
+
+    r is the number of relevant documents found.
 
     Source: Cormack & Grossman, Engineering quality and reliability in technology-assisted review, SIGIR 2016, section
     5.
@@ -403,10 +408,11 @@ def _knee(course: Course) -> bool:
 
 
 def steepness(course: Course) -> float:
-    """Return the slope of the gain curve before its knee, divided by the slope after the knee; 0 if there is no find.
+    """Return the slope of the gain curve before its knee, divided by the slope after the knee.
 
-    The knee is the find farthest above the straight line from the curve's start to its end. To avoid a slope of 0, one
-    is added to the number of finds after the knee.
+    The gain curve has the number of finds (relevant documents found) after each answer; without a find, return 0. The
+    knee is the find farthest above the straight line from the curve's start to its end. To avoid a slope of 0, one is
+    added to the number of finds after the knee.
     """
     t, r, n = course.t, course.r, course.n
     if not r:
@@ -420,8 +426,8 @@ def steepness(course: Course) -> float:
 def _budget(course: Course) -> bool:
     """Return True (stop) after three quarters of the pool, or after 10 N / r answers if the gain curve has a knee.
 
-    N is the number of documents, and r the number of finds. The curve has a knee if its `steepness` is at least 6.
-    Source: Cormack & Grossman, 2016, section 6.
+    N is the number of documents, and r the number of relevant documents found. The curve has a knee if its `steepness`
+    is at least 6. Source: Cormack & Grossman, 2016, section 6.
     """
     return course.n >= 0.75 * course.N or (course.r * course.n >= 10 * course.N and steepness(course) >= 6)
 

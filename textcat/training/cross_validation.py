@@ -147,7 +147,8 @@ def cross_validated(
     Return the out-of-fold scores of the documents, the curves from these scores to probabilities, and the labels that
     the scores are measured by.
 
-    Return None if the tagger has no recipe, the recipe has a shortlist, or there is only one document.
+    Return None if the tagger has no recipe, if the recipe scores only a document's nearest topics (a shortlist), or if
+    there is only one document.
     """
     recipe = Recipe("report", **tagger.recipe).of_model() if tagger.recipe else None
     if recipe is None or recipe.shortlist or len(corpus.train) < 2:
@@ -228,7 +229,7 @@ class Trial:
 
     @property
     def goal(self) -> float:
-        """The figure to maximise: that of the measure and the band in `judged_by`."""
+        """The figure to maximise: that of the measure and the band (set of topics) in `judged_by`."""
         measure, band = self.judged_by
         return self.measures[measure][band]
 
@@ -304,7 +305,7 @@ def repeated_splits(labels: sp.csc_matrix, n_folds: int, n_repeats: int, seed: i
 def _train(
     candidates: Iterable[_Candidate], fold: HeldOutFold, examples: Examples, n_jobs: int | None
 ) -> Iterator[tuple[_Candidate, list[Solution]]]:
-    """Yield each candidate (a recipe to measure) with the solutions of its topics, trained without a fold's documents.
+    """Yield each candidate (a recipe to measure) with the trained solution of each topic, without a fold's documents.
 
     Candidates whose learners have the same seed are trained together, so the order of the candidates may change.
     """
@@ -386,7 +387,7 @@ class HeldOutFold:
                 yield _RareTopic(topic, np.sort(trained[:n_kept]), left_out)
 
     def problems(self, learner: MarginClassifier, examples: Examples) -> Iterator[Problem]:
-        """Yield a learner's problem for each topic, then for each simulated rare topic.
+        """Yield a problem (labels over the rows, and a rule) for each topic, then for each simulated rare topic.
 
         Rows of descriptions are never held out, and are examples of simulated topics, too.
         """

@@ -46,7 +46,7 @@ class CorpusStream(Protocol):
     corpus: Corpus  # available once all texts were read; its documents have them as `zones`
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        """Yield the texts of documents by zone, as they are read."""
+        """Yield the texts of documents by zone (a named part, such as title), as they are read."""
 
 
 class CountedCorpus:
@@ -208,7 +208,7 @@ class CountedCorpus:
         return Examples(rows, *_append_labels(labels, has_term, self._copies, left_out, unjudged))
 
     def _finite_rows(self, features: TfIdf, positions: np.ndarray) -> scipy.sparse.csr_matrix:
-        """Return the rows of documents or descriptions, which are chosen by their positions in the counts.
+        """Return the rows of documents or topics' descriptions, which are chosen by their positions in the counts.
 
         Raise TextcatError if the recipe's weights make values that are not finite.
         """

@@ -69,7 +69,7 @@ class TrainedTopics(NamedTuple):
 
 
 class _Evidence(NamedTuple):
-    """Coefficients of the kinds of evidence for a topic on a document's shortlist.
+    """Coefficients of the kinds of evidence for a topic on a document's shortlist (the topics nearest to it).
 
     The kinds are the similarity to the topic's centroid, the score of its ranker, and the similarity to its name.
 
@@ -272,7 +272,7 @@ def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
 
 
 class _Ranker(NamedTuple):
-    """The parts of a topic's solution that are kept."""
+    """The trained ranker of a topic: its weights, bias, unit of scores, and facts on the training."""
 
     features: np.ndarray  # int32
     weights: np.ndarray  # of these features, all others being 0
@@ -343,7 +343,7 @@ class _ListedTopics:
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
     def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
-        """Return the shortlists of the documents at the given positions: shape (n_documents, size), topic numbers."""
+        """Return the shortlists (nearest topics) of the documents at some positions: shape (n_documents, size)."""
         listed = np.empty((len(documents), self.size), np.int32)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)

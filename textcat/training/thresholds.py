@@ -120,7 +120,7 @@ class TopicProblems:
         return changes
 
     def without_folds(self, topic: int, scores: np.ndarray) -> list[Solution]:
-        """Train a topic without fold 0, without fold 1 and so on; return a solution for each fold left out.
+        """Train a topic without fold 0, without fold 1 and so on; return a solution (weights and bias) for each fold.
 
         Only as many folds are left out as together hold enough positives. `scores` are the scores of all rows by the
         topic's fitted ranker.

@@ -305,8 +305,8 @@ class _Training:
     ) -> tuple[Tagger, sparse.csr_matrix | None]:
         """Train the tagger, and clear `counted`; return the tagger and the rows of the test documents.
 
-        `named` has the id, title and texts of each example, to keep with the support documents; it may be empty. The
-        rows are None unless `with_test_rows` is set and the test documents were counted.
+        `named` has the id, title and texts of each example, to keep with the support documents (of which weights are
+        sums); it may be empty. The rows are None unless `with_test_rows` is set and the test documents were counted.
         """
         corpus, recipe, n_documents = self.corpus, self.recipe, len(self.corpus.train)
         features, labels = recipe.make_features(), counted.labels
@@ -385,7 +385,7 @@ _NamedExample = tuple[str, str, dict[str, str] | None]
 
 
 def _named(corpus: Corpus, recipe: Recipe, keep_support: str) -> list[_NamedExample]:
-    """Return tuples (id, title, texts) of the training documents and repeated descriptions.
+    """Return tuples (id, title, texts) of the training documents, then of the topics' descriptions, with repetitions.
 
     If `keep_support` is "none", return []. The texts are None unless `keep_support` is "texts".
     """
@@ -405,7 +405,9 @@ def train_without(
     rows_dir: str | os.PathLike[str] | None = None,
     advance: Advance = lambda n: None,
 ) -> tuple[Tagger, sparse.csr_matrix]:
-    """Train a tagger with a shortlist on a part of the documents; return the tagger, and the held-out documents' rows.
+    """Train a tagger that scores only nearest topics (a shortlist) on a part of the documents.
+
+    Return the tagger, and the rows of the held-out documents.
 
     Training rows are kept in memory or, if `rows_dir` is given, in a temporary folder next to `rows_dir`.
     """
@@ -467,9 +469,10 @@ def _train_listed(
 
 
 def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) -> Any:
-    """Return the weights of the solutions, each divided by the unit of its scores: an array or a sparse array.
+    """Return the weights of the solutions (trained topics), each divided by the unit of its scores.
 
-    The shape is (n_features, n_topics). `units` has a number per solution.
+    The result is an array or, with many topics, maybe a sparse array; its shape is (n_features, n_topics). `units` has
+    a number per solution.
     """
     if not are_sparse(solutions, n_features):
         weights = side_by_side(solutions, n_features)
@@ -483,7 +486,7 @@ def _weights(solutions: Sequence[Solution], n_features: int, units: np.ndarray) 
 
 
 def are_sparse(solutions: Sequence[Solution], n_features: int) -> bool:
-    """Return whether to keep the weights of the solutions as a sparse array.
+    """Return whether to keep the weights of the solutions (trained topics) as a sparse array.
 
     This is so if there are at least `MANY_TOPICS` topics, and a sparse array needs much less memory.
     """

@@ -304,9 +304,9 @@ def best_trial(trials: Sequence[Trial], tolerance: float = 0.0005) -> Trial:
     """Return the trial with the fewest support documents, among those that rank as well as a reference trial.
 
     A trial ranks as well if its figure is at most `tolerance` lower. The reference is the trial of PAUM(1, 50), the
-    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands ALL,
-    TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared, because it
-    changes far more between splits than between settings.
+    setting of Li et al. (2002), if this setting was cross-validated; a trial must then rank as well in the bands (sets
+    of topics) ALL, TOP10 and RARE. Otherwise, the reference is the trial of the highest `goal`. LAST30 is not compared,
+    because it changes far more between splits than between settings.
     """
     paper = next(filter(is_yardstick, trials), None)
     yardstick = paper or max(trials, key=lambda trial: trial.goal)
@@ -326,7 +326,10 @@ def is_yardstick(trial: Trial) -> bool:
 
 
 def _have_shortlists(start: Recipe, space: _Space | None) -> bool:
-    """Return whether the recipes of a space have a shortlist; raise TextcatError if only some recipes have one."""
+    """Return whether the recipes to try have a shortlist (score only the topics nearest to a document).
+
+    Raise TextcatError if only some of the recipes have one.
+    """
     values = space.varied.get(("topics", "shortlist")) if space else None
     if values is None:
         return start.shortlist > 0
@@ -351,7 +354,9 @@ def measure_held_out(
     n_jobs: int | None = None,
     advance: Advance = lambda count: None,
 ) -> Iterator[Trial]:
-    """Train recipes with a shortlist on a part of the training documents, and measure each on a held-out sample.
+    """Train by each recipe on a part of the training documents, and measure the result on a held-out sample.
+
+    This is for recipes with a shortlist, which score only the topics nearest to a document.
 
     A tenth of the documents, at most 5,000, are drawn by the seed to measure on, and at most 100,000 of the others to
     train on, so that time and memory stop growing with the corpus. All other documents are ignored. Topics without a

@@ -64,14 +64,14 @@ class Groups:
         return self._n
 
     def of(self, position: int) -> int:
-        """Return the group of a document: the position of the group's first document."""
+        """Return the group of near-duplicates of the document at a position: its first document's position."""
         return int(self._firsts[position])
 
     def size_of(self, position: int) -> int:
-        """Return the number of documents in the group of the document at a position."""
+        """Return the number of near-duplicates of the document at a position, counting the document itself."""
         return int(self._sizes[self._firsts[position]])
 
     def members(self, position: int) -> list[int]:
-        """Return the ascending positions of all documents in the group of the document at a position."""
+        """Return the ascending positions of the near-duplicates of the document at a position, with its own."""
         group = self.of(position)
         return [group] if self.size_of(group) == 1 else np.flatnonzero(self._firsts == group).tolist()

@@ -56,7 +56,7 @@ _MANY_FEATURES = {"zone_terms": False, "ngrams": 1, "chars": 0}
 def for_many(recipe: Recipe) -> Recipe:
     """Return a copy of a recipe for many documents, whose only terms are words that at least two documents have.
 
-    It has no n-grams, stop words or punctuation, and no separate terms for zones.
+    It has no n-grams, stop words or punctuation, and no separate terms for zones (parts such as the title).
     """
     least = max(2, recipe.features.get("min_df", 1))
     features = {**recipe.features, **_MANY_FEATURES, "min_df": least}
@@ -143,7 +143,7 @@ class Pieces:
     def fit(self, features: TfIdf, advance: Advance = lambda n: None) -> "_Facts":
         """Fit features to all documents, as `TfIdf.fit` does; return the documents' ids and sizes, which rows lack.
 
-        `advance` is called with the number of documents of each piece.
+        `advance` is called with the number of documents of each piece (batch of documents).
         """
         number: defaultdict[str, int] = defaultdict(count().__next__)
         df = np.zeros(1 << 16, np.int64)
@@ -177,7 +177,7 @@ class Pieces:
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
-        """Return the rows of the documents in piece number k, by features that `fit` has fitted.
+        """Return the rows of the documents in piece (batch) number k, by features that `fit` has fitted.
 
         Several threads may call this at the same time.
         """
@@ -197,7 +197,7 @@ class _Facts(NamedTuple):
 
 
 def name_of(position: int) -> str:
-    """Return the file name, without extension, of the piece whose first document is at a position."""
+    """Return the file name, without extension, of the piece (batch) whose first document is at a position."""
     return f"{position:012}"
 
 

@@ -71,7 +71,7 @@ class Shard(NamedTuple):
 
 @dataclass
 class Archive:
-    """The texts of an archive, written to shards in a folder."""
+    """The texts of an archive, written to shards (numbered files of JSON Lines) in a folder."""
 
     folder: Path
     shards: list[Shard]
