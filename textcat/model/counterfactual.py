@@ -263,7 +263,7 @@ def _spared(excess: _Excess, chosen: np.ndarray) -> np.ndarray:
 
 
 def _smaller(excess: _Excess, takes: np.ndarray, need: float, size: int) -> tuple[np.ndarray | None, bool]:
-    """Search the smallest set of fewer than `size` words whose removal takes the tag.
+    """Search for the smallest set of fewer than `size` words whose removal takes the tag.
 
     Return the set, or None if no such set was found, and whether the search was complete. `excess` returns a number
     for each set; the set takes the tag if this number is at most 0. `takes` has the most that each word can take from

@@ -42,7 +42,7 @@ class SupportDocuments:
     def first_of(self) -> np.ndarray:
         """For each document, the number of the first document with the same id and title.
 
-        Several documents can be the same: a topic's description may be repeated.
+        Documents can be repeated, because a topic's description may be an example several times.
         """
         first: dict[tuple[str, str], int] = {}
         keys = zip(self.ids, self.titles, strict=True)

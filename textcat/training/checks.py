@@ -104,8 +104,8 @@ def kept_support(
     """Return what a model is to keep of its support documents for explanations: "none", "ids" or "texts".
 
     Support documents are the training documents that the weights are sums of. If `keep_support` is None, the size of
-    the corpus, the recipe and `rows_dir` decide. Raise TextcatError if they are to be kept
-    although the recipe has a shortlist.
+    the corpus, the recipe and `rows_dir` decide. Raise TextcatError if they are to be kept, but the recipe has a
+    shortlist (scores only the topics nearest to a document).
     """
     kept = checked_keep_support(keep_support)
     if kept is None:  # what would make a model much larger is kept only for those who ask for it

@@ -178,7 +178,8 @@ def train_shortlist(
 class _CombinedRankers(NamedTuple):
     """The combined ranker of each topic: its weights are a weighted sum of three vectors.
 
-    The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name.
+    The vectors are the weights of the topic's trained ranker, its centroid, and the row of its name. For a topic
+    without documents, terms that look like the words of its name are added.
     """
 
     columns: list[tuple[np.ndarray, np.ndarray]]  # of each topic: features, weights
@@ -294,7 +295,8 @@ class _Names:
     def alike_of(self, topics: np.ndarray) -> sp.csc_array | None:
         """Return the terms that look like the words of the names of some topics: shape (n_features, n_topics).
 
-        Columns of other topics are empty. Return None if there are no names of features to compare with.
+        Columns of other topics are empty. Return None if no look-alikes are used: all topics have documents, or
+        the features have no names.
         """
         if self._look_alikes is None:
             return None

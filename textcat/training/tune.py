@@ -241,11 +241,11 @@ def run_trials(
 ) -> list[Trial]:
     """Try recipes of a space, and return their trials, the best first.
 
-    A space is a set of recipes: `space_file` names the parameters that vary, and their values. Without it, the recipes
-    are those of `margin_settings`. Parameters that do not vary are as in `start`.
-    `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting the corpus.
-    Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `cross_validate` or, if they
-    have a shortlist, by `measure_held_out`, which has no folds.
+    A trial is a recipe with its measured quality. A space is a set of recipes: `space_file` names the parameters that
+    vary, and their values. Without it, the recipes are those of `margin_settings`. Parameters that do not vary are as
+    in `start`. `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting
+    the corpus. Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `cross_validate`
+    or, if they have a shortlist, by `measure_held_out`, which has no folds.
     """
     if sampler not in SAMPLERS:
         raise TextcatError(f"No sampler {sampler!r}; choose one of {', '.join(SAMPLERS)}.")

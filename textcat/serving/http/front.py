@@ -112,7 +112,7 @@ class Call(Request):
     def hold(self, size: int) -> None:
         """Record that this request holds `size` bytes in memory until it is answered.
 
-        Raise a Problem if all running requests together hold too many bytes.
+        Raise a Problem (an error sent to the client) if all running requests together hold too many bytes.
         """
         self.front.held += size - self._held
         self._held = size

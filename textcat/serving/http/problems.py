@@ -63,7 +63,7 @@ def _plain(value: Any) -> Any:
 
 
 def problem_of_validation(error: ValidationError) -> Problem:
-    """Return a Problem that lists up to ten of the errors that pydantic found in a body or query."""
+    """Return a Problem (an error to send) that lists up to ten of the errors that pydantic found in a body or query."""
     if (n := error.error_count()) > _MOST_LOOKED_AT:  # pydantic makes a dict of every one, or of none
         return Problem(422, f"The request has {n:,} errors, too many to list: send what `GET /openapi.json` describes.")
     errors: list[Any] = error.errors(include_url=False, include_input=False)

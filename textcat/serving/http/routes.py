@@ -107,7 +107,10 @@ async def _data_of(call: Call) -> bytes:
 
 
 def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
-    """Parse the fields of a query or a form; raise a Problem if that fails, or a field in `single` occurs twice."""
+    """Return the fields of a query or a form.
+
+    Raise a Problem (an error sent to the client) if they cannot be parsed, or if a field in `single` occurs twice.
+    """
     try:
         pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
     except UnicodeDecodeError:
@@ -123,7 +126,10 @@ def fields_of(data: bytes, single: Collection[str]) -> dict[str, str]:
 
 
 async def form_of(call: Call, kind: type[BaseModel]) -> Any:
-    """Read the body as a form, and return it as a pydantic model; raise a Problem if it is invalid."""
+    """Read a request's body as a form, and return it as a pydantic model of class `kind`.
+
+    Raise a Problem (an error sent to the client) if the form is invalid.
+    """
     try:
         return kind.model_validate(fields_of(await call.data((FORM,)), kind.model_fields))
     except ValidationError as error:
