@@ -313,7 +313,7 @@ def scheduler_address(
     ] = "local",
     scheduler: Annotated[str, Option(help="Address of the Dask cluster's scheduler, such as tcp://host:8786.")] = "",
 ) -> str:
-    """Return the address of the scheduler, "" if this machine does the work."""
+    """Return the address of the Dask cluster's scheduler; "" if this machine does the work."""
     if backend not in ("local", "dask"):
         raise BadParameter(f"--backend is 'local' or 'dask', not {backend!r}")
     if (backend == "dask") != bool(scheduler):

@@ -136,7 +136,10 @@ class _Remainders:
         return np.add.reduceat(left * self._factors, self._starts, axis=1)
 
     def row(self, without: np.ndarray) -> Rows:
-        """Return the normalised row without a set of words, given as an array of shape (n_words,) of 0 and 1."""
+        """Return the document's normalised row after the removal of a set of words.
+
+        The set is given as an array of shape (n_words,) that is 1 where the set has the word.
+        """
         left = np.maximum(self._counts.counts - without @ self._taken, 0).astype(np.int32)
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(left > 0)])[self._counts.ends]
         counts = self._counts._replace(ends=ends, ids=self._counts.ids[left > 0], counts=left[left > 0])

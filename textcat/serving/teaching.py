@@ -173,7 +173,7 @@ def topics(body: s.NewTopic, call: Call) -> dict[str, Any]:
 
 @changing.get("/api/v1/teach/question", response_model=s.NextAnswer, responses=_OF_QUERIES)
 def question(query: Annotated[s.QuestionQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the document to judge next."""
+    """Return the document that a person is to judge next for a topic, and why it was chosen."""
     return _next(call.app.session, query.topic, _person(call, query.person))
 
 

@@ -58,9 +58,10 @@ def held_out_scores(
 
 
 class TopicProblems:
-    """Score the training documents of each topic as rankers would that were trained without the document's fold.
+    """Compute the held-out scores of each topic of a fitted learner.
 
-    The rankers of a fitted learner are moved towards those rankers, or trained again: see `held_out_scores`.
+    A held-out score is the score of a training document by a ranker that was trained without the document's fold, or an
+    approximation of this score: see `held_out_scores`.
     """
 
     def __init__(self, examples: Examples, learner: MarginClassifier, fold_of: np.ndarray):

@@ -181,7 +181,10 @@ class Protocol(HttpToolsProtocol):
             )
 
     def on_response_complete(self) -> None:
-        """Answer the next request, or limit the time for the rest of a body that was answered early."""
+        """Answer the next request of the connection.
+
+        If the request was answered before all of its body had arrived, limit the time in which the rest may arrive.
+        """
         super().on_response_complete()
         if not self._in_head and self.cycle.response_complete and not self.transport.is_closing():
             self._start_timer(self.transport.close)  # the rest of the body is read, so that the client sees the answer

@@ -231,7 +231,7 @@ def _reading_of(
 def _read(
     reading: _Reading, state: RunState, workers: WorkerPool, start_over: str
 ) -> Generator[tuple[Batch, _ReadBatch]]:
-    """Read the remaining batches, and yield each with the lines of its documents."""
+    """Read the batches of documents after the last checkpoint, and yield each batch with the lines of its documents."""
     if reading.corpus is not None:
         documents = _documents_in(reading.corpus)
         for start in range(state.checkpoint[0] if state.checkpoint else 0, len(documents), _DOCUMENTS_PER_BATCH):
