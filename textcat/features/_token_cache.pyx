@@ -10,6 +10,8 @@ If the cache divides runs, a run of characters of a script without spaces betwee
 its own. Its terms are its 1-, 2- and 3-grams, which have a hash table by their characters.
 """
 
+from cpython.dict cimport PyDict_GetItem
+from cpython.ref cimport PyObject
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromKindAndData, PyUnicode_KIND
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
@@ -240,6 +242,16 @@ cdef int lengthen(Buffer buffer, size_t n, int byte) except -1 nogil:
         reserve(buffer, n - buffer.n)
         memset(buffer.data.chars + buffer.n * buffer.item_size, byte, (n - buffer.n) * buffer.item_size)
         buffer.n = n
+    return 0
+
+
+cdef int push_run(Buffer runs, const Suspect* run, size_t behind) except -1:
+    """Add a run of spans, from the left-hand one of a suspect to the one before a position."""
+    push(runs, <int32_t>run.text)
+    push(runs, <int32_t>(run.position - 1))
+    push(runs, <int32_t>(behind - run.position + 1))
+    push(runs, <int32_t>run.start)
+    push(runs, <int32_t>run.end)
     return 0
 
 
@@ -1165,15 +1177,15 @@ cdef class TokenCache:
     def runs(self, dict meet, may_meet):
         """Return the runs of neighbouring spans that might form a special case together.
 
-        Each run is a tuple: the text, the position of its first span in the sequence of spans, its number of spans, and
-        where it starts and ends in the text. `meet` keeps the answers of `may_meet` by the two neighbours.
+        Each run is a row of an array: the text, the position of its first span in the sequence of spans, its number of
+        spans, and where it starts and ends in the text. `meet` keeps the answers of `may_meet` by the two neighbours.
         """
         cdef size_t i, behind = 0
         cdef Suspect each, run
         cdef const int32_t* sequence = self.sequence.data.ints
         cdef int32_t left = -1, right = -1
         cdef bint meets = False
-        cdef list runs = []
+        cdef Buffer runs = Buffer(sizeof(int32_t))
         memset(&run, 0, sizeof(run))
         for i in range(self.suspect_list.n):
             each = self.suspect_list.data.suspects[i]
@@ -1189,12 +1201,38 @@ cdef class TokenCache:
                 run.end = each.end
             else:
                 if behind:
-                    runs.append((run.text, run.position - 1, behind - run.position + 1, run.start, run.end))
+                    push_run(runs, &run, behind)
                 run = each
             behind = each.position + 1
         if behind:
-            runs.append((run.text, run.position - 1, behind - run.position + 1, run.start, run.end))
-        return runs
+            push_run(runs, &run, behind)
+        return as_array(runs).reshape(-1, 5)
+
+    def override_runs(self, const int32_t[:, ::1] runs, list batch, cut):
+        """Store the tokens of runs, as `runs` returns them, each of which is tokenized as a whole.
+
+        `batch` has the texts. `cut` is called once with the different texts of runs, and returns a list of the tokens of
+        each, and the ids of all tokens as `store` takes them.
+        """
+        cdef Py_ssize_t k, number
+        cdef dict number_of = {}
+        cdef list texts = [], cuts
+        cdef Buffer numbers = Buffer(sizeof(int32_t)), spans
+        for k in range(runs.shape[0]):
+            text = (<str>batch[runs[k, 0]])[runs[k, 3] : runs[k, 4]]
+            found = number_of.get(text)
+            if found is None:
+                found = number_of[text] = len(texts)
+                texts.append(text)
+            push(numbers, found)
+        cuts, ids = cut(texts)
+        spans = filled(sizeof(int32_t), len(texts), 0xFF)  # those that stand for the runs with a text
+        for k in range(runs.shape[0]):
+            number = numbers.data.ints[k]
+            if spans.data.ints[number] < 0:
+                spans.data.ints[number] = self.override(runs[k, 1], runs[k, 2], cuts[number], ids)
+            else:
+                self.repeat(runs[k, 1], runs[k, 2], spans.data.ints[number])
 
     def span(self, int32_t i):
         """Return the text of a span, its first token, and its last token; the span is given by its position."""
@@ -1204,7 +1242,7 @@ cdef class TokenCache:
     def override(self, size_t position, size_t n, list tokens, dict terms):
         """Store the tokens that n spans of the batch have together, from a position; for the others see `store`.
 
-        Return the position of the span that stands for them, for `repeat`.
+        Return the position of the span that stands for them.
         """
         cdef Piece piece
         cdef str joined = "".join(tokens)
@@ -1224,7 +1262,7 @@ cdef class TokenCache:
         self.repeat(position, n, <int32_t>self.n_spans - 1)
         return self.n_spans - 1
 
-    cpdef int repeat(self, size_t position, size_t n, int32_t span) except -1:
+    cdef int repeat(self, size_t position, size_t n, int32_t span) except -1:
         """Let n spans of the batch, from a position, be one that `override` has stored."""
         cdef size_t i
         for i in range(position, position + n):
@@ -1848,3 +1886,22 @@ cdef int grow_ngrams(TokenCache cache) except -1 with gil:
         ngram_slot(table, parts, parts.data.ints[2 * id_], parts.data.ints[2 * id_ + 1])[0] = <int32_t>id_ + 1
     cache.ngram_table = table
     return 0
+
+
+def number_terms(list tokens, list terms, dict ids, list listed, dict numbers):
+    """Set `numbers[token]` to the id of each token's term; `tokens` and `terms` are parallel.
+
+    `ids` has the ids of terms, and `listed` the terms by their ids; a term that is in neither gets the next id.
+    """
+    cdef Py_ssize_t i
+    cdef PyObject* found
+    for i in range(len(tokens)):
+        term = terms[i]
+        found = PyDict_GetItem(ids, term)
+        if found is NULL:
+            number = len(listed)
+            ids[term] = number
+            listed.append(term)
+        else:
+            number = <object>found
+        numbers[tokens[i]] = number

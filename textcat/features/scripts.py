@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
     return [(start, start + size) for start in range(n) for size in sizes if start + size <= n]
 
 
-def ngrams_of_runs(text: str, runs: Sequence[tuple[int, int]]) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
+def ngrams_of_runs(text: str, runs: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct terms of some runs of a text, and arrays of each term's number, start and end.
 
     `runs` has the start and end of each run in the text. The arrays have an entry for each occurrence of a term, in the

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable
+from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable, number_terms
 from textcat.features.language import open_language, replace_surrogates, singular
 from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, ngrams_of_runs, places_in_run
 from textcat.features.settings import Parameters
@@ -239,16 +239,6 @@ class Tokens(Parameters):
         return self.get_params()
 
 
-class _Run(NamedTuple):
-    """Hold the place of neighbouring spans of a text that are tokenized together."""
-
-    text: int  # the position of the text in the batch
-    position: int  # the position of the first span in the sequence of all spans of the batch
-    n: int  # the number of spans
-    start: int  # where the spans begin in the text, in characters
-    end: int  # where they end
-
-
 class _CharNgrams:
     """List the ids of the n-grams of characters of terms.
 
@@ -361,7 +351,8 @@ class _TermCounter:
             for batch in _batched(texts):
                 self._evict()
                 try:
-                    self._tokenize(batch)
+                    with no_garbage_collection():
+                        self._tokenize(batch)
                 except BaseException:
                     # A cache that stopped before it had the tokens of new spans would ask for them at every text.
                     self.clear()
@@ -395,28 +386,22 @@ class _TermCounter:
             self.cache.store_plain(self.words)
         tokens, lengths = self.language.cut_spans(self.cache.unknown())
         self.cache.store(tokens, self._term_ids(tokens), lengths)
-        if runs := self.cache.runs(self._meet, self._may_meet):
-            self._override_runs([_Run(*run) for run in runs], batch)
+        runs = self.cache.runs(self._meet, self._may_meet)
+        if len(runs):
+            self.cache.override_runs(runs, batch, self._cut_runs)
 
     def _may_meet(self, left: int, right: int) -> bool:
         """Return whether a special case may lie across two neighbouring spans of the cache."""
         (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
         return self.language.may_meet(before, last, behind, first)
 
-    def _override_runs(self, runs: list[_Run], batch: list[str]) -> None:
-        """Tokenize each run of neighbouring spans as one text, and replace the tokens of its single spans.
+    def _cut_runs(self, texts: list[str]) -> tuple[list[list[str]], dict[str, int]]:
+        """Tokenize each text of a run of neighbouring spans as a whole; return its tokens, and the ids of all tokens.
 
         No special case lies across an end of a run, so the run's text has the same tokens alone as in the whole text.
         """
-        texts = [batch[run.text][run.start : run.end] for run in runs]
-        tokens = {text: self.language.cut_text(text) for text in dict.fromkeys(texts)}
-        ids = self._term_ids(list(chain.from_iterable(tokens.values())))
-        span_of: dict[str, int] = {}
-        for run, text in zip(runs, texts, strict=True):
-            if text in span_of:
-                self.cache.repeat(run.position, run.n, span_of[text])
-            else:
-                span_of[text] = self.cache.override(run.position, run.n, tokens[text], ids)
+        tokens = [self.language.cut_text(text) for text in texts]
+        return tokens, self._term_ids(list(chain.from_iterable(tokens)))
 
     def _override(self, position: int, n: int, text: str) -> None:
         tokens = self.language.cut_text(text)
@@ -425,22 +410,34 @@ class _TermCounter:
     def _term_ids(self, tokens: list[str]) -> dict[str, int]:
         """Return, by token, the id of the token's term; -1 if the token is no term."""
         ids = dict.fromkeys(tokens, -1)
-        terms = self._terms_of(ids)
-        ids.update(zip(terms, self._ids_of(list(terms.values())), strict=True))
+        words = self._words(ids)
+        terms = self._terms_of_words(words)
+        if self._known_terms is None:
+            number_terms(words, terms, self.ids, self.terms, ids)
+        else:
+            ids.update(zip(words, self._ids_of(terms), strict=True))
         return ids
 
-    def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
-        """Return a dict from each token that counts as a term to this term."""
+    def _words(self, tokens: Iterable[str]) -> list[str]:
+        """Return the tokens that count as terms."""
         words = tokens
         for holds in self.required:
             words = filter(holds, words)
         for holds in self.excluded:
             words = filterfalse(holds, words)
-        words = list(words)
-        terms: Iterable[str] = map(self.lower, words)
+        return list(words)
+
+    def _terms_of_words(self, words: list[str]) -> list[str]:
+        """Return the term of each token that counts as one."""
+        terms = list(map(self.lower, words))
         if self._singular:  # only what ends in "s" may be a plural
-            terms = (singular(term) if term.endswith("s") else term for term in terms)
-        return dict(zip(words, terms, strict=True))
+            return [singular(term) if term.endswith("s") else term for term in terms]
+        return terms
+
+    def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
+        """Return a dict from each token that counts as a term to this term."""
+        words = self._words(tokens)
+        return dict(zip(words, self._terms_of_words(words), strict=True))
 
     def _kept_terms(self, tokens: Sequence[str]) -> dict[str, str | None]:
         """Return a dict that has the term of each token, or None if it is no term; keep the dict for the next texts."""
@@ -451,12 +448,8 @@ class _TermCounter:
             terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
         return terms
 
-    def located(self, i: int, text: str, runs: list[tuple[int, int]] | None = None) -> list[Located]:
-        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch.
-
-        If a list `runs` is given, the n-grams of runs of scripts without spaces are left out of the result, and the
-        start and end of each run are appended to `runs`.
-        """
+    def located(self, i: int, text: str) -> list[Located]:
+        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
@@ -473,10 +466,7 @@ class _TermCounter:
             if start >= 0:
                 end = start + len(token)
                 if self.divides_runs and is_unspaced(token):
-                    if runs is None:
-                        located += _located_in_run(token, start)
-                    else:
-                        runs.append((start, end))
+                    located += _located_in_run(token, start)
                 elif (term := terms[token]) is not None:
                     located.append(new_tuple(Located, (term, start, end, token)))
         return located
@@ -488,27 +478,27 @@ class _TermCounter:
             tokens, ids, starts = self.cache.token_places(i, text)
         else:
             tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
-        if self.divides_runs and any(map(is_unspaced, tokens)):
-            runs: list[tuple[int, int]] = []
-            return _placed(self.located(i, text, runs), text, runs)
         tokens = [replace_surrogates(token) for token in tokens]
+        starts = starts.astype(np.int64)
+        ends = starts + np.array([len(token) for token in tokens], np.int64)[ids]
+        in_run = np.zeros(len(tokens), bool)
+        if self.divides_runs:
+            in_run[:] = list(map(is_unspaced, tokens))
         term_of = self._kept_terms(tokens)
-        is_term = np.array([term_of[token] is not None for token in tokens], bool)
-        lengths = np.array([len(token) for token in tokens], np.int64)
+        is_term = np.array([term_of[token] is not None for token in tokens], bool) & ~in_run
+        kept = [tokens[k] for k in np.flatnonzero(is_term).tolist()]
         chosen = np.flatnonzero(is_term[ids])
-        ids, starts = ids[chosen], starts[chosen].astype(np.int64)
-        ends = starts + lengths[ids]
-        kept = [(token, term) for token in tokens if (term := term_of[token]) is not None]
-        kept_tokens, kept_terms = [token for token, _ in kept], [term for _, term in kept]
-        return TermPlaces(kept_tokens, kept_terms, (np.cumsum(is_term) - 1)[ids], starts, ends)
+        places = (np.cumsum(is_term) - 1)[ids[chosen]], starts[chosen], ends[chosen]
+        terms = [term for token in kept if (term := term_of[token]) is not None]
+        words = TermPlaces(kept, terms, *places)
+        of_runs = np.flatnonzero(in_run[ids])
+        if not len(of_runs):
+            return words
+        return _with_runs(words, text, np.column_stack([starts[of_runs], ends[of_runs]]))
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
-        """Return the ids of terms; a new term gets a new id or, if only known terms count, the id of the last one."""
-        if self._known_terms is None:
-            new = [term for term in dict.fromkeys(terms) if term not in self.ids]
-            self.ids.update(zip(new, count(len(self.terms)), strict=False))
-            self.terms += new
-        return map(self.ids.get, terms, repeat(len(self.terms) - 1))  # without known terms all have one
+        """Return the ids of terms if only known terms count; all others have the id of the last one."""
+        return map(self.ids.get, terms, repeat(len(self.terms) - 1))
 
 
 def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -529,18 +519,13 @@ def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray
     return list(number_of), np.array(ids, np.int32), np.array(starts, np.int32)
 
 
-def _placed(located: list[Located], text: str, runs: list[tuple[int, int]]) -> TermPlaces:
-    """Return the located words of a text and the n-grams of its runs, with all their places, as arrays."""
-    ids: dict[tuple[str, str], int] = {}
-    numbers = [ids.setdefault((one.token, one.term), len(ids)) for one in located]
-    starts, ends = (np.array([one[k] for one in located], np.int64) for k in (1, 2))
+def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
+    """Return the places of words and of the n-grams of runs, given where the runs start and end in the text."""
     names, *of_runs = ngrams_of_runs(text, runs)
-    of_runs[0] += len(ids)
-    of_words = np.array(numbers, np.int64), starts, ends
-    all_ids, starts, ends = (np.concatenate(both) for both in zip(of_words, of_runs, strict=True))
+    of_runs[0] += len(words.terms)
+    ids, starts, ends = (np.concatenate(both) for both in zip(words[2:], of_runs, strict=True))
     order = np.argsort(starts, kind="stable")
-    tokens, terms = [[word[k] for word in ids] + names for k in (0, 1)]
-    return TermPlaces(tokens, terms, all_ids[order], starts[order], ends[order])
+    return TermPlaces(words.tokens + names, words.terms + names, ids[order], starts[order], ends[order])
 
 
 def _located_in_run(run: str, start: int) -> list[Located]:
@@ -553,7 +538,7 @@ def _located_in_run(run: str, start: int) -> list[Located]:
 def no_garbage_collection() -> Iterator[None]:
     """Switch the garbage collector off for a ``with`` block.
 
-    It would check all places of tokens again and again, although none of them is garbage.
+    It would check all tokens and their places again and again, although none of them is garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()
