@@ -323,7 +323,7 @@ class _TermCounter:
         new = self.terms[first:]
         sizes = np.maximum(np.fromiter(map(len, map(str.lower, new)), np.int32, len(new)) + (2 - n), 0) + 1
         if self.divides_runs:  # a term of a script without spaces is an n-gram of characters itself
-            sizes[list(map(is_unspaced, new))] = 0
+            sizes[[k for k, term in enumerate(new) if not term.isascii() and is_unspaced(term)]] = 0
         sizes[[id_ - first for id_ in self.char_ids.values() if id_ >= first]] = 0  # they have none themselves
         listed.sizes.frombytes(sizes.astype(np.int32).tobytes())
         listed.starts.extend([-1] * len(new))

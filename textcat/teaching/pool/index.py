@@ -205,6 +205,14 @@ def _as_json(terms: list[str] | None) -> bytes:
         return json.dumps(terms).encode()
 
 
+def _from_json(data: bytes) -> list[str] | None:
+    try:
+        terms: list[str] | None = orjson.loads(data)
+    except ValueError:  # perhaps lone surrogates
+        terms = json.loads(data)
+    return terms
+
+
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """Count the terms of all texts in memory, and write the rows; return what the index needs besides the rows."""
     lines: list[int] = []
@@ -316,7 +324,7 @@ def _read_index(folder: Path, manifest: dict[str, Any], opened: Mapping[str, Any
     data = np.zeros(0, np.uint8)
     if os.fstat(opened[_IDS].fileno()).st_size:
         data = np.asarray(np.memmap(opened[_IDS], np.uint8, "r"))
-    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), json.loads(opened[_TERMS].read())
+    recipe, terms = Recipe(**todays_recipe(manifest["recipe"])), _from_json(opened[_TERMS].read())
     shards = [Shard(*shard) for shard in manifest["shards"]]
     _check_shards(folder, shards, verify=verify)
     stored = open_rows(folder / ROWS, verify=verify)
