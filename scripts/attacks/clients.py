@@ -12,11 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Thread
 
-from attacks.running import Server, answer_of, request, status_of
+from attacks.running import PATH, Server, answer_of, request, status_of
 
 _PAUSE = 0.5  # seconds between the pieces of a slow client
 _WHOLE = 9_990_000  # bytes of a large body
 _PIECE = 1 << 18  # bytes that are sent at once
+JSON = ("Content-Type: application/json",)
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,33 @@ class Kind:
     reads: bool = True
 
 
-def kinds() -> dict[str, Kind]:
-    """Return the kinds of hostile connections by their names."""
-    head = b"POST /api/v1/models/news/tag HTTP/1.1\r\nHost: localhost\r\n"
+def malformed_requests(path: str) -> dict[str, bytes]:
+    """Return requests to a route that are not as HTTP, JSON or the server's limits want them, by their names."""
+    start = f"POST {path} HTTP/1.1\r\nContent-Type: application/json\r\n".encode()
+    chunked = start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+    return {
+        "no host": start + b"Content-Length: 2\r\n\r\n{}",
+        "two hosts": start + b"Host: localhost\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
+        "a foreign host": start + b"Host: evil.example\r\nContent-Length: 2\r\n\r\n{}",
+        "no HTTP": b"\0" * 1000 + b"\r\n\r\n",
+        "a long line": b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "many headers": start + b"Host: localhost\r\n" + b"X: y\r\n" * 100_000 + b"\r\n",
+        "a negative length": start + b"Host: localhost\r\nContent-Length: -1\r\n\r\n{}",
+        "two lengths": start + b"Host: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}}",
+        "long trailers": chunked + b"X: y\r\n" * 200_000 + b"\r\n",
+        "a chunk without end": start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+        "brackets within brackets": request("", b"[" * 100_000, JSON, path),
+        "no UTF-8": request("", b'{"text": "\xff\xfe"}', JSON, path),
+        "a gzip bomb's head": request("", b"\x1f\x8b" + b"\0" * 100, [*JSON, "Content-Encoding: gzip"], path),
+    }
+
+
+def common_kinds(path: str) -> dict[str, Kind]:
+    """Return the kinds of hostile connections to a route that takes JSON, by their names."""
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
     chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
-    large = request("/tag", {"text": "a" * _WHOLE})
-    batch = request("/tag-batch", {"documents": [{"text": "wheat"}] * 5000, "everything": True})
-    topics = ["wheat"] * 50
+    large = request("", {"text": "a" * _WHOLE}, JSON, path)
+    packed = gzip.compress(large[-_WHOLE - 12 :], 1)
     return {
         "slow heads": Kind(head, b"X: y\r\n"),
         "large heads held": Kind(head + b"X: y\r\n" * 10_000),
@@ -45,15 +66,23 @@ def kinds() -> dict[str, Kind]:
         "bodies in chunks of a byte": Kind(chunked, b"1\r\na\r\n" * 10_000, 0),
         "trailers without end": Kind(chunked + b"2\r\n{}\r\n0\r\n", b"X: y\r\n" * 10_000, 0),
         "slow trailers": Kind(chunked + b"2\r\n{}\r\n0\r\n", b"X: y\r\n"),
+        "half-closed in a body": Kind(large[: _WHOLE // 2], closes_half=True),
+        "gzip": Kind(request("", packed, [*JSON, "Content-Encoding: gzip"], path)),
+        "unknown keys": Kind(request("", {"text": "x", **{f"k{i}": i for i in range(500_000)}}, JSON, path)),
+    }
+
+
+def kinds() -> dict[str, Kind]:
+    """Return the kinds of hostile connections to a server of models, by their names."""
+    batch = request("/tag-batch", {"documents": [{"text": "wheat"}] * 5000, "everything": True})
+    return {
+        **common_kinds(f"{PATH}/tag"),
         "streams held": Kind(request("/tag-stream", b"{" * _WHOLE)[:-1000]),
         "streams of wrong lines": Kind(request("/tag-stream", b"0\n" * (_WHOLE // 2))),
         "half-closed after a request": Kind(request("/tag", {"text": "wheat " * 1000}), closes_half=True),
-        "half-closed in a body": Kind(large[: _WHOLE // 2], closes_half=True),
         "answers not read": Kind(batch, batch, 5, reads=False),
         "requests sent ahead": Kind(b"", request("/tag", {"text": "wheat " * 10_000}) * 10, 0, reads=False),
-        "gzip": Kind(request("/tag", gzip.compress(large[-_WHOLE - 12 :], 1), ["Content-Encoding: gzip"])),
-        "unknown keys": Kind(request("/tag", {"text": "x", **{f"k{i}": i for i in range(500_000)}})),
-        "a topic many times": Kind(request("/explain", {"text": "wheat " * 163_000, "topics": topics})),
+        "a topic many times": Kind(request("/explain", {"text": "wheat " * 163_000, "topics": ["wheat"] * 50})),
     }
 
 
@@ -71,7 +100,7 @@ class Crowd:
     """Hostile connections of all kinds, each replaced by another of its kind when the server ends it."""
 
     server: Server
-    size: int
+    size: int  # the number of connections
     kinds: dict[str, Kind] = field(default_factory=kinds)
     statuses: dict[str, Counter[int]] = field(default_factory=dict)  # of answers, by kind; 0: closed without one
     bytes_sent: int = 0

@@ -15,22 +15,27 @@ from pathlib import Path
 
 from attacks.commands import PATIENCE, TEXTCAT
 
-_PATH = "/api/v1/models/news"
+PATH = "/api/v1/models/news"
+LONGEST = 5 * PATIENCE  # seconds to wait on a machine that is busy with other work
 
 
 class Server:
-    """A server of two workers, started as a process of its own on this machine's own address."""
+    """A server, started as a process of its own on this machine's own address.
 
-    def __init__(self, model: Path, log: Path, options: Sequence[str] = ("--seconds", "5")) -> None:
-        command = [*TEXTCAT, "serve", f"news={model}", "--port", "0", "--workers", "2", "--log", "events", *options]
-        self.log = log
+    `arguments` are those of textcat, and `ordinary` is a request that is answered with status 200. What the server logs
+    is written to the file `log`.
+    """
+
+    def __init__(self, arguments: Sequence[str], log: Path, ordinary: bytes) -> None:
+        self.log, self.ordinary = log, ordinary
         with log.open("wb") as file:
-            self.process = subprocess.Popen(command, text=True, stdout=file, stderr=subprocess.PIPE)
+            self.process = subprocess.Popen([*TEXTCAT, *arguments], text=True, stdout=file, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        found = re.search(r"http://([\d.]+):(\d+)", line)
-        if found is None:
-            raise RuntimeError(f"The server did not start: {line}")
+        lines: list[str] = []
+        while (found := re.search(r"http://([\d.]+):(\d+)", lines[-1] if lines else "")) is None:
+            lines.append(self.process.stderr.readline())
+            if not lines[-1]:
+                raise RuntimeError(f"The server did not start: {''.join(lines)}")
         self.address = found[1], int(found[2])
 
     def workers(self) -> list[int]:
@@ -57,12 +62,30 @@ class Server:
                 Path(f"/proc/{number}/clear_refs").write_text("5", encoding="ascii")
 
     def seconds(self) -> float:
-        """Return the seconds of processor time that the workers have used."""
-        return sum(_ticks(number) for number in self.workers()) / 100
+        """Return the seconds of processor time that all processes have used."""
+        return sum(_ticks(number) for number in self.processes()) / 100
 
     def events(self) -> list[dict[str, object]]:
         """Return what the server has logged."""
         return [json.loads(line) for line in self.log.read_bytes().splitlines()]
+
+    def count(self, event: str) -> int:
+        """Return how often the server has logged an event."""
+        return sum(logged["event"] == event for logged in self.events())
+
+    def wait_for(self, event: str, times: int) -> int:
+        """Wait until the server has logged an event so often, or patience is over; return how often it has."""
+        end = time.monotonic() + LONGEST
+        while (n := self.count(event)) < times and time.monotonic() < end:
+            time.sleep(0.05)
+        return n
+
+    def memory_later(self, wanted: int) -> int:
+        """Return the memory of the server once it is less than wanted, or after two minutes."""
+        end = time.monotonic() + 2 * PATIENCE  # memory is given back for the last time 64 seconds after its last growth
+        while (size := self.memory()) >= wanted and time.monotonic() < end:
+            time.sleep(0.5)
+        return size
 
     def connect(self, seconds: float = PATIENCE) -> socket.socket:
         """Open a connection whose operations take at most some seconds."""
@@ -85,13 +108,19 @@ class Server:
     def answers(self) -> bool:
         """Return whether an ordinary request is answered."""
         with suppress(OSError):
-            return self.send(request("/tag", {"text": "Wheat exports rose."})) == 200
+            return self.send(self.ordinary) == 200
         return False
 
     def answers_soon(self) -> bool:
-        """Return whether an ordinary request is answered before patience is over, perhaps not at once."""
-        end = time.monotonic() + PATIENCE
-        while not (answered := self.answers()) and time.monotonic() < end:
+        """Return whether an ordinary request is answered before patience is over, perhaps not at once.
+
+        On a busy machine, the server may get little of a processor: patience lasts longer until it has got enough.
+        """
+        start, spent = time.monotonic(), self.seconds()
+        while not (answered := self.answers()):
+            seconds = time.monotonic() - start
+            if seconds > LONGEST or (seconds > PATIENCE and self.seconds() - spent > PATIENCE / 2):
+                break
             time.sleep(0.1)
         return answered
 
@@ -117,9 +146,21 @@ class Server:
 
 
 @contextmanager
-def running(model: Path, options: Sequence[str] = ("--seconds", "5")) -> Iterator[Server]:
-    """Start a server, and kill it at the end of the block if it still runs."""
-    server = Server(model, model.with_name(f"{model.name}.log"), options)
+def running(model: Path, options: Sequence[str] = ("--seconds", "5"), headers: Sequence[str] = ()) -> Iterator[Server]:
+    """Start a server of two workers, and kill it at the end of the block if it still runs.
+
+    `headers` are those that an ordinary request needs.
+    """
+    arguments = ["serve", f"news={model}", "--port", "0", "--workers", "2", "--log", "events", *options]
+    ordinary = request("/tag", {"text": "Wheat exports rose."}, headers)
+    with started(arguments, model.with_name(f"{model.name}.log"), ordinary) as server:
+        yield server
+
+
+@contextmanager
+def started(arguments: Sequence[str], log: Path, ordinary: bytes) -> Iterator[Server]:
+    """Start a server, as `Server` says, and kill it at the end of the block if it still runs."""
+    server = Server(arguments, log, ordinary)
     try:
         yield server
     finally:
@@ -129,7 +170,7 @@ def running(model: Path, options: Sequence[str] = ("--seconds", "5")) -> Iterato
         server.process.stderr.close()
 
 
-def request(route: str, body: object, headers: Iterable[str] = (), path: str = _PATH) -> bytes:
+def request(route: str, body: object, headers: Iterable[str] = (), path: str = PATH) -> bytes:
     """Return the bytes of a request with a body of JSON; bytes are sent as they are."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     head = [f"POST {path}{route} HTTP/1.1", "Host: localhost", f"Content-Length: {len(content)}", *headers]

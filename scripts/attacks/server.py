@@ -13,14 +13,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from attacks.clients import Crowd, load, wait_for_answers
-from attacks.commands import PATIENCE, train_model
-from attacks.running import Server, request, running
-from textcat.folders import exchange_folders
+from attacks import teaching
+from attacks.clients import Crowd, load, malformed_requests, wait_for_answers
+from attacks.commands import train_model
+from attacks.running import PATH, request, running
+from textcat.folders import MANIFEST, exchange_folders
+from textcat.serving.http.keys import new_key
 
 _Trial = tuple[str, bool, str]
 _MOST_MEMORY = 1_000_000_000  # bytes that a server may take more while clients hold connections,
-_KEPT = 300_000_000  # and some time after: each worker keeps a cache of tokens
+_KEPT = 100_000_000  # and some time after
 _HELD = 500  # connections
 _BACKLOG = 40  # requests that wait when a server ends
 
@@ -37,27 +39,13 @@ class Counts(NamedTuple):
 
 def hostile_requests() -> dict[str, bytes]:
     """Return requests that no client should send, by their names."""
-    start = b"POST /api/v1/models/news/tag HTTP/1.1\r\n"
-    chunked = start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
     text = "wheat " * 1000
     return {
-        "no host": start + b"Content-Length: 2\r\n\r\n{}",
-        "two hosts": start + b"Host: localhost\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}",
-        "a foreign host": start + b"Host: evil.example\r\nContent-Length: 2\r\n\r\n{}",
-        "no HTTP": b"\0" * 1000 + b"\r\n\r\n",
-        "a long line": b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        "many headers": start + b"Host: localhost\r\n" + b"X: y\r\n" * 100_000 + b"\r\n",
-        "a negative length": start + b"Host: localhost\r\nContent-Length: -1\r\n\r\n{}",
-        "two lengths": start + b"Host: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}}",
-        "long trailers": chunked + b"X: y\r\n" * 200_000 + b"\r\n",
-        "a chunk without end": start + b"Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
-        "brackets within brackets": request("/tag", b"[" * 100_000),
-        "no UTF-8": request("/tag", b'{"text": "\xff\xfe"}'),
+        **malformed_requests(f"{PATH}/tag"),
         "unknown keys": request("/tag", {"text": "x", **{f"k{i}": i for i in range(530_000)}}),
         "a text of brackets": request("/tag", {"text": "(" * 3_000_000}),
         "a topic many times": request("/explain", {"text": text, "topics": ["wheat"] * 100}),
         "more than a body may have": request("/tag", {"text": "a" * 11_000_000}),
-        "a gzip bomb's head": request("/tag", b"\x1f\x8b" + b"\0" * 100, ["Content-Encoding: gzip"]),
         "a stream without line ends": request("/tag-stream", b"{" * 9_000_000),
         "a stream of wrong lines": request("/tag-stream", b"0\n" * 4_500_000),
     }
@@ -69,7 +57,7 @@ def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> 
     with TemporaryDirectory() as folder:
         model = train_model(Path(folder, "model"))
         other = train_model(Path(folder, "other"), "--set", "learner.tau_pos=2")
-        kinds = [_raw, _held, _killed, _damaged, _ended]
+        kinds = [_raw, _held, _killed, _damaged, _replaced, _keys_replaced, _ended]
         first = True
         while first or time.monotonic() < end:
             for kind in kinds:
@@ -77,6 +65,8 @@ def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> 
                     yield from kind(model, rng, counts)
             if first or time.monotonic() < end:
                 yield from _reloaded(model, other, counts)
+            if first or time.monotonic() < end:
+                yield from teaching.trials(Path(folder), rng, counts.hold_seconds)
             rng.shuffle(kinds)
             first = False
 
@@ -107,16 +97,8 @@ def _held(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
             more = server.peak() - before
             yield "held connections", more < _MOST_MEMORY, f"{more / 1e6:.0f} MB more with {_HELD} connections"
             yield "answers after held connections", server.answers_soon(), "an ordinary request got no answer"
-            kept = _memory_later(server, before + _KEPT) - before
+            kept = server.memory_later(before + _KEPT) - before
             yield "memory given back", kept < _KEPT, f"{kept / 1e6:.0f} MB more after the connections"
-
-
-def _memory_later(server: Server, wanted: int) -> int:
-    """Return the memory of a server once it is as small as wanted, or patience is over."""
-    end = time.monotonic() + PATIENCE
-    while (size := server.memory()) >= wanted and time.monotonic() < end:
-        time.sleep(0.5)
-    return size
 
 
 def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
@@ -139,20 +121,14 @@ def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[_Trial]:
     """Replace the model and let the server reload under load: no request is lost."""
     with running(model) as server, load(server) as clients:
         for _ in range(counts.reloads):
-            n = _loaded(server)
+            n = server.count("model_loaded")
             exchange_folders(model, other)
             server.process.send_signal(signal.SIGHUP)
-            end = time.monotonic() + PATIENCE
-            while (more := _loaded(server) - n) < 2 and time.monotonic() < end:
-                time.sleep(0.05)
+            more = server.wait_for("model_loaded", n + 2) - n
             yield "reloads", more == 2, f"{more} of 2 workers loaded the new model"
         clients.end()
         said = f"{len(clients.lost)} requests lost of {clients.answered}: {clients.lost[:3]}"
         yield "requests beside reloads", not clients.lost and clients.answered > 0, said
-
-
-def _loaded(server: Server) -> int:
-    return sum(event["event"] == "model_loaded" for event in server.events())
 
 
 def _ended(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
@@ -190,3 +166,53 @@ def _damaged(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial
             ok = told and 0 < deaths <= 4 and 0 < log <= 4 and server.answers_soon()
             said = f"{name}: {deaths} workers died, {log} lines name it, the last answer is {answers[-1]!r}"
             yield "models truncated while served", ok, said
+
+
+def _odd_files(folder: Path) -> dict[str, Path]:
+    """Make what may stand in the place of a file, and is none; return the paths by what is there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    paths = {kind: folder / kind for kind in ("pipe", "device", "folder")}
+    os.mkfifo(paths["pipe"])
+    paths["device"].symlink_to("/dev/zero")
+    paths["folder"].mkdir()
+    return paths
+
+
+def _replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+    """Replace a model's manifest by what is no file: each worker keeps the model, and logs that once."""
+    copy = model.with_name("replaced")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(model, copy)
+    for kind, path in _odd_files(model.with_name("odd")).items():
+        with running(copy) as server:
+            server.answers_soon()
+            exchange_folders(copy / MANIFEST, path)
+            server.wait_for("model_failed", 2)
+            answered = all(server.answers_soon() for _ in range(10))
+            exchange_folders(copy / MANIFEST, path)
+            lines, deaths = server.count("model_failed"), server.count("process_died")
+        said = f"{kind}: answered {answered}, logged {lines} times by 2 workers, of which {deaths} died"
+        yield "manifests replaced while served", answered and lines == 2 and not deaths, said
+
+
+def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+    """Replace a file of keys by what is no file: each worker keeps the keys, and logs that once."""
+    keys = model.with_name("keys")
+    key, line = new_key("alice")
+    keys.write_text(line)
+    with running(model, ("--seconds", "5", "--keys", str(keys)), [f"X-API-Key: {key}"]) as server:
+        server.answers_soon()
+        for kind, path in _odd_files(model.with_name("odd")).items():
+            before = server.count("keys_failed")
+            exchange_folders(keys, path)
+            server.process.send_signal(signal.SIGHUP)  # upon which each worker looks at the file
+            server.wait_for("keys_failed", before + 2)
+            answered = all(server.answers_soon() for _ in range(10))
+            exchange_folders(keys, path)
+            server.process.send_signal(signal.SIGHUP)
+            server.wait_for("keys_loaded", before + 2)
+            lines = server.count("keys_failed") - before
+            refused = server.send(request("/tag", {"text": "Wheat."}, ["X-API-Key: other"])) == 401
+            said = f"{kind}: answered {answered}, refused others {refused}, logged {lines} times by 2 workers"
+            yield "keys replaced while served", answered and refused and lines == 2, said

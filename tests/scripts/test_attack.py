@@ -8,7 +8,7 @@ import types
 
 import attacks.__main__ as attack
 import pytest
-from attacks import clients, server
+from attacks import clients, running, server, teaching
 from attacks.commands import Ended
 
 
@@ -138,3 +138,26 @@ def test_a_crowd_holds_connections_of_each_kind_and_sends_what_they_send(listene
     thread.join()
     assert sorted(data[:2] for data in received) == [b"ab", b"ab", b"de", b"de"]
     assert crowd.bytes_sent >= sum(map(len, received))
+
+
+@pytest.mark.parametrize(
+    ("share", "wanted"),
+    [(1.0, running.PATIENCE), (0.25, 2 * running.PATIENCE), (0.0, running.LONGEST)],
+)
+def test_patience_with_a_server_lasts_until_it_has_had_enough_of_a_processor(monkeypatch, share, wanted):
+    now = [0.0]
+    clock = types.SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + 10 * seconds)
+    )
+    monkeypatch.setattr(running, "time", clock)
+    stand_in = object.__new__(running.Server)
+    stand_in.answers = lambda: False
+    stand_in.seconds = lambda: share * now[0]
+    assert not stand_in.answers_soon()
+    assert wanted < now[0] <= wanted + 2
+
+
+def test_hostile_requests_are_of_many_kinds_and_differ():
+    for requests in (server.hostile_requests(), teaching.hostile_requests()):
+        assert len(set(requests.values())) == len(requests) > 15
+        assert {"no host", "two hosts", "unknown keys", "brackets within brackets"} <= requests.keys()
