@@ -2,6 +2,8 @@
 
 from serving_requests import TAG, get, post
 
+from textcat.serving.http.metrics import Metrics
+
 ROUTE = "/api/v1/models/{model}/tag"
 
 
@@ -15,3 +17,22 @@ def test_metrics_count_requests_documents_and_name_the_version(service, store):
 
 def test_what_may_be_counted_is_there_from_the_start(service):
     assert f'method="POST",route="{ROUTE}",status="503"}} 0.0' in get(service, "/metrics").text
+
+
+def test_counts_stay_as_they_are_when_their_numbers_are_made_anew():
+    metrics = Metrics()
+    for status in (200, 200, 422):
+        metrics.count("POST", ROUTE, status, 0.75)
+    metrics.documents("news", 3)
+    metrics.running.inc()
+    metrics.batches.observe(2)
+    before = counts_of(metrics)
+    metrics.renew()
+    assert counts_of(metrics) == before
+    assert f'route="{ROUTE}",status="200"}} 2.0' in before
+    metrics.count("POST", ROUTE, 200, 0.75)
+    assert f'route="{ROUTE}",status="200"}} 3.0' in counts_of(metrics)
+
+
+def counts_of(metrics):
+    return "\n".join(line for line in metrics.text().decode().splitlines() if "_created" not in line)

@@ -24,7 +24,7 @@ import numpy as np
 import uvicorn
 
 from textcat.errors import TextcatError
-from textcat.serving.http.memory import Trimmer
+from textcat.serving.http.memory import Trimmer, give_memory_back
 from textcat.serving.http.protocol import Protocol
 from textcat.serving.http.supervisor import Supervisor
 
@@ -189,8 +189,13 @@ class _Uvicorn(uvicorn.Server):
         state: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state}
         make_protocol = partial(Protocol, config=self.config, **state, _loop=self._loop)
         self.servers: list[Any] = [_Acceptor(listener, make_protocol) for listener in sockets]
-        self._trimmer = Trimmer(self._loop)
+        self._trimmer = Trimmer(self._loop, self._give_back)
         self.started = True
+
+    def _give_back(self) -> None:
+        """Give unused memory back; the numbers of the metrics would keep much of it in use."""
+        cast("Application", self.config.app).front.metrics.renew()
+        give_memory_back()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
