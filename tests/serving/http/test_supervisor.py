@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from running_server import BODY, HEAD, answer_of, is_alive, wait_until
 
 from textcat.folders import exchange_folders
 from textcat.serving.http.keys import new_key
+from textcat.serving.http.supervisor import Replacements
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -18,6 +21,99 @@ pytest.importorskip("uvicorn", reason="uvicorn is not installed")
 if not Path("/proc/self/task").exists():
     pytest.skip("system: there is no /proc", allow_module_level=True)
 pytestmark = pytest.mark.long
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_pauses_double_while_short_lives_follow_each_other():
+    clock = Clock()
+    replacements = Replacements(clock)
+
+    def pause(lived, slot=0):
+        begun, clock.now = clock.now, clock.now + lived
+        replacements.add(slot, begun)
+        seconds = replacements.seconds()
+        clock.now += seconds
+        assert replacements.take() == [slot]
+        assert replacements.seconds() is None
+        return seconds
+
+    assert [pause(0.5) for _ in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert pause(0.5, slot=1) == 1
+    assert pause(3600) == 0
+    assert [pause(4.9), pause(4.9), pause(5), pause(0)] == [1, 2, 0, 1]
+
+
+def test_each_process_has_its_own_pause():
+    clock = Clock()
+    replacements = Replacements(clock)
+    clock.now = 10
+    replacements.add(0, 9)
+    replacements.add(1, 0)
+    assert replacements.take() == [1]
+    clock.now = 10.5
+    replacements.add(1, 10)
+    assert (replacements.take(), replacements.seconds()) == ([], 0.5)
+    clock.now = 11
+    assert (replacements.take(), replacements.seconds()) == ([0], 0.5)
+
+
+# In a process of its own, which has no other children, and whose signals nobody else handles.
+WAITING = """
+import os, signal, threading, time
+from pathlib import Path
+from textcat.serving.http.supervisor import Supervisor
+
+started = Path("started")
+
+def work(slot, replaces):
+    with started.open("a") as file:
+        file.write(f"{slot} ")
+    if slot == 0:
+        os._exit(1)
+    threading.Event().wait()
+
+def children():
+    return [int(number) for number in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+
+def disturb():
+    while not started.exists() or len(started.read_text().split()) != 2 or len(children()) != 2:  # other, process 1
+        time.sleep(0.01)
+    os.kill(children()[-1], signal.SIGKILL)
+    while len(children()) != 1:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+def clock():  # it stands still: the process 0 is never due again
+    return 0.0
+
+other = os.fork()
+if not other:
+    signal.pause()
+supervisor = Supervisor(work, 2, lambda: None, lambda: None, 5, clock)
+threading.Thread(target=disturb, daemon=True).start()
+number = supervisor.run()
+os.kill(other, signal.SIGKILL)
+print("ended by", number, "and another child by", os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
+"""
+
+
+def test_a_process_that_waits_for_its_replacement_holds_neither_others_nor_signals_up(tmp_path):
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", WAITING]
+    options = {"cwd": tmp_path, "env": environment, "text": True, "capture_output": True, "timeout": 60}
+    ended = subprocess.run(command, check=False, **options)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "ended by 15 and another child by -9"
+    assert sorted((tmp_path / "started").read_text().split()) == ["0", "1"]
 
 
 def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import select
 import signal
 import sys
 import threading
@@ -17,13 +18,45 @@ from typing import NamedTuple
 from textcat.serving.http.log import Log
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
-_SHORT = 5.0  # a process that dies after fewer seconds is not replaced at once
+_SHORT = 5.0  # a process that dies after fewer seconds is not replaced at once,
+_PAUSE, _LONGEST = 1.0, 30.0  # but after seconds that double while such deaths follow each other
 _MORE = 5.0  # seconds that processes have to end, in addition to those that running requests have
 
 
 class _Process(NamedTuple):
     slot: int  # its number among the processes
     begun: float
+
+
+class Replacements:
+    """The processes that have died, and when each is to be replaced; `clock` returns the time in seconds.
+
+    A process that lived long is replaced at once. If processes with one number die soon after their start, again and
+    again, the pauses before they are replaced take 1, 2, 4 … 30 seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._pauses: dict[int, float] = {}  # the last pause of each number
+        self._due: dict[int, float] = {}  # when processes are to be started, by number
+
+    def add(self, slot: int, begun: float) -> None:
+        """Plan to replace a process that has just died, given its number and when it was started."""
+        now = self._clock()
+        pause = min(max(2 * self._pauses.get(slot, 0), _PAUSE), _LONGEST) if now - begun < _SHORT else 0.0
+        self._pauses[slot], self._due[slot] = pause, now + pause
+
+    def take(self) -> list[int]:
+        """Return the numbers of the processes that are to be started now, and forget these plans."""
+        now = self._clock()
+        slots = [slot for slot, due in self._due.items() if due <= now]
+        for slot in slots:
+            del self._due[slot]
+        return slots
+
+    def seconds(self) -> float | None:
+        """Return the seconds until the next process is to be started; None if none is."""
+        return max(0.0, min(self._due.values()) - self._clock()) if self._due else None
 
 
 class Supervisor:
@@ -44,6 +77,8 @@ class Supervisor:
         Called in a process that ends because this process was killed.
     stop_seconds : float
         Seconds in which running requests must end.
+    clock : function
+        Returns the time in seconds, for the pauses before processes are replaced.
     """
 
     def __init__(
@@ -53,10 +88,12 @@ class Supervisor:
         on_stop: Callable[[], object],
         on_orphaned: Callable[[], object],
         stop_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._work, self._n, self._on_stop, self._on_orphaned = work, n, on_stop, on_orphaned
         self._seconds = stop_seconds + _MORE
         self._started: dict[int, _Process] = {}
+        self._clock, self._replacements = clock, Replacements(clock)
         self._stop, self._process = 0, os.getpid()
         self._log = Log()
         self._has_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -67,6 +104,11 @@ class Supervisor:
         before = {number: signal.signal(number, function) for number, function in zip(_SIGNALS, handlers, strict=True)}
         alive, self._living = os.pipe()  # closed when this process ends, however it ends
         self._alive = alive
+        self._signals, self._written = os.pipe()  # gets a byte at each signal
+        os.set_blocking(self._signals, False)
+        os.set_blocking(self._written, False)
+        before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        former = signal.set_wakeup_fd(self._written, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
         try:
@@ -75,10 +117,11 @@ class Supervisor:
             self._wait()
         finally:
             signal.alarm(0)
+            signal.set_wakeup_fd(former)
             for number, handler in before.items():
                 signal.signal(number, handler)
-            os.close(alive)
-            os.close(self._living)
+            for descriptor in (alive, self._living, self._signals, self._written):
+                os.close(descriptor)
         return self._stop
 
     def _start(self, slot: int, *, replaces: bool) -> None:
@@ -89,7 +132,7 @@ class Supervisor:
         process = 0 if self._stop else os.fork()
         if process or self._stop:
             if process:
-                self._started[process] = _Process(slot, time.monotonic())
+                self._started[process] = _Process(slot, self._clock())
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             return
         code = 1
@@ -105,29 +148,44 @@ class Supervisor:
             os._exit(code)
 
     def _become_worker(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGALRM):
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        os.close(self._living)
+        for descriptor in (self._living, self._signals, self._written):
+            os.close(descriptor)
         os.setpgid(0, 0)  # so that only the supervisor gets Ctrl-C from a terminal
         _end_with(self._alive, self._seconds)
 
     def _wait(self) -> None:
-        while self._started:
-            process, status = os.wait()
-            died = self._started.pop(process, None)
-            if died is None or self._stop:
+        """Replace the processes that die, until all have ended because a signal ended them."""
+        while self._started or not self._stop:
+            self._bury()
+            for slot in [] if self._stop else self._replacements.take():
+                self._start(slot, replaces=True)
+            if self._started or not self._stop:
+                # A signal, which a death sends, too, ends the wait, even if it arrived before the wait began.
+                select.select([self._signals], [], [], None if self._stop else self._replacements.seconds())
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._signals, 4096)
+
+    def _bury(self) -> None:
+        """Log the processes that have died, and plan to replace them; other children are left to whoever made them."""
+        for process in list(self._started):
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if not ended:
+                continue
+            died = self._started.pop(process)
+            if self._stop:
                 continue
             self._tell(process, os.waitstatus_to_exitcode(status))
             with contextlib.suppress(ImportError, OSError):
                 from prometheus_client.multiprocess import mark_process_dead
 
                 mark_process_dead(process)
-            if time.monotonic() - died.begun < _SHORT:
-                time.sleep(1)
-            self._start(died.slot, replaces=True)
+            self._replacements.add(died.slot, died.begun)
 
     def _tell(self, process: int, code: int) -> None:
         reasons = {
