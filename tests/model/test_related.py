@@ -25,10 +25,11 @@ def topic_shares(random, n_topics, density=0.4):
     return csr_weights(shares.indptr, shares.indices, shares.data, n_topics)
 
 
-def related_topics(seed, n_topics, best=4):
+def related_topics(seed, n_topics, best=4, unseen=None):
     random = np.random.default_rng(seed)
     return RelatedTopics(
-        topic_shares(random, n_topics), random.random(n_topics), random.normal(size=n_topics), best, 0.4, 1e-3
+        *(topic_shares(random, n_topics), random.random(n_topics), random.normal(size=n_topics), best, 0.4, 1e-3),
+        np.zeros(n_topics, bool) if unseen is None else unseen,
     )
 
 
@@ -60,6 +61,23 @@ def test_parts_add_up_to_the_evidence_and_name_topics_that_share_documents(seed)
         assert added.sum() == pytest.approx(evidence[0, place], rel=1e-5, abs=1e-6)
         assert (np.diff(added) <= 0).all()
         assert all(related.shares[s, topic] > 0 for s in speaking.tolist())
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_topic_without_documents_is_raised_as_much_as_the_one_raised_most(seed):
+    random = np.random.default_rng(seed)
+    unseen = random.random(12) < 0.3
+    related = replace(related_topics(seed, 12), unseen=unseen)
+    shares = sp.csr_array(related.shares.toarray() * ~unseen)
+    related = replace(related, shares=csr_weights(shares.indptr, shares.indices, shares.data, 12))
+    listed = np.append(np.sort(random.choice(12, 7, replace=False)), -1).astype(np.int32)[None]
+    scores = random.normal(size=(1, 8)).astype(np.float32)
+    before = replace(related, unseen=np.zeros(12, bool)).evidence(listed, scores)[0]
+    evidence = related.evidence(listed, scores)[0]
+    assert evidence[-1] == 0
+    for place, topic in enumerate(listed[0, :-1].tolist()):
+        assert evidence[place] == (before.max() if unseen[topic] else before[place])
+        assert related.parts(listed[0], scores[0], topic)[1].sum() == pytest.approx(evidence[place], rel=1e-5, abs=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 How often topics go together is counted in the training documents.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,9 @@ class RelatedTopics:
 
     The sum is over the document's best topics s. P(s) is the probability of s, computed from its score before scores
     are raised; share(s, t) is the fraction of the training documents with s that also have t.
+
+    Of a topic without training documents, nothing of that kind is known. It is raised as much as the listed topic that
+    is raised most: otherwise, each other topic that is raised would displace it.
     """
 
     shares: "csr_array"  # shape (n_topics, n_topics), float32: share(s, t) in row s
@@ -33,6 +36,7 @@ class RelatedTopics:
     best: int  # the number of a document's best topics that speak for others
     weight: float
     least: float  # a sum far below this one adds nothing
+    unseen: np.ndarray  # shape (n_topics,), bool: topics without training documents
 
     def evidence(self, listed: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Return what related topics add to the scores of listed topics: shape (n_rows, size), float32, at least 0.
@@ -42,16 +46,22 @@ class RelatedTopics:
         """
         shares = self.shares
         sums = related_sums(listed, scores, self.a, self.b, shares.indptr, shares.indices, shares.data, self.best)
-        return np.asarray(self.weight * np.log1p(np.asarray(sums, np.float64) / self.least)).astype(np.float32)
+        raised = np.asarray(self.weight * np.log1p(np.asarray(sums, np.float64) / self.least))
+        if self.unseen.any():
+            raised = np.where(self.unseen[listed] & (listed >= 0), raised.max(axis=1, keepdims=True, initial=0), raised)
+        return raised.astype(np.float32)
 
     def parts(self, listed: np.ndarray, scores: np.ndarray, topic: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the topics that add to the score of a topic, the strongest first, and what each of them adds.
 
         `listed` and `scores` have the topics on one document's shortlist (the nearest topics), and their scores without
         related topics. The whole contribution is divided among the topics s in proportion to ``P(s) · share(s, t)``,
-        where t is `topic` (see the class).
+        where t is `topic` or, if `topic` has no training documents, the topic that is raised most (see the class).
         """
         known = listed >= 0
+        if self.unseen[topic]:
+            own = replace(self, unseen=np.zeros_like(self.unseen)).evidence(listed[None], scores[None])
+            topic = int(listed[np.argmax(own[0])])
         best = np.argsort(-scores[known], kind="stable")[: self.best]
         speaking, of_speaking = listed[known][best], scores[known][best].astype(np.float64)
         probabilities = 1 / (1 + np.exp(-(self.a[speaking] * of_speaking + self.b[speaking])))

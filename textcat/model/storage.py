@@ -348,8 +348,10 @@ class _Contents(NamedTuple):
         return csr_weights(indptr, indices, data, len(self.manifest["topics"]))
 
     def _related_topics(self) -> RelatedTopics:
-        numbers = self.manifest["related"]
-        return RelatedTopics(self._by_topic(RELATED), *self.arrays[RELATED_CURVES], *map(numbers.get, _RELATED_NUMBERS))
+        numbers, unseen = self.manifest["related"], np.array(self.manifest["train_sizes"]) == 0
+        a, b = self.arrays[RELATED_CURVES]
+        best, weight, least = map(numbers.get, _RELATED_NUMBERS)
+        return RelatedTopics(self._by_topic(RELATED), a, b, best, weight, least, unseen)
 
     def features(self) -> TfIdf:
         """Return the features, which turn documents into rows."""

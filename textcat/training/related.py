@@ -83,7 +83,8 @@ def relate_topics(
     if not FEWEST <= target.sum() < len(target):
         return trained
     curves = first.calibration
-    related = RelatedTopics(topic_shares(by_document[part]), curves.a, curves.b, best, 1.0, _LEAST)
+    none = np.zeros(labels.shape[1], bool)  # most topics without documents in the part have some
+    related = RelatedTopics(topic_shares(by_document[part]), curves.a, curves.b, best, 1.0, _LEAST, none)
     score = scores[documents, places].astype(float)
     evidence = related.evidence(listed, scores)[documents, places].astype(float)
     sizes = np.asarray(by_document[part].sum(axis=0)).ravel()
@@ -96,24 +97,31 @@ def relate_topics(
     odds = curves.of_topics(column)
     kinds = np.column_stack([odds.a * (score + weight * evidence) + odds.b, np.log1p(sizes[column])])
     of_odds, by_size, constant = logistic_regression(kinds, target)
-    return _with_related(trained, by_document[:n_documents], best, weight, (max(of_odds, 0.0), by_size, constant))
+    most = weight * float(related.evidence(listed, scores).max(axis=1).mean())
+    odds_of = (max(of_odds, 0.0), by_size, constant)
+    return _with_related(trained, by_document[:n_documents], best, weight, odds_of, most)
 
 
 def _with_related(
-    trained: TrainedTopics, labels: sp.csr_matrix, best: int, weight: float, odds: tuple[float, float, float]
+    trained: TrainedTopics,
+    labels: sp.csr_matrix,
+    best: int,
+    weight: float,
+    odds: tuple[float, float, float],
+    most: float,
 ) -> TrainedTopics:
     """Return trained topics with the evidence of related topics, times `weight`, and with new probability curves.
 
-    `odds` has the coefficients of the former log odds and of log(1 + size), and the constant. A topic without documents
-    keeps its curve, because no other topic raises its score.
+    `odds` has the coefficients of the former log odds and of log(1 + size), and the constant. `most` is the mean, over
+    documents, of the highest contribution to a topic: the curve of a topic without documents is moved by it.
     """
     of_odds, by_size, constant = odds
     a, b, sizes = trained.calibration.a, trained.calibration.b, np.asarray(labels.sum(axis=0)).ravel()
-    related = RelatedTopics(topic_shares(labels), a, b, best, weight, _LEAST)
     has_documents = sizes > 0
+    related = RelatedTopics(topic_shares(labels), a, b, best, weight, _LEAST, ~has_documents)
     calibration = Calibration(
         np.where(has_documents, of_odds * a, a),
-        np.where(has_documents, of_odds * b + by_size * np.log1p(sizes) + constant, b),
+        np.where(has_documents, of_odds * b + by_size * np.log1p(sizes) + constant, b - a * most),
     )
     return trained._replace(shortlist=trained.shortlist.with_related(related), calibration=calibration)
 
