@@ -58,7 +58,10 @@ _SET = "SET"  # a node of ours: a set in the bits of an alphabet
 
 
 class Alternative(NamedTuple):
-    """Describe an alternative of a regex by sets of characters around its point: see the module's docstring."""
+    """Describe one alternative of a regex by the sets of characters that may stand around its point.
+
+    The point is the start of the string for a prefix, its end for a suffix, the start of the match for an infix.
+    """
 
     before: _Masks  # the sets of the characters before the point, nearest first
     ahead: _Masks  # the sets of the characters after the point, nearest first
@@ -67,14 +70,14 @@ class Alternative(NamedTuple):
 
 
 class UnmodelledRegexError(Exception):
-    """Report a regex with a part that the tables do not model, so that the regex must always be run."""
+    """Report a regex with a part that tables of character sets cannot express, so that the regex must always be run."""
 
 
 def alternatives_of(pattern: re.Pattern[str], role: _Role) -> list[Alternative]:
     """Return the alternatives of a regex, in the order in which the regex tries them.
 
-    UnmodelledRegexError is raised if the tables cannot model the regex, or if an alternative of a prefix does not start
-    with `^`, or one of a suffix does not end with `$`, as spaCy's do.
+    UnmodelledRegexError is raised if tables of character sets cannot express the regex, or if an alternative of a
+    prefix does not start with `^`, or one of a suffix does not end with `$`, as spaCy's do.
     """
     return [_in_ascii(alternative) for alternative in _alternatives(parse_regex(pattern), role, DEPTH)]
 
@@ -89,9 +92,9 @@ def _alternatives(nodes: Sequence[_Node], role: _Role, depth: int) -> list[Alter
 
 
 def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
-    """Return the regexes that a tokenizer uses, by the names in `TOKENIZER_METHODS`.
+    """Return the pattern and flags of each regex of a spaCy tokenizer, by the names in `TOKENIZER_METHODS`.
 
-    Return None if one of these callables of the tokenizer is not the method of a regex.
+    These are names of the tokenizer's attributes. Return None if the value of one is not the method of a regex.
     """
     regexes = {}
     for name, method in TOKENIZER_METHODS.items():
@@ -105,9 +108,9 @@ def tokenizer_regexes(tokenizer: Tokenizer) -> Regexes | None:
 
 
 def read_affixes(regexes: Regexes) -> Affixes:
-    """Return the alternatives of the regexes of prefixes, suffixes and infixes.
+    """Return the alternatives of the regexes of prefixes, suffixes and infixes, in this order.
 
-    The alternatives are [] if there is no such regex, and None if the tables cannot model it.
+    For each, the list is empty if there is no such regex, and None if tables of character sets cannot express it.
     """
 
     def read(name: str, role: _Role) -> Alternatives:
@@ -122,8 +125,8 @@ def read_affixes(regexes: Regexes) -> Affixes:
 def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
     """Return the alternatives of prefixes, suffixes and infixes over an alphabet, and the codes of the alphabet.
 
-    These alternatives decide nearly all strings, also with characters that are not ASCII. Return None if a regex cannot
-    be modelled.
+    An alphabet has a code for each class of characters that the regexes tell apart. These alternatives decide nearly
+    all strings, also with characters that are not ASCII. Return None if tables cannot express a regex.
     """
     names = list(TOKENIZER_METHODS)[:3]
     roles: tuple[_Role, ...] = get_args(_Role)
@@ -164,13 +167,13 @@ class _Alphabet:
             self._sets[members] = reduce(or_, [1 << code for code in set(self._codes[row].tolist())], mask)
 
     def _page(self, number: int) -> np.ndarray:
-        """Return the codes of the 256 characters of a page; page 0 has the first 256 characters, and so on."""
+        """Return the codes of 256 characters of Unicode, a page; page 0 has the first 256 characters, and so on."""
         characters = np.arange(256 * number, 256 * number + 256)
         stretches = np.searchsorted(self._edges, characters, side="right") - 1
         return np.where(characters < FIRST, characters, self._codes[stretches]).astype(np.uint16)
 
     def translated(self, nodes: Sequence[_Node]) -> list[_Node]:
-        """Return a parse tree in which each set of characters is replaced by a bit mask over the codes."""
+        """Return the parse tree of a regex in which each set of characters is replaced by a bit mask over the codes."""
         return [self._translated(*node) for node in nodes]
 
     def _translated(self, op: Any, argument: Any) -> _Node:
@@ -213,7 +216,7 @@ def _range(op: str, value: Any) -> tuple[int, int]:
 
 
 def read_url(regexes: Regexes) -> tuple[int, ...]:
-    """Return sets of characters such that each match of `url_match` has a character of every set; () if unknown."""
+    """Return sets of characters (bit masks): a match of `url_match` has a character of every set; () if unknown."""
     with suppress(KeyError, UnmodelledRegexError):
         return tuple(required_characters(parse_regex(re.compile(*regexes["url_match"]))))
     return ()
@@ -222,7 +225,8 @@ def read_url(regexes: Regexes) -> tuple[int, ...]:
 def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
     """Return the method of a regex that can replace the callable `name` of a tokenizer.
 
-    Return None if `regexes` has no regex of this name; raise ValueError if the regex is not valid.
+    `regexes` has the pattern and flags of each regex. Return None if it has no regex of this name; raise ValueError if
+    the regex is not valid.
     """
     if name not in regexes:
         return None
@@ -284,9 +288,10 @@ def _alternative(path: list[_Node], role: _Role, depth: int) -> Alternative:
 
 
 def _in_ascii(alternative: Alternative) -> Alternative:
-    """Return an alternative without the bits of an alphabet: its masks have only the bits of ASCII, OTHER and ABSENT.
+    """Return an alternative whose masks have only the bits of ASCII, OTHER and ABSENT, without those of an alphabet.
 
-    A mask that has all of these becomes ANY_CHARACTER.
+    A mask is a set of characters. OTHER stands for all characters that are not ASCII, ABSENT for no character. A mask
+    that has all of these bits becomes ANY_CHARACTER.
     """
     bits = ASCII | OTHER | ABSENT
     before, ahead = (
@@ -312,9 +317,9 @@ def _copies_of_one_set(path: list[_Node]) -> int:
 def _exact_width(path: list[_Node], depth: int, *, behind: bool, ahead: bool) -> int:
     """Return the number of characters that a path matches, or -1 if only the regex can tell whether it matches.
 
-    The number is known if the path consists of lookbehinds, then characters, then lookaheads, and if the characters and
-    the longest look together have at most `depth` places. Lookbehinds are allowed only if `behind` is True, lookaheads
-    only if `ahead` is True.
+    The number is known if the path (a sequence of parts of a regex) consists of lookbehinds, then characters, then
+    lookaheads, and if the characters and the longest lookaround cover at most `depth` characters. Lookbehinds are
+    allowed only if `behind` is True, lookaheads only if `ahead` is True.
     """
     start = next((i for i, node in enumerate(path) if not _is_look(node, -1)), len(path))
     stop = next((i for i in range(start, len(path)) if _mask(path[i]) is None), len(path))
@@ -330,9 +335,9 @@ def _exact_width(path: list[_Node], depth: int, *, behind: bool, ahead: bool) ->
 
 
 def _is_look(node: _Node, direction: int) -> bool:
-    """Return whether a node is a lookahead (`direction` 1) or a lookbehind (-1) that the tables can model.
+    """Return whether a node is a lookahead (`direction` 1) or a lookbehind (-1) that the tables can express.
 
-    A negative look can be modelled only if it excludes a single character.
+    The tables can express a negative lookaround only if it excludes a single character.
     """
     if str(node[0]) not in _LOOKS or node[1][0] != direction:
         return False
@@ -378,7 +383,10 @@ def _walk(nodes: list[_Node], depth: int, direction: int) -> _Masks:
 
 
 def _ways(name: str, argument: Any, depth: int) -> list[list[_Node]]:
-    """Return the node sequences to which a group or repetition can expand; repetitions have up to `depth` copies."""
+    """Return the node sequences to which a group or repetition can expand; repetitions have up to `depth` copies.
+
+    `name` is the type of the node in the parse tree of a regex, and `argument` is the rest of the node.
+    """
     if name == "BRANCH":
         return [list(branch) for branch in argument[1]]
     if name == "SUBPATTERN":
@@ -395,7 +403,7 @@ def _union(masks: Iterable[int]) -> int:
 
 
 def required_characters(nodes: Iterable[_Node]) -> list[int]:
-    """Return sets of characters such that every string that the nodes match has a character of each set."""
+    """Return sets of characters (bit masks): every string that the nodes match has a character of each set."""
     required: list[int] = []
     for op, argument in nodes:
         name, mask = str(op), _mask((op, argument))
@@ -414,7 +422,7 @@ def required_characters(nodes: Iterable[_Node]) -> list[int]:
 
 
 def _mask(node: _Node) -> int | None:
-    """Return the set of characters of a node that matches exactly one character; None for every other node."""
+    """Return the set of characters (a bit mask) of a node that matches exactly one character; None for other nodes."""
     name, argument = str(node[0]), node[1]
     if name == _SET:
         return int(argument)

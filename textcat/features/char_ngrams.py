@@ -18,7 +18,7 @@ def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) ->
     """Return counted documents with the n-grams of `n` characters of their terms, as if these had been counted, too.
 
     The documents must have been counted without n-grams of characters. `divides_runs` is the attribute of the `Tokens`
-    that counted the documents.
+    that counted them. If it is True, terms in scripts without spaces between words are n-grams already, and get none.
     """
     counts = with_char_ngrams(counted.counts, n, divides_runs=divides_runs)
     added = _sums_by_text(counts) - _sums_by_text(counted.counts)
@@ -28,7 +28,8 @@ def add_char_ngrams(counted: CountedDocuments, n: int, *, divides_runs: bool) ->
 def with_char_ngrams(counts: TermCounts, n: int, *, divides_runs: bool) -> TermCounts:
     """Return the counts of terms, followed in each text by the counts of the n-grams of `n` characters of its terms.
 
-    `divides_runs` is the attribute of the `Tokens` that counted the terms.
+    `divides_runs` is the attribute of the `Tokens` that counted the terms. If it is True, terms in scripts without
+    spaces between words are n-grams already, and get none.
     """
     ngrams_of_terms, names = _ngrams_of_terms(counts.terms, n, divides_runs)
     sizes = np.diff(counts.ends, prepend=0)

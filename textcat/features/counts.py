@@ -41,8 +41,8 @@ class StoredCounts(NamedTuple):
     def of_batch(cls, parts: TextParts, counts: TermCounts) -> StoredCounts:
         """Return the counts of all documents of a batch, without n-grams; terms are in the order of `counts.terms`.
 
-        The terms of each text must belong to only one space, so that texts and parts are the same. The result depends
-        only on these documents, and on the order in which their terms were first counted.
+        The terms of each text must belong to only one space (that of a zone, or the one that all zones share). The
+        result depends only on these documents, and on the order in which their terms were first counted.
         """
         used = np.zeros(len(counts.terms), np.bool_)
         used[counts.ids] = True
@@ -153,10 +153,10 @@ class StoredCounts(NamedTuple):
 
 
 def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of all entries of some stretches of an array, and the sizes of these stretches.
+    """Return the positions of all entries of the chosen sections of an array, and the sizes of these sections.
 
-    The array is divided into stretches that follow each other, of the given `sizes`; `chosen` has the numbers of the
-    stretches whose entries are wanted.
+    The array is divided into sections that follow each other, of the given `sizes`; `chosen` has the numbers of the
+    sections whose entries are wanted, from 0.
     """
     starts, taken = (np.cumsum(sizes) - sizes)[chosen], sizes[chosen]
     first = np.cumsum(taken) - taken
@@ -164,7 +164,7 @@ def _stretches(sizes: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _merged_terms(ours: TermCounts, theirs: TermCounts) -> tuple[np.ndarray, list[str]]:
-    """Merge two lists of terms; return the place of each of `theirs` in the merged list, and the merged list.
+    """Merge two lists of terms; return the position of each term of `theirs` in the merged list, and this list.
 
     The merged list has the terms of `ours`, followed by those terms of `theirs` that are new.
     """
@@ -185,7 +185,7 @@ def _is_char(counts: TermCounts) -> np.ndarray:
 
 
 def _keys_of(ngrams: np.ndarray) -> np.ndarray:
-    """Return a number for each n-gram, so that equal numbers mean equal n-grams; all must have equally many terms."""
+    """Return a number for each n-gram, the same only for equal n-grams; all n-grams must have equally many terms."""
     left, right = ngrams.T.astype(np.int64)
     return np.where(left < 0, ~left, left) << 32 | right
 

@@ -17,7 +17,7 @@ _COMPARED = 4  # numbers of 64 bits, before names are compared by Python
 
 
 class CountedDocuments(NamedTuple):
-    """Hold the term counts of documents, from which rows are made; features may be fitted to some of the documents."""
+    """Hold the term counts of documents, to which features can be fitted, and from which their rows can be made."""
 
     parts: TextParts
     counts: TermCounts  # without n-grams that too few documents have
@@ -33,7 +33,7 @@ class FittedColumns(NamedTuple):
 
 
 def hashed_columns(parts: TextParts, counts: TermCounts, hash_bits: int, min_df: int) -> FittedColumns:
-    """Return 2**hash_bits columns by hash; a column that fewer than `min_df` documents have gets a df of 0."""
+    """Return 2**hash_bits columns by hash; the document frequency of a column that fewer than `min_df` have is 0."""
     columns = TermColumns(counts.terms, None, hash_bits)
     df = document_frequencies(*parts.arguments(counts), *columns.of(parts.names, counts), 2**hash_bits)
     return FittedColumns(None, np.where(df >= min_df, df, 0), columns)
@@ -57,8 +57,8 @@ def named_columns(
     """Return a column for the name of each term and n-gram whose number of documents is within the limits `allowed`.
 
     At most `max_features` columns are kept, those that the most documents have; None: all. Terms of `described`, the
-    parts of descriptions, get a column however rare they are, with a df of at least 1. Documents are first counted by
-    the ids of terms, so that the many rare terms need no name.
+    texts of topics' descriptions, get a column however rare they are, with a document frequency of at least 1.
+    Documents are first counted by the ids of terms, so that the many rare terms need no name.
     """
     common = _common(parts, counts, allowed, described)
     names = [name for space, ids in zip(parts.names, common, strict=True) for name in _names(space, ids, counts)]
@@ -118,7 +118,8 @@ def half_saturation(
 ) -> np.ndarray:
     """Return, for each part, the count at which the BM25 weight of a term is half of its limit: shape (n_parts,).
 
-    `lengths` are the lengths of the texts, and `averages` the average length by zone.
+    A part is a text of a zone, together with the space (zone's own or shared) to which its terms belong. `lengths` are
+    the lengths of the texts, and `averages` the average length by zone.
     """
     average = np.array([averages.get(zone, 0.0) for zone in parts.zones], np.float64)
     # A zone that no training document has, or none with a term, is as long as any.
@@ -149,8 +150,9 @@ def _common(
 ) -> np.ndarray:
     """Return a bool array with a row per space and a column per term, followed by a column per n-gram.
 
-    It is True where the number of documents that have the term or n-gram in the space is within the limits `allowed`.
-    It is also True for all terms of `described`, except for n-grams of characters that too many documents have.
+    A space holds the terms of one zone, or those that all zones share. The array is True where the number of documents
+    that have the term or n-gram in the space is within the limits `allowed`. The array is also True for all terms of
+    `described`, the texts of topics' descriptions, except for n-grams of characters that too many documents have.
     """
     n_terms = len(counts.terms)
     shape = (len(parts.names), n_terms + len(counts.ngrams))
@@ -192,7 +194,10 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
-    """Return the names of the selected terms, followed by the names of the selected n-grams."""
+    """Return the column names of the selected terms, followed by those of the selected n-grams, in a space.
+
+    `selected` is a bool array over terms, then n-grams.
+    """
     n_terms = len(selected) - len(counts.ngrams)
     terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
     return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
@@ -201,7 +206,8 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
 def _frequencies(parts: TextParts, counts: TermCounts, columns: np.ndarray, n_columns: int) -> np.ndarray:
     """Return the number of documents that have each column.
 
-    `columns` has a row per space: the columns of all terms, followed by those of all n-grams; -1: no column.
+    `columns` has a row per space (the terms of one zone, or those that all zones share): the columns of all terms,
+    followed by those of all n-grams; -1: no column.
     """
     n_terms = columns.shape[1] - len(counts.ngrams)
     terms, ngrams = np.ascontiguousarray(columns[:, :n_terms]), np.ascontiguousarray(columns[:, n_terms:])

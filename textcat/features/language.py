@@ -69,9 +69,9 @@ def _read_attributes(get: dict[int, Callable[[str], Any]]) -> _Attributes:
 class _Language:
     """Tokenize texts of a language, such as "en", as `spacy.blank` does.
 
-    If the language has tables, they are used to take the steps of spaCy's tokenizer without spaCy. A language has no
-    tables if its tokenizer is of another kind (Chinese, Japanese) or is not made of regexes: then spaCy tokenizes whole
-    texts.
+    If the language has tables (the rules of spaCy's tokenizer in compact form), texts are tokenized by the tables,
+    without spaCy. A language has no tables if its tokenizer is not spaCy's class `Tokenizer` (Chinese, Japanese), or is
+    not made of regexes: then spaCy tokenizes whole texts.
     """
 
     def __init__(self, lang: str, tables: LanguageTables | None, attributes: _Attributes) -> None:
@@ -103,8 +103,9 @@ class _Language:
     def special_edges(self) -> np.ndarray:
         """Return the characters around those boundaries of two spans that a special case of the tokenizer may cross.
 
-        The array is uint32, of shape (n, 4); each row has the last two characters of a span and the first two of the
-        next span. A 0 in the first or last place stands for any character.
+        A span is a piece of text between white space. The array is uint32, of shape (n, 4); each row has the last two
+        characters of a span and the first two of the next span. A 0 in the first or last place stands for any
+        character.
         """
         cuts = self.tables.cuts.values() if self.tables is not None else ()
         halves = {("".join(cut[:i]), "".join(cut[i:])) for cut in cuts for i in range(1, len(cut))}
@@ -112,12 +113,12 @@ class _Language:
         return np.array([list(map(ord, edge)) for edge in edges], np.uint32).reshape(-1, 4)
 
     def may_meet(self, left: str, last: str, right: str, first: str) -> bool:
-        """Return whether a special case may lie across the spans `left` and `right`.
+        """Return whether a special case of the tokenizer may lie across two neighbouring spans, `left` and `right`.
 
-        `last` is the last token of the left span, and `first` the first token of the right one. spaCy looks for special
-        cases in whole texts and ignores white space. A match across the boundary changes no token itself, but it
-        prevents shorter matches on either side. The tokens of the two spans together may then differ from the tokens of
-        each span alone.
+        A span is a piece of text between white space. `last` is the last token of the left span, and `first` the first
+        token of the right one. spaCy looks for special cases in whole texts and ignores white space. A match across the
+        boundary changes no token itself, but it prevents shorter matches on either side. The tokens of the two spans
+        together may then differ from the tokens of each span alone.
         """
         return any(
             (last == one or (left.endswith(one) and left.endswith(self._recut)))
@@ -126,7 +127,7 @@ class _Language:
         )
 
     def cut_spans(self, spans: list[str]) -> tuple[list[str], np.ndarray]:
-        """Tokenize each span alone; return a list of the tokens of all spans, and the number of tokens of each span."""
+        """Tokenize each span (a text between white space) alone; return all tokens, and how many each span has."""
         return self._cutter.cut(
             spans, LONGEST_SPAN, _RUNS.findall, replace_surrogates, self._cut_tokens, self._specials
         )
@@ -134,9 +135,9 @@ class _Language:
     def word_table(
         self, ids: dict[str, int], stops: Collection[str], plurals: bool, other: int, kind: int
     ) -> WordTable | None:
-        """Return a table that tokenizes plain spans without the tokenizer; for the parameters see `WordTable`.
+        """Return a table that finds the terms of simple words in ASCII without the tokenizer.
 
-        None is returned if the language does not split at every space.
+        For the parameters see `WordTable`. None is returned if the language does not split texts at every space.
         """
         if not self.splits_at_space:
             return None

@@ -16,11 +16,11 @@ BLOCK = 500  # words whose similarity to all terms is in memory at a time
 
 
 class LookAlikes:
-    """Turn rows into rows of the terms that look like their words, of unit length.
+    """Turn rows into rows, of unit length, of the terms that are spelled similarly to the words of the rows.
 
-    If columns include n-grams of characters, these find what looks alike, and are all that is kept of a row. Otherwise,
-    a word becomes the words that share n-grams of characters with it, each weighted by the cosine of the two words'
-    n-grams. No column is added, so that texts need no further n-grams of characters.
+    If columns include n-grams of characters, only these columns of a row are kept, because words that are spelled
+    similarly share them. Otherwise, a word becomes the words that share n-grams of characters with it, each weighted by
+    the cosine of the two words' n-grams. No column is added, so that texts need no further n-grams of characters.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class LookAlikes:
         self._ngrams_of_words = _ngram_rows([terms[j] for j in self._words]) if not len(self.ngrams) else None
 
     def rows(self, rows: sp.csr_array) -> sp.csr_array:
-        """Return a row for each row, of the same columns; it is empty if the row has no word."""
+        """Return for each row a row of terms spelled similarly, of the same columns; empty if the row has no word."""
         if self._ngrams_of_words is None:
             return _unit_rows(_columns_only(rows, self.ngrams))
         words = np.intersect1d(np.unique(rows.indices), self._words)
@@ -55,7 +55,10 @@ class LookAlikes:
         return counted[rows.indptr[1:]] - counted[rows.indptr[:-1]]
 
     def _alike(self, words: np.ndarray, ngrams: sp.csr_array) -> sp.csr_array:
-        """Return the cosines of some words and the words most like them, given by positions among the words."""
+        """Return, for each of some words, its cosines with the words that are spelled most similarly.
+
+        `words` has the positions of the words among all words; `ngrams` has the n-grams of characters of all words.
+        """
         transposed = ngrams.T.tocsr()
         blocks = [
             _largest(sp.csr_array(ngrams[words[start : start + BLOCK]] @ transposed))
@@ -84,7 +87,7 @@ def _ngram_rows(words: Sequence[str]) -> sp.csr_array:
 
 
 def _largest(cosines: sp.csr_array) -> sp.csr_array:
-    """Return the largest entries of each row, without small ones; of equal ones, those of the first columns."""
+    """Return only the largest entries of each row, without small ones; of equal ones, those of the first columns."""
     rows = np.repeat(np.arange(cosines.shape[0]), np.diff(cosines.indptr))
     is_large = cosines.data >= _LEAST_COSINE
     rows, columns, data = rows[is_large], cosines.indices[is_large], cosines.data[is_large]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Rows(NamedTuple):
-    """Hold the arrays of rows in CSR form."""
+    """Hold the three arrays of a sparse matrix in CSR form, whose rows are documents."""
 
     indptr: np.ndarray  # shape (n_documents + 1,), int64
     indices: np.ndarray  # shape (n_entries,), int32, sorted in each row

@@ -35,14 +35,17 @@ _RUN = re.compile("[{}]+".format("".join(f"{chr(first)}-{chr(last)}" for first, 
 def is_unspaced(term: str) -> bool:
     """Return whether a term begins with a character of a script that is written without spaces between words.
 
-    Where runs of such scripts are cut into n-grams, these terms are the n-grams, and words never contain such a
-    character.
+    Where texts in such scripts are cut into n-grams of characters, the n-grams are the terms that begin with such a
+    character; words never contain one.
     """
     return not term.isascii() and _RUN.match(term) is not None
 
 
 def places_in_run(n: int) -> list[tuple[int, int]]:
-    """Return the places (start, end) of the terms of a run of n characters: its 1-, 2- and 3-grams, by their start."""
+    """Return the places (start, end) of the terms of a run: its 1-, 2- and 3-grams, ordered by their start.
+
+    A run is a sequence of `n` characters of a script without spaces between words, such as Chinese.
+    """
     sizes = range(1, LONGEST_NGRAM + 1)
     return [(start, start + size) for start in range(n) for size in sizes if start + size <= n]
 
@@ -50,6 +53,7 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
 def ngrams_of_runs(text: str, runs: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct terms of some runs of a text, and arrays of each term's number, start and end.
 
+    A run is a sequence of characters of a script without spaces between words; its terms are its 1-, 2- and 3-grams.
     `runs` has the start and end of each run in the text. The arrays have an entry for each occurrence of a term, in the
     order of `places_in_run`; the number of a term is its position in the list of distinct terms.
     """
@@ -73,7 +77,8 @@ def ngrams_of_runs(text: str, runs: np.ndarray) -> tuple[list[str], np.ndarray, 
 def language_of_words(lang: str, segmenter: str) -> str:
     """Return the spaCy language that tokenizes the text outside runs; raise TextcatError for an unknown segmenter.
 
-    If runs of an unspaced language are cut into n-grams, the words around the runs are of other languages.
+    A run is a sequence of characters of a script without spaces between words. If the segmenter cuts runs into n-grams,
+    and `lang` is written in such a script, the words around the runs are of other languages, and "xx" is returned.
     """
     if segmenter not in SEGMENTERS:
         raise TextcatError(f"There is no segmenter {segmenter!r}: give {' or '.join(map(repr, SEGMENTERS))}.")

@@ -23,7 +23,7 @@ _Self = TypeVar("_Self", bound="Parameters")
 
 
 class FeatureError(TextcatError, ValueError):
-    """Report wrong documents or settings, of which no rows can be made."""
+    """Report wrong documents, or wrong settings of features, from which no rows can be made."""
 
 
 class Parameters:

@@ -26,7 +26,7 @@ from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_doc
 
 
 class Span(NamedTuple):
-    """Hold the place of some characters in the text of a zone."""
+    """Hold the place of some characters in the text of a zone (a named part of a document, such as its title)."""
 
     zone: str  # the name of the zone; "body" if the document is a string
     start: int  # the position of the first character
@@ -100,7 +100,7 @@ def _distinct_names(found: _Occurrences) -> list[tuple[int, str]]:
 def _spans_by_column(
     zone: str, columns: np.ndarray, starts: np.ndarray, ends: np.ndarray
 ) -> Iterator[tuple[int, dict[Span, None]]]:
-    """Yield each column with its spans, in the order of the text."""
+    """Yield each column with its spans (places in the text of the zone), in the order of the text."""
     order = np.argsort(columns, kind="stable")
     of_columns, firsts = np.unique(columns[order], return_index=True)
     fields = list(zip(repeat(zone), starts[order].tolist(), ends[order].tolist(), strict=False))
@@ -110,7 +110,10 @@ def _spans_by_column(
 
 
 def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, list[str], TermPlaces]]:
-    """Yield, for each zone that is read, its name, the names of its terms' spaces, and the places of its terms."""
+    """Yield, for each zone that is read, its name, the names of its terms' spaces, and the places of its terms.
+
+    A zone is a named part of a document; the spaces are the zone's own and the one that all zones share, "".
+    """
     numbers: dict[str, int] = {} if features.zone_terms is True else {SHARED_SPACE: 0}
     plan = plan_texts(tuple(texts), features.zones, features.zone_terms, numbers)
     spaces = list(numbers)
@@ -122,7 +125,7 @@ def _placed(features: TfIdf, texts: Mapping[str, str]) -> Iterator[tuple[str, li
 
 
 class _ColumnOf:
-    """Find the column of a term or n-gram, by name or by hash; -1 if it has none or its column is not wanted."""
+    """Return, when called, the column of a term or n-gram, by name or hash; -1 if it has none that is wanted."""
 
     def __init__(self, features: TfIdf, wanted: Iterable[int]):
         self._mask = 2 ** (features.hash_bits or 0) - 1
@@ -141,12 +144,15 @@ class _ColumnOf:
     def may_begin(self, name: str) -> bool:
         """Return whether an n-gram whose first term has this name may have a wanted column.
 
-        The name of a term of a zone includes the zone: "title:word".
+        If a zone (a part of a text, such as its title) has terms of its own, their names begin with it: "title:word".
         """
         return self._by_name is None or name in self._firsts
 
     def of_terms(self, space: str, terms: Sequence[str]) -> np.ndarray:
-        """Return the column of each term: shape (n_terms,), int64."""
+        """Return the column of each term, or -1: shape (n_terms,), int64.
+
+        `space` is the name of a zone (a part of a text) with terms of its own, or "" for terms that all zones share.
+        """
         if self._by_name is None:
             return np.array([self(space, term) for term in terms], np.int64)
         column_of, names = self._by_name.get, feature_names(space, terms)
@@ -182,7 +188,7 @@ class _ColumnOf:
 
 
 def _occurrences_of(features: TfIdf, column_of: _ColumnOf, placed: TermPlaces, space: str) -> _Occurrences:
-    """Return the terms and n-grams of a text that have a wanted column."""
+    """Return the terms and n-grams of a text that have a wanted column, in a space: a zone's name, or "" (shared)."""
     prefix = f"{space}:" if space else ""
     is_in_run = _are_in_runs(features, placed.terms)
     parts = [_words(column_of, placed, space, prefix)]
@@ -205,7 +211,8 @@ def _words(column_of: _ColumnOf, placed: TermPlaces, space: str, prefix: str) ->
     """Return the terms of a text that have a wanted column: arrays with an entry per occurrence, and a list of names.
 
     The arrays are columns, starts, ends, positions in the list of names, the number of the term within the text, and a
-    rank (0 for all terms). The last two decide the order of occurrences.
+    rank (0 for all terms). The last two decide the order of occurrences. `space` is the name of a zone with terms of
+    its own, and `prefix` is this name with a colon; both are "" for terms that all zones share.
     """
     column = column_of.of_terms(space, placed.terms)
     at = np.flatnonzero(column[placed.ids] >= 0)
@@ -219,7 +226,8 @@ def _ngrams(
 ) -> tuple[Any, ...]:
     """Return the same arrays and names as `_words`, for n-grams of n terms; each distinct n-gram is looked up once.
 
-    The rank of an n-gram of n terms is n - 1.
+    The rank of an n-gram of n terms is n - 1. `is_in_run` tells which terms are n-grams of characters of a script
+    without spaces between words; these are never part of an n-gram of terms.
     """
     may_begin = np.zeros(len(placed.terms), bool)
     may_begin[column_of.beginnings(prefix, placed.terms)] = True
@@ -247,7 +255,8 @@ def _chars(
 ) -> tuple[Any, ...]:
     """Return the same arrays and names as `_words`, for n-grams of n characters.
 
-    The rank of an n-gram of characters is its position within the term.
+    The rank of an n-gram of characters is its position within the term. `is_in_run` tells which terms are themselves
+    n-grams of characters, of a script without spaces between words; these have no n-grams.
     """
     sizes = np.array([n_char_ngrams(term, n) for term in placed.terms], np.int64)
     sizes[is_in_run] = 0
@@ -273,7 +282,10 @@ def _chars(
 
 
 def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Located], space: str) -> Iterator[int]:
-    """Yield the columns of the terms and n-grams of a piece of text, given the piece's tokens that are terms."""
+    """Yield the columns of the terms and n-grams of a piece of text, given the piece's tokens that are terms.
+
+    `space` is the name of a zone with terms of its own, or "" for terms that all zones share.
+    """
     terms, prefix = [token.term for token in located], f"{space}:" if space else ""
     is_in_run = _are_in_runs(features, terms).tolist()
     for i, term in enumerate(terms):
@@ -287,7 +299,7 @@ def _columns_alone(features: TfIdf, column_of: _ColumnOf, located: Sequence[Loca
 
 
 def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
-    """Return a bool array: whether each term is an n-gram of a run of a script without spaces.
+    """Return a bool array: whether each term is an n-gram of characters of a script without spaces between words.
 
     Such terms are never part of other n-grams.
     """
@@ -299,7 +311,10 @@ def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
 def _standing(
     features: TfIdf, column_of: _ColumnOf, text: str, space: str, found: _Occurrences
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the starts and ends of the occurrences' spans, widened until a span's text alone has the column."""
+    """Return the starts and ends of occurrences, widened until the text between them, taken alone, has the column.
+
+    A span that does not have the column is widened up to white space first, then to the whole text.
+    """
     starts, ends = found.starts.copy(), found.ends.copy()
     unsure = np.arange(len(starts))
     for widen in (_to_white_space, _to_whole):

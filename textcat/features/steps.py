@@ -39,7 +39,7 @@ _Self = TypeVar("_Self", bound="FeatureSteps")
 
 @dataclass(eq=False, repr=False)
 class FeatureSteps(Parameters):
-    """Hold the settings of `TfIdf`, which the docstring of `TfIdf` explains, and take the steps that it consists of."""
+    """Hold the settings of `TfIdf`, explained there, and implement the single steps of its `fit` and `transform`."""
 
     tokens: Tokens | None = None
     _: KW_ONLY
@@ -89,7 +89,10 @@ class FeatureSteps(Parameters):
         return restored
 
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
-        """Count the terms and all n-grams of documents, even rare ones; return the documents' parts and the counts."""
+        """Count the terms and all n-grams of documents, even rare ones; return the documents' parts and the counts.
+
+        A part is a text of a document, with the zone or the shared vocabulary to which its terms belong.
+        """
         check_settings(self)
         texts = ZoneTexts(checked_documents(documents), self.zones, self.zone_terms)
         self.take_tokens()
@@ -108,7 +111,7 @@ class FeatureSteps(Parameters):
         return CountedDocuments(parts, counts, lengths)
 
     def parts_of_zones(self, documents: Iterable[tuple[str, ...]]) -> TextParts:
-        """Return the parts of documents that were counted earlier, given the names of each document's zones."""
+        """Return the parts (texts and their weights) of documents counted earlier, given each one's names of zones."""
         check_settings(self)
         texts = ZoneTexts((), self.zones, self.zone_terms)
         for names in documents:
@@ -166,7 +169,7 @@ class FeatureSteps(Parameters):
         averages: dict[str, float],
         columns: TermColumns | None = None,
     ) -> None:
-        """Set what fitting learns: the public attributes and, if they are known, the columns by the ids of terms."""
+        """Set the attributes that fitting learns: the public ones and, if given, the columns by the ids of terms."""
         self.take_tokens()
         self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n_documents, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)
@@ -195,14 +198,14 @@ class FeatureSteps(Parameters):
         self.tokens_ = Tokens() if self.tokens is None else self.tokens
 
     def counted_texts(self, documents: Documents) -> tuple[TextParts, TermCounts, np.ndarray]:
-        """Return the parts, counts and lengths of documents, as `rows_of_counts` takes them."""
+        """Return the parts (texts with their weights), term counts and lengths of documents, for `rows_of_counts`."""
         texts = ZoneTexts(documents, self.zones, self.zone_terms)
         known = self.known_terms()
         counts = self.tokens_.count_terms(texts, ngrams=self.ngrams, chars=self.chars, known_terms=known)
         return texts.parts(), counts, text_lengths(counts.ends, counts.counts)
 
     def columns_of(self, parts: TextParts, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
-        """Return the columns of terms and n-grams, by space and id: see `TermColumns.of`."""
+        """Return the columns of terms and of n-grams: two arrays with a row per space; see `TermColumns.of`."""
         columns = self._columns
         if columns is None or columns.terms is not counts.terms:
             shared = self._terms.columns if self._terms is not None and self._terms.terms is counts.terms else None
@@ -213,7 +216,7 @@ class FeatureSteps(Parameters):
     def occurrence_weights(
         self, parts: TextParts, counts: TermCounts, lengths: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
-        """Return the arguments `weights`, `halves`, `ngram_weight` and `term_weights` of the compiled `rows`."""
+        """Return the arguments `weights`, `halves`, `ngram_weight`, `term_weights` of the compiled function `rows`."""
         half = np.zeros(0)
         if self.weighting == "bm25":
             half = half_saturation(parts, lengths, self.average_lengths_, self.k1, self.b)

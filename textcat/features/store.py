@@ -205,7 +205,7 @@ def _reopened(folder: str, expected: str) -> StoredRows:
 
 
 class _Part:
-    """Write an array to a file, one piece after the other."""
+    """Write an array to a ``.npy`` file, a part of the array at a time."""
 
     def __init__(self, file: BinaryIO, dtype: Any):
         self.dtype, self.length = np.dtype(dtype), 0

@@ -36,7 +36,7 @@ _DAMAGES = (AttributeError, KeyError, TypeError, ValueError)
 
 
 class LanguageTables(NamedTuple):
-    """Hold the tables by which a language is tokenized without spaCy, into the tokens of `spacy.blank(lang)`."""
+    """Hold the rules of spaCy's tokenizer of a language, by which texts get its tokens without importing spaCy."""
 
     lang: str  # the code of the language, such as "en"
     spacy: str  # the version of spaCy whose tokenizer they describe
@@ -65,7 +65,7 @@ class LanguageTables(NamedTuple):
     def from_json(cls, content: str | bytes) -> LanguageTables | None:
         """Read tables that `as_json` has written; raise KeyError, TypeError or ValueError for any other content.
 
-        Return None for tables of an earlier version, which covered only some spans and had no regexes for the others.
+        Return None for tables of an earlier version, which had no regexes for the texts that the tables do not cover.
         """
         entries = json.loads(content)
         if entries.get("regexes") is None:
@@ -103,7 +103,7 @@ class LanguageTables(NamedTuple):
 
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
-    """Return the tables in the user's cache for a language and the installed spaCy; None if missing or damaged."""
+    """Return the cached tables of a language for the installed spaCy; None if they are missing or damaged."""
     with suppress(OSError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():
@@ -126,7 +126,11 @@ def _cache_file(lang: str) -> Path:
 
 
 def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -> LanguageTables | None:
-    """Read the tables of a spaCy tokenizer; return None if it is of another class, or not made of regexes."""
+    """Return tables of a spaCy tokenizer's rules and of the stop words, by which texts are tokenized without spaCy.
+
+    Return None if the tokenizer is not exactly of spaCy's class `Tokenizer`, or if its rules are not regexes.
+    `stop_words` are stored in the tables as they are.
+    """
     from spacy.attrs import ORTH, intify_attrs
     from spacy.tokenizer import Tokenizer
 
@@ -153,7 +157,8 @@ def read_tables(lang: str, tokenizer: Any, stop_words: Collection[str] | None) -
 def _alternatives(entries: Any, sets: Mapping[int, int], *, back: bool = False) -> Alternatives:
     """Return the alternatives of an affix regex, given their entries in JSON and the sets of characters by number.
 
-    `back` is True for suffixes, which lie before their point. ValueError is raised for invalid entries.
+    An affix is a prefix, suffix or infix. `back` is True for suffixes, which lie before the point where they are
+    sought. ValueError is raised for invalid entries.
     """
     if entries is None:
         return None

@@ -34,7 +34,7 @@ NO_NGRAMS = np.zeros((0, 2), np.int32)
 
 
 class TermCounts(NamedTuple):
-    """Hold how often each term occurs in each text, as the rows of a sparse matrix.
+    """Hold how often each term occurs in each text, as the rows of a sparse matrix: one row per text.
 
     A term's id is its position in `terms`; an n-gram's id is `~position` in `ngrams`. Both lists only grow while texts
     are counted, so that ids in earlier counts stay valid.
@@ -51,7 +51,7 @@ class TermCounts(NamedTuple):
 class KnownTerms(NamedTuple):
     """Hold the terms and n-grams to count, by id.
 
-    The last term stands for all terms that are not listed, and the last n-gram for all such n-grams.
+    Any term that is not among `terms` is counted as the last one, and any n-gram that is not among `ngrams` likewise.
     """
 
     terms: list[str]  # the last one is OTHER
@@ -212,7 +212,7 @@ class Tokens(Parameters):
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` returns for pieces of texts; cache the results of short pieces, as they recur."""
+        """Return what `locate_tokens` returns for parts of texts; cache the results of short parts, as they recur."""
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
@@ -254,7 +254,7 @@ class _CharNgrams:
 
 
 class _TermCounter:
-    """Hold the language, the token cache, and the ids of all terms met, for one choice of `Tokens`' parameters."""
+    """Hold the language, the token cache and the ids of all terms so far, for one choice of `Tokens`' parameters."""
 
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
@@ -312,12 +312,15 @@ class _TermCounter:
             self.cache.restrict_runs(known_terms.terms)
 
     def count(self, ngrams: int, chars: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Count the terms of the batch; for parameters see `Tokens.count_terms`, for the result `TokenCache.count`."""
+        """Count the terms of the loaded texts; parameters: see `Tokens.count_terms`, result: see `TokenCache.count`."""
         char_ngrams_of = self._char_ngrams_of_terms(chars) if chars else _CharNgrams()
         return self.cache.count(len(self.terms), ngrams, MOST_NGRAMS, *char_ngrams_of.arrays())
 
     def _char_ngrams_of_terms(self, n: int) -> _CharNgrams:
-        """Return the n-grams of characters of all terms, listed at least for the terms of the batch that need them."""
+        """Return the n-grams of `n` characters of terms, listed at least for the loaded texts' terms that are counted.
+
+        The n-grams of other terms may not be listed yet.
+        """
         listed = self._char_ngrams.setdefault(n, _CharNgrams())
         first = len(listed.sizes)
         new = self.terms[first:]
@@ -391,14 +394,15 @@ class _TermCounter:
             self.cache.override_runs(runs, batch, self._cut_runs)
 
     def _may_meet(self, left: int, right: int) -> bool:
-        """Return whether a special case may lie across two neighbouring spans of the cache."""
+        """Return whether a special case of the tokenizer may lie across two spans, given by numbers in the cache."""
         (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
         return self.language.may_meet(before, last, behind, first)
 
     def _cut_runs(self, texts: list[str]) -> tuple[list[list[str]], dict[str, int]]:
-        """Tokenize each text of a run of neighbouring spans as a whole; return its tokens, and the ids of all tokens.
+        """Tokenize each text as a whole; return its tokens, and a dict of the term ids of all tokens.
 
-        No special case lies across an end of a run, so the run's text has the same tokens alone as in the whole text.
+        Each text is a run of neighbouring spans (pieces between white space). No special case of the tokenizer lies
+        across an end of a run, so the run's text has the same tokens alone as in the whole text.
         """
         tokens = [self.language.cut_text(text) for text in texts]
         return tokens, self._term_ids(list(chain.from_iterable(tokens)))
@@ -449,7 +453,7 @@ class _TermCounter:
         return terms
 
     def located(self, i: int, text: str) -> list[Located]:
-        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of the batch."""
+        """Return the tokens of a text that are terms, and their places; the text is the `i`-th of those loaded."""
         tokens, whole = self.cache.tokens(i, whole_runs=True), replace_surrogates(text)
         if whole != text:
             tokens, text = [replace_surrogates(token) for token in tokens], whole
@@ -472,7 +476,7 @@ class _TermCounter:
         return located
 
     def places(self, i: int, text: str) -> TermPlaces:
-        """Return the terms of a text, the i-th of the batch, with their places, as arrays."""
+        """Return the terms of a text, the `i`-th of those loaded, with their places, as arrays."""
         text = replace_surrogates(text)
         if self.language.splits_at_space:
             tokens, ids, starts = self.cache.token_places(i, text)
@@ -497,7 +501,7 @@ class _TermCounter:
         return _with_runs(words, text, np.column_stack([starts[of_runs], ends[of_runs]]))
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
-        """Return the ids of terms if only known terms count; all others have the id of the last one."""
+        """Return the ids of terms when only known terms count; an unknown term gets the id of the last known one."""
         return map(self.ids.get, terms, repeat(len(self.terms) - 1))
 
 
@@ -520,7 +524,10 @@ def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray
 
 
 def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
-    """Return the places of words and of the n-grams of runs, given where the runs start and end in the text."""
+    """Return the places of words and of the n-grams of runs, given where the runs start and end in the text.
+
+    A run is a sequence of characters of a script without spaces between words.
+    """
     names, *of_runs = ngrams_of_runs(text, runs)
     of_runs[0] += len(words.terms)
     ids, starts, ends = (np.concatenate(both) for both in zip(words[2:], of_runs, strict=True))
@@ -529,7 +536,7 @@ def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
 
 
 def _located_in_run(run: str, start: int) -> list[Located]:
-    """Return the n-grams of a run of a script without spaces that begins at `start` in its text."""
+    """Return the n-grams of `run`, characters of a script without spaces; it begins at `start` in its text."""
     places = [(run[first:stop], start + first, start + stop) for first, stop in places_in_run(len(run))]
     return [Located(term, first, stop, term) for term, first, stop in places]
 
@@ -573,7 +580,7 @@ def char_ngrams(term: str, n: int) -> list[str]:
 
 
 def n_char_ngrams(term: str, n: int) -> int:
-    """Return how many n-grams `char_ngrams` returns."""
+    """Return how many n-grams of `n` characters `char_ngrams` returns for a term."""
     return max(len(term.lower()) + 2 - n, 0) + 1
 
 

@@ -20,7 +20,7 @@ SHARED_SPACE = ""  # the space of terms that are no zone's own
 
 
 class Zoned(Protocol):
-    """Describe any document that has `zones`."""
+    """Describe any document that has `zones`: named parts of its text, such as title and body."""
 
     @property
     def zones(self) -> Mapping[str, str]:
@@ -31,7 +31,10 @@ Documents: TypeAlias = Iterable[str | Zoned]
 
 
 class TextParts(NamedTuple):
-    """Hold the parts of documents: each text, once for every space to which its terms belong, and its weight there."""
+    """Hold the parts of documents: each text, once for every space to which its terms belong, and its weight there.
+
+    A space is a set of terms: that of a single zone (a named part of a document), or the one that all zones share.
+    """
 
     zones: list[str]  # the zone of each text
     sources: np.ndarray  # the text of each part, by its position: shape (n_parts,), int32
@@ -58,7 +61,11 @@ class TextParts(NamedTuple):
 
 
 class ZoneTexts:
-    """Yield the texts of the zones of documents, and record the parts of each document that is read."""
+    """Yield the texts of the zones of documents, and record the parts of each document that is read.
+
+    A zone is a named part of a document. A part is a zone's text with a space to which its terms belong: the zone's
+    own, or the one that all zones share.
+    """
 
     def __init__(self, documents: Documents, zones: Mapping[str, float] | None, zone_terms: bool | Sequence[str]):
         self._documents, self._zones, self._zone_terms = documents, zones, zone_terms
@@ -76,7 +83,7 @@ class ZoneTexts:
                 yield text
 
     def plan_document(self, names: tuple[str, ...]) -> _Plan:
-        """Record a document whose zones have these names, and return the plan of its parts."""
+        """Record a document whose zones have these names, and return which parts it has: see `_Plan`."""
         plan = self._plan_of.get(names)
         if plan is None:
             plan = self._plan_of[names] = plan_texts(names, self._zones, self._zone_terms, self._space_ids)
@@ -100,7 +107,10 @@ class ZoneTexts:
 
 
 class _Plan(NamedTuple):
-    """Hold the parts of every document whose zones have the same names."""
+    """Hold the parts that every document with certain zones has, given by the names of the zones.
+
+    A part is a zone's text with a space to which its terms belong: the zone's own, or the one that all zones share.
+    """
 
     zones: tuple[str, ...]  # the zones that are read
     offsets: list[int]  # the position in `zones` of each part's zone
@@ -114,9 +124,11 @@ def plan_texts(
     zone_terms: bool | Sequence[str],
     spaces: dict[str, int],
 ) -> _Plan:
-    """Return the plan of the parts of documents whose zones have these names.
+    """Return which parts documents have whose zones have these names.
 
-    `spaces` has the number of each space by name; new spaces are added to it.
+    A part is a zone's text with a space to which its terms belong: the zone's own, or the one that all zones share.
+    `weights` and `zone_terms` are the parameters `zones` and `zone_terms` of `TfIdf`. `spaces` has the number of each
+    space by name; new spaces are added to it.
     """
     used = names if weights is None else tuple(zone for zone in names if zone in weights)
     parts: list[tuple[int, str]] = []  # a zone and a space, new ones being numbered
