@@ -57,7 +57,7 @@ def evaluate_at_k(
     propensity: tuple[float, float] = PROPENSITY,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure the top-ranked topics of each document, and average over bands.
+    """Measure the top-ranked topics of each document, and average over bands (groups of topics of similar size).
 
     The head of this module has the formulas and their sources.
 
@@ -143,7 +143,7 @@ def _checked_labels(relevant: Any, n_unknown: ArrayLike | None, n_topics: int) -
 
 @dataclass(frozen=True, eq=False)
 class _TopicSets:
-    """Hold the sets of topics to measure: all topics, then those of each band, and what is relevant in each set."""
+    """Hold the sets of topics to measure: all topics, then each band (set of topics), and what is relevant in each."""
 
     names: list[str]
     members: NDArray[np.bool_]  # shape (n_sets, n_topics)
@@ -194,7 +194,11 @@ class _TopicSets:
 
 
 def inverse_propensities(sizes: NDArray[Any], train_documents: int, a: float, b: float) -> NDArray[np.float64]:
-    """Return 1/p_l of each topic, as the head of this module defines it; 1 if N < e, where C would be negative."""
+    """Return 1/p_l of each topic, p_l being its propensity: the probability that indexers assign a topic that applies.
+
+    `sizes` are the topics' numbers of training documents. The head of this module has the formula, in which N is
+    `train_documents`, and A and B are `a` and `b`. If N < e, where its C would be negative, 1 is returned.
+    """
     c = max(math.log(max(train_documents, 1)) - 1, 0.0) * (b + 1) ** a
     return np.asarray(1 + c * (sizes + float(b)) ** -float(a), np.float64)
 
@@ -209,7 +213,8 @@ def _sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sums of `_SUMMED` over documents for each set of topics, and each document's value of some measures.
 
-    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents). `resampled` names these measures,
+    The shapes are (n_sets, n_summed, n_ks) and (n_sets, n_resampled, n_documents). `weights` has a weight per
+    topic (its inverse propensity), for PSP. `resampled` names the measures of the second array,
     such as "ndcg@10"; intervals are computed from their values. A value is nan if no topic of the set is relevant to
     the document.
     """
@@ -236,7 +241,7 @@ def _sums(
 def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: int) -> Iterator[NDArray[np.int64]]:
     """Check rankings, and yield them in blocks of some thousand documents, each with `n_ranks` columns.
 
-    Longer rankings are cut, and shorter ones are filled up with -1.
+    Longer rankings are cut, and shorter ones are filled up with -1. `top` is as for `evaluate_at_k`.
     """
     for block in [top] if isinstance(top, np.ndarray) else top:
         ranking = np.asarray(block)
@@ -258,7 +263,10 @@ def _blocks(top: NDArray[Any] | Iterable[NDArray[Any]], n_topics: int, n_ranks: 
 def _summands(
     top: NDArray[np.int64], labels: Any, members: NDArray[np.bool_], relevant: NDArray[np.int64], weights: Any, ks: Any
 ) -> NDArray[np.float64]:
-    """Return the measures in `_SUMMED` for each document and set of topics: (n_documents, n_sets, n_summed, n_ks)."""
+    """Return the measures in `_SUMMED` for each document and set of topics: (n_documents, n_sets, n_summed, n_ks).
+
+    `members` tells which topics each set has, `relevant` how many topics of each set are relevant to each document.
+    """
     ks, ranks = np.asarray(ks), np.asarray(ks) - 1
     hits, discounts = _hits(top, labels), 1 / np.log2(np.arange(top.shape[1]) + 2)
     ideal = np.concatenate([[0.0], np.cumsum(discounts)])
@@ -291,7 +299,7 @@ def _hits(top: NDArray[np.int64], labels: Any) -> NDArray[np.bool_]:
 
 
 def _best_gains(document: Any, weights: Any, n_documents: int, ks: Sequence[int]) -> NDArray[np.float64]:
-    """Return the sum of each document's k largest weights, for each k: shape (n_documents, n_ks).
+    """Return the sum of the k largest weights of each document's relevant topics, for each k: (n_documents, n_ks).
 
     `weights` are listed document by document, the largest first; `document` has the number of each weight's document.
     """

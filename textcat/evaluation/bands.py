@@ -17,14 +17,14 @@ _SIZES = re.compile(r"([0-9]+)-([0-9]*)")
 
 @dataclass(frozen=True)
 class Band:
-    """A set of topics, over which measures are averaged."""
+    """A set of topics, such as the ten largest, over which measures are averaged."""
 
     name: str
     topics: tuple[int, ...]  # columns of topics, from the largest in training to the smallest, or as they are listed
 
 
 def choose_bands(topics: Sequence[str], train_sizes: ArrayLike, spec: str | Iterable[str] | None = None) -> list[Band]:
-    """Choose the topics of each band by their number of training positives.
+    """Choose the topics of each band by their number of training positives; a band is a set of topics to average over.
 
     `spec` names the bands, as in `textcat.evaluate_scores`. Topics are ordered from the largest to the smallest, topics
     of equal size by name; ``TOPn`` is the head of that order, and ``LASTn`` its tail. With fewer than n topics, the

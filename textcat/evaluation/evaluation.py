@@ -73,7 +73,7 @@ _IN_A_LINE = ("macro_average_precision", "macro_f1", "precision@1", "ndcg@10")  
 
 @dataclass(frozen=True)
 class TopicQuality:
-    """How well one topic ranks the test documents; a measure is None if no test document has the topic."""
+    """How well the scores of one topic rank the test documents; a measure is None if no test document has the topic."""
 
     topic: str
     train_positives: int
@@ -94,7 +94,9 @@ class TopicQuality:
 
 @dataclass(frozen=True)
 class BandQuality:
-    """The measures of one band by name, as in ``row["macro_f1"]``; a measure is None if no topic has a positive.
+    """The measures of one band (a set of topics) by name, as in ``row["macro_f1"]``.
+
+    A measure is None if no topic of the band has a positive.
 
     For models of few topics, *macro* averages are means over the topics that have a test positive, *micro* averages are
     computed from the decisions of all topics of the band together, and *sample* averages are means over all documents.
@@ -119,7 +121,7 @@ class BandQuality:
         return self.measures[measure]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as a dict for JSON output, in which a measure at several k is a dict by k."""
+        """Return the figures as a dict for JSON output, in which a measure at several k (nDCG@1, @3) is a dict by k."""
         figures = self._counts()
         for name, value in self.measures.items():
             measure, _, k = name.partition("@")
@@ -167,7 +169,9 @@ class ScoredDocuments:
         return np.asarray(self.scores > self.threshold)
 
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Measure the bands on resamples: shape (n_bands, n_measures, n_resamples), nan where no topic has a positive.
+        """Return the measures of each band (a set of topics) on resamples of the documents.
+
+        The array has the shape (n_bands, n_measures, n_resamples), with nan where no topic has a positive.
 
         `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         Topics without a positive in a resample are left out of the macro-averages of this resample.
@@ -194,14 +198,19 @@ class ScoredDocuments:
 
 @dataclass(frozen=True, eq=False)
 class DocumentValues:
-    """For each measure that is a mean over documents, its value on every document; resamples average these values."""
+    """Hold the value of each measure on every document, for measures that are means over documents.
+
+    Measures on resamples of the documents are means of these values. A band is a set of topics.
+    """
 
     measures: tuple[str, ...]
     values: NDArray[np.float64]
     """Shape (1 + n_bands, n_measures, n_documents), all topics first; nan if a document has no topic of the band."""
 
     def resampled(self, draws: Iterable[NDArray[np.int32]]) -> NDArray[np.float64]:
-        """Return means over resamples: shape (1 + n_bands, n_measures, n_resamples), nan if no document has a value.
+        """Return the mean of each measure on each resample of the documents; nan if no document has a value.
+
+        The shape is (1 + n_bands, n_measures, n_resamples): all topics first, then each band (a set of topics).
 
         `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         """
@@ -216,7 +225,7 @@ class DocumentValues:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation:
-    """Ranking quality on documents: a row of measures per band of topics and, if there are few topics, one per topic.
+    """Ranking quality on documents: a row of measures per band (a set of topics) and, if topics are few, one per topic.
 
     An evaluation that was read from a model's folder has only the figures: `scored` and `values` are None.
     """
@@ -235,7 +244,7 @@ class Evaluation:
 
     A document that got a right topic counts for this topic alone, any other document for all its topics."""
     overall: BandQuality | None = None
-    """The row of all topics, with or without a column. Like the next four fields, it is None for few topics."""
+    """The row of all topics, also of those without a column; None, like the next four fields, if topics are few."""
     ks: tuple[int, ...] | None = None
     propensity: tuple[float, float] | None = None
     without_topic: int | None = None  # test documents without a relevant topic, which do not count
@@ -250,7 +259,7 @@ class Evaluation:
 
     @property
     def rows(self) -> tuple[BandQuality, ...]:
-        """The lines that get intervals from resampled documents: `overall`, if there is one, and the bands."""
+        """The rows of measures that get intervals from resamples: `overall`, if there is one, and the bands."""
         return self.bands if self.overall is None else (self.overall, *self.bands)
 
     def as_dict(self) -> dict[str, Any]:
@@ -283,7 +292,7 @@ class Evaluation:
         return cls(**{"n_topics": len(topics), **figures, **parts})
 
     def to_frame(self, rows: Literal["topics", "bands", "confusion"] | None = None) -> Any:
-        """Return a pandas DataFrame, indexed by name: a row per topic with its facts, or a row per band.
+        """Return a pandas DataFrame, indexed by name: a row per topic with facts, or a row per band (set of topics).
 
         By default, there is a row per topic if topics were measured one by one, otherwise a row per band. For
         "confusion", the frame counts for each topic (row) how many of its documents got which topic (column). Raise
@@ -325,7 +334,7 @@ class Evaluation:
         return html_table(head, rows, caption=repr(self))
 
     def titles(self) -> dict[str, Title]:
-        """Return the titles of the bands' measures, by the names of the measures; tables show these titles.
+        """Return the titles of the measures by their names; tables of bands (sets of topics) show these titles.
 
         Average sparsity is left out if it is unknown for all bands.
         """
@@ -347,7 +356,7 @@ def evaluate_scores(
     facts: Mapping[str, ArrayLike] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
-    """Measure the ranking of every topic and average over bands.
+    """Measure how well each topic's scores rank the documents, and average over bands (sets of topics).
 
     Parameters
     ----------
@@ -420,13 +429,16 @@ def evaluate_scores(
 
 
 def one_topic(scores: ArrayLike) -> NDArray[np.float64]:
-    """Return thresholds, in the shape of the scores, by which each document gets its highest-scored topic."""
+    """Return a threshold for every score, by which each document gets only its highest-scored topic."""
     values = np.asarray(scores)
     return np.where(np.arange(values.shape[1]) == values.argmax(axis=1)[:, np.newaxis], -np.inf, np.inf)
 
 
 def _confusions(labels: Any, assigned: NDArray[np.bool_], topics: Sequence[str]) -> tuple[float | None, _Confusion]:
-    """Return the accuracy over the documents that have a topic, and the counts of `Evaluation.confusion`."""
+    """Return the accuracy over the documents that have a topic, and the tuples of `Evaluation.confusion`.
+
+    `assigned` tells which document got which topic. The accuracy is None unless each document got exactly one.
+    """
     from scipy import sparse
 
     has, got = (sparse.csr_array(cells, dtype=np.int64) for cells in (labels > 0, assigned))
@@ -447,7 +459,7 @@ def _band_quality(
     chosen: metrics.Decisions,
     support: ArrayLike | None,
 ) -> BandQuality:
-    """Average the topics' measures over a band, and measure documents as if there were only the band's topics.
+    """Average the topics' measures over a band (a set of topics), and measure documents by the band's topics alone.
 
     `measures` has an array per measure with a value for each topic, `chosen` counts the decisions on each topic, and
     `support` has the number of support documents of each topic, if known.

@@ -42,8 +42,8 @@ def csv_lines(evaluation: Evaluation) -> str:
     """Return CSV text with a line per topic, in the order of the model's topics; an undefined measure is empty.
 
     If each document gets exactly one topic, the last columns, "got TOPIC", count how many of the line's documents got
-    which topic. If topics were not measured one by one, there is a line per band. A text that a spreadsheet would run
-    as a formula gets an apostrophe in front.
+    which topic. If topics were not measured one by one, there is a line per band (a set of topics). A text that a
+    spreadsheet would run as a formula gets an apostrophe in front.
     """
     rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
     text = io.StringIO()
@@ -67,7 +67,7 @@ def _topic_lines(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows, which must have the same keys, as a Markdown table; Markdown in the cells is kept."""
+    """Return rows as a Markdown table; all rows must have the same keys, and Markdown in the cells is kept."""
     head, *body = _lines(rows)
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
 
@@ -160,5 +160,5 @@ def _trec_names(names: Sequence[str], kind: str) -> list[str]:
 
 
 def fact_names(evaluation: Evaluation) -> list[str]:
-    """Return the names of the facts that training records about each topic."""
+    """Return the names of the facts that training records about each topic, such as "epochs"; [] without topics."""
     return list(dict.fromkeys(name for row in evaluation.topics for name in row.facts))

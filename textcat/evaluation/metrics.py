@@ -23,7 +23,7 @@ COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time whi
 
 
 class PositivePlaces(NamedTuple):
-    """Counts for each positive of one topic, from the lowest score up.
+    """Counts for each positive (relevant document) of one topic, from the lowest score up.
 
     `above` counts documents with a higher score than the positive, `retrieved` counts documents with at least the
     positive's score, and `hits` counts the positives among the retrieved ones.
@@ -44,7 +44,7 @@ class PositivePlaces(NamedTuple):
         )
 
     def hits_within(self, k: int) -> float:
-        """Return how many positives the first k ranks are expected to hold, over all orders of equal scores."""
+        """Return the number of positives in the first k ranks, as a mean over all orders of equal scores."""
         return float(np.clip((k - self.above) / (self.retrieved - self.above), 0, 1).sum())
 
 
@@ -63,7 +63,10 @@ def average_precisions(Y: Any, scores: ArrayLike) -> NDArray[np.float64]:
 
 
 class _TopicRankings(NamedTuple):
-    """How well each topic ranks the documents: arrays of shape (n_topics,), nan for a topic without a positive."""
+    """How well each topic's scores rank the documents.
+
+    The arrays have the shape (n_topics,), with nan for a topic without a positive.
+    """
 
     average_precision: NDArray[np.float64]
     r_precision: NDArray[np.float64]
@@ -74,7 +77,9 @@ class _TopicRankings(NamedTuple):
 
 
 def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
-    """Measure the ranking of every topic; equal scores are averaged over their orders, as in McSherry & Najork (2008).
+    """Measure the ranking of the documents by each topic's scores.
+
+    Measures are averaged over all orders of documents with equal scores, as in McSherry & Najork (2008).
 
     With fewer than k documents, precision at k counts the missing ones as not relevant.
     """
@@ -87,7 +92,11 @@ def topic_rankings(Y: Any, scores: ArrayLike, k: int = 10) -> _TopicRankings:
 def _topic_ranking(
     at_positives: NDArray[Any], scores: NDArray[Any], k: int, discounts: NDArray[np.float64]
 ) -> tuple[float, ...]:
-    """Return the measures of one topic's ranking; ``discounts[r]`` is the sum of the discounts of the first r ranks."""
+    """Return the measures of one topic's ranking, in the order of `_TopicRankings`.
+
+    `at_positives` has the scores of the relevant documents, `scores` those of all documents. ``discounts[r]`` is the
+    sum of nDCG's discounts of the first r ranks.
+    """
     n_positives = len(at_positives)
     if not n_positives:
         return (math.nan,) * len(_TopicRankings._fields)
@@ -169,7 +178,10 @@ def macro_average(values: ArrayLike, members: Sequence[int] | None = None) -> _M
 
 
 class _DocumentRankings(NamedTuple):
-    """How well each document ranks the topics: arrays of shape (n_documents,), nan for a document without a topic."""
+    """How well each document's scores rank the topics.
+
+    The arrays have the shape (n_documents,), with nan for a document without a topic.
+    """
 
     average_precision: NDArray[np.float64]
     """Defined as for a topic; the mean is called label ranking average precision (LRAP)."""
@@ -233,7 +245,10 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
 
 
 class RankingSteps(NamedTuple):
-    """A topic's ranking, cut into steps that end with the positives; positives of equal score share a step."""
+    """A topic's ranking of the documents, cut after every distinct score of a positive (a relevant document).
+
+    The sections are called steps. Positives of equal score belong to the same step.
+    """
 
     order: NDArray[np.intp]  # documents from the highest score down to the lowest positive
     starts: NDArray[np.intp]  # the start of each step in `order`
@@ -243,7 +258,10 @@ class RankingSteps(NamedTuple):
 
     @classmethod
     def of(cls, scores: NDArray[Any], positives: NDArray[Any]) -> "RankingSteps":
-        """Return the steps of a ranking, given the scores of all documents and the rows of the positives."""
+        """Return the steps of a ranking: the sections that end with each distinct score of a relevant document.
+
+        `scores` has the scores of all documents, `positives` the row numbers of the relevant ones.
+        """
         places = PositivePlaces.of(scores[positives], scores)
         ends, first, step = np.unique(places.retrieved, return_index=True, return_inverse=True)
         return cls(
@@ -273,14 +291,17 @@ class RankingSteps(NamedTuple):
 
 
 def mean_of_topics(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean over topics of values of shape (n_topics, n_resamples), ignoring nan; nan if all are nan."""
+    """Return the mean over topics for each resample, ignoring nan; nan where the values of all topics are nan.
+
+    `values` is of shape (n_topics, n_resamples).
+    """
     is_known = ~np.isnan(values)
     n_known = is_known.sum(axis=0)
     return np.where(n_known > 0, np.where(is_known, values, 0).sum(axis=0) / np.maximum(n_known, 1), np.nan)
 
 
 def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
-    """Return the positives as a CSC matrix of bool, and the scores as an array.
+    """Return the labels as a CSC matrix of bool, and the scores as an array, both of shape (n_documents, n_topics).
 
     Raise ValueError if their shapes differ, or a score is nan.
     """

@@ -28,9 +28,10 @@ def resampled_measures(
 ) -> dict[str, NDArray[np.float64]]:
     """Return values of each measure on resamples of the documents, by the measure's name: shape (n_rows, n_resamples).
 
-    Rows are those of `Evaluation.rows`. A resample has as many documents as the sample, drawn with replacement. The
-    draws depend only on the seed and the number of documents, so values of two models can be subtracted. A value is nan
-    if no topic of the band has a positive.
+    The rows are those of `Evaluation.rows`: one per band (a set of topics), perhaps after one for all topics. A
+    resample has as many documents as the sample, drawn with replacement. The draws depend only on the seed and the
+    number of documents, so values of two models can be subtracted. A value is nan if no topic of the band has a
+    positive.
     """
     if evaluation.sample is None:
         raise TextcatError(
@@ -56,7 +57,7 @@ def centred_interval(measured: float, values: ArrayLike, level: float = 0.95) ->
 
 
 def add_intervals(evaluation: Evaluation, *, n_resamples: int = 1000, seed: int = 0) -> Evaluation:
-    """Return a copy of an evaluation with bootstrap intervals in its rows.
+    """Return a copy of an evaluation with a bootstrap interval for each measure of its bands (sets of topics).
 
     Raise TextcatError if only the figures of the evaluation were kept, without scores or values.
     """
@@ -103,7 +104,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """A measure of one band by each model; values and differences are None if no topic of the band has a positive."""
+    """A measure of one band (a set of topics) by each model; values and differences may be None.
+
+    They are None if no topic of the band has a positive.
+    """
 
     band: str
     measure: str
@@ -113,7 +117,7 @@ class MeasureComparison:
 
 @dataclass(frozen=True)
 class TopicComparison:
-    """A topic that has a positive: its average precision by each model."""
+    """The average precision of one topic, which has a positive, by each model."""
 
     topic: str
     train_positives: int
@@ -126,7 +130,10 @@ class TopicComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Models side by side: measures band by band, and topics by ascending p-value, then by descending difference."""
+    """A comparison of models: measures band by band (a band is a set of topics), and single topics.
+
+    Topics are in ascending order of their p-values, then in descending order of their differences.
+    """
 
     test_documents: int
     n_resamples: int
@@ -142,9 +149,9 @@ class Comparison:
 def compare_evaluations(evaluations: Sequence[Evaluation], *, n_resamples: int = 1000, seed: int = 0) -> Comparison:
     """Compare the first of several models with each of the others, on the same documents and topics.
 
-    Differences are paired, document by document. The p-values of bands are not corrected for the number of comparisons;
-    the p-values of topics are. The models' scores may have different scales. Single topics are compared only if the
-    evaluations have measures of each topic.
+    Differences are paired, document by document. The p-values of bands (sets of topics) are not corrected for the
+    number of comparisons; the p-values of topics are. The models' scores may have different scales. Single topics are
+    compared only if the evaluations have measures of each topic.
 
     Parameters
     ----------
@@ -188,10 +195,10 @@ def _subject(evaluation: Evaluation) -> Any:
 def paired_bootstrap(measured: float, differences: ArrayLike) -> float:
     """Return the p-value of a difference of two models, given the differences on resamples of the documents.
 
-    The p-value is the fraction of resamples whose difference δ is at least as far from the mean of all differences as
-    the measured difference is from 0, two-sided: ``p = (1 + |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift
-    method). Under the hypothesis that the models are equally good, differences vary around 0 as they vary around their
-    mean. Differences that are nan are left out.
+    `measured` is the difference on the documents themselves. The p-value is the fraction of resamples whose difference
+    δ is at least as far from the mean of all differences as the measured difference is from 0, two-sided: ``p = (1 +
+    |{δ: |δ - mean| ≥ |measured|}|) / (1 + n)`` (Noreen's shift method). Under the hypothesis that the models are
+    equally good, differences vary around 0 as they vary around their mean. Differences that are nan are left out.
     """
     defined = np.asarray(differences)[~np.isnan(differences)]
     mean = defined.mean() if defined.size else 0.0
@@ -265,7 +272,10 @@ def _compare_measure(
 
 
 def _topic_values(evaluation: Evaluation, band: int, name: str) -> NDArray[np.float64]:
-    """Return a measure of each topic of a band; nan for a topic without a positive."""
+    """Return the measure `name` of each topic of a band; nan for a topic without a positive.
+
+    `band` is the position of the band (a set of topics) among the evaluation's bands.
+    """
     assert evaluation.scored is not None
     rows = [evaluation.topics[topic] for topic in evaluation.scored.bands[band].topics]
     return np.array([getattr(row, _OF_TOPICS[name]) for row in rows], dtype=np.float64)

@@ -76,7 +76,10 @@ def expected_f1_cut(scores: ArrayLike, probabilities: ArrayLike) -> NDArray[Any]
 
 
 def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[np.bool_]]]:
-    """Yield for each topic the scores of the documents in its sample, and a bool array: which are positive."""
+    """Yield for each topic the scores of its sample, and a bool array: which of these documents are positive.
+
+    A topic's sample is the documents whose score for the topic is not nan.
+    """
     values = np.asarray(scores)
     positives, _ = checked_labels(Y, np.nan_to_num(values, nan=0.0))
     for topic, column in enumerate(values.T):
@@ -86,7 +89,7 @@ def _samples(scores: ArrayLike, Y: Any) -> Iterator[tuple[NDArray[Any], NDArray[
 
 
 def _under_rank(ranked: NDArray[Any], k: int) -> Any:
-    """Return the threshold that the k highest scores pass, except scores that are equal to the next lower one.
+    """Return the threshold that the k highest scores pass, except those equal to the score at rank k + 1.
 
     `ranked` has all scores, in ascending order. If k is 0, the threshold is inf.
     """
@@ -179,14 +182,14 @@ class Calibration:
 
 
 class _Standardised(NamedTuple):
-    """Hold a topic's sample, with scores of mean 0 and deviation 1; a score may stand for several documents."""
+    """Hold a topic's scores, standardised to mean 0 and deviation 1; one score may stand for several documents."""
 
     curve: tuple[NDArray[np.float64], ...]  # scores, Platt's labels, logit of the prior, documents each stands for
     facts: tuple[float, float, float, float]  # positives, logit of the prior, mean, deviation
 
 
 def _standardised(scores: NDArray[Any], is_positive: NDArray[np.bool_]) -> _Standardised:
-    """Standardise the scores of a sample; if there are many negatives, merge nearly equal scores of negatives.
+    """Shift and scale scores to mean 0 and deviation 1; of many negatives, merge nearly equal scores.
 
     Merged scores are replaced by their mean, which stands for that number of documents.
     """
