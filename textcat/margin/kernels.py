@@ -234,9 +234,12 @@ def solve_dual_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in their dual form, one after another; return each number with its solution.
 
-    A rule makes the same updates as in the primal form (`solve_primal_block`). Solutions have no weights. Several
-    threads that run this function may share the kernel. If the stop flag of `control` is set, return the problems
-    solved so far.
+    A problem is the labels of one topic over the rows of the kernel, and the rule to train it by.
+
+    A rule makes the same updates as in the primal form (`solve_primal_block`). Solutions have no weights. `order` has
+    the row numbers in the order of presentation; None: the order of the rows. If `margins` is True, margins are
+    measured. Several threads that run this function may share the kernel. If the stop flag of `control` is set, return
+    the problems solved so far.
     """
     expansion = Expansion(kernel.diagonal, kernel.dtype, BLOCK_ROWS, order)
     solved = []
@@ -280,7 +283,10 @@ def _solution(expansion: Expansion, problem: Problem) -> Solution:
 
 
 def _measure(expansion: Expansion, problem: Problem, solution: Solution) -> None:
-    """Set the margins and the certificate of a solution, given the expansion that has just found it."""
+    """Set the margins and the certificate (a proven lower bound on the margin) of a solution.
+
+    `expansion` is the object that has just trained the solution of `problem`.
+    """
     labels, w_bias = expansion.labels, expansion.scale * expansion.w_bias
     trained = labels != 0
     g, alpha = expansion.g.astype(np.float64), expansion.alpha.astype(np.float64)

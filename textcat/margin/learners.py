@@ -110,7 +110,10 @@ def _read_labels(y: Any, n_rows: int, estimator: str) -> tuple[list[np.ndarray],
 
 
 def _read_left_out(left_out: Any, shape: tuple[int, int], *, multilabel: bool) -> list[np.ndarray]:
-    """Return the numbers of the rows that each topic leaves out."""
+    """Return, for each topic, the numbers of the rows that are neither positive nor negative examples of it.
+
+    `left_out` is as for `MarginClassifier.fit`, and `shape` is (n_rows, n_topics).
+    """
     if left_out is None:
         return [NO_ROWS] * shape[1]
     mask = sp.csc_array(left_out)
@@ -405,7 +408,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         return float(np.sqrt(max(rows.multiply(rows).sum(axis=1).max() for rows in blocks)))
 
     def facts(self) -> dict[str, list]:
-        """Return a list with a value per topic for each fact.
+        """Return facts about the training of each topic: for the name of each fact, a list with a value per topic.
 
         The facts are the margins (None if there are none), the numbers of epochs, updates and support rows, and
         ``stopped``, the reason why training ended.
@@ -524,7 +527,7 @@ class PAUM(MarginClassifier):
         return np.array([rule.parameters["tau_pos"] for rule in self._rules])
 
     def facts(self) -> dict[str, list]:
-        """Return each topic's margin τ₊ (`tau_pos`), and the facts that all learners have."""
+        """Return lists with a value per topic: the margin τ₊ (`tau_pos`), and the facts that all learners have."""
         return {"tau_pos": self.tau_pos_.tolist(), **super().facts()}
 
 

@@ -82,9 +82,9 @@ def arrange_rows(csr: _Csr, *, in_place: bool = False, single: bool = False) -> 
     """Return rows arranged for the processor's cache (see _lanes.h), in memory or, if they are on disk, in files.
 
     Rows of float64 keep their arrays, except that column numbers are stored in 16 bits if possible. If `in_place` is
-    True, the arrays of a matrix may be overwritten. If `single` is True, the rows are for blocks of one lane, and the
-    rarer columns of a row are not listed a second time. Raise ValueError if the columns of a row do not ascend, or are
-    out of range.
+    True, the arrays of a matrix may be overwritten. If `single` is True, only one topic at a time is trained over the
+    rows, and the rarer columns of a row are not listed a second time. Raise ValueError if the columns of a row do not
+    ascend, or are out of range.
     """
     empty, n_rows, n_features = allocator(csr.folder), len(csr.indptr) - 1, csr.n_features
     in_place = in_place and csr.folder is None
@@ -155,7 +155,7 @@ def allocator(folder: str | None) -> Allocator:
 
 
 def remap_rows(array: np.ndarray) -> np.ndarray:
-    """Map the file of a mapped array once more, to be read in huge pages; return any other array unchanged."""
+    """Return a second mapping of a mapped array's file, to be read in huge pages; return other arrays unchanged."""
     if not isinstance(array, np.memmap) or array.filename is None or not len(array):
         return array
     return _in_large_pieces(np.memmap(array.filename, array.dtype, "r", offset=array.offset, shape=array.shape))
@@ -214,10 +214,11 @@ def solve_primal_block(
 ) -> list[tuple[int, Solution]]:
     """Train numbered problems in the lanes of one block; return each number with its solution.
 
-    A lane that has finished takes the next problem. `rows` are a matrix, or arranged rows that all blocks of this
-    process share. `order` has the row numbers, int64, in the order of presentation; None: the order of the rows. The
-    weights of problem k are written to ``out[k]``, or replaced by the result of `keep`. If `margins` is True, margins
-    are measured. If the stop flag of `control` is set, return the problems solved so far.
+    A problem is the labels of one topic and the rule to train it by. Problems are trained side by side over the same
+    rows, each in a lane of the block; a lane that has finished takes the next problem. `rows` are a matrix, or arranged
+    rows that all blocks of this process share. `order` has the row numbers, int64, in the order of presentation; None:
+    the order of the rows. The weights of problem k are written to ``out[k]``, or replaced by the result of `keep`. If
+    `margins` is True, margins are measured. If the stop flag of `control` is set, return the problems solved so far.
     """
     if not isinstance(rows, Rows):
         rows = arrange_rows(read_rows(rows))
@@ -276,7 +277,11 @@ def _unload(block: Block, lane: int, problem: Problem, weights: np.ndarray) -> S
 
 
 def _measure(block: Block, solved: Sequence[tuple[int, Problem, Solution]], scratch: np.ndarray) -> None:
-    """Load solutions into the lanes of a block, measure their margins in one pass, and set these in the solutions."""
+    """Measure the margins of solutions in one pass over the rows, and set these margins in the solutions.
+
+    `solved` has each solution with its number and its problem. `block` has a lane (a place for one weight vector) for
+    each solution, and `scratch` is working memory.
+    """
     for lane, (_, problem, solution) in enumerate(solved):
         _load(block, lane, problem, solution)
     for (_, _, solution), least, N, w_bias in zip(solved, *block.margins(), strict=False):

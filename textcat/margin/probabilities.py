@@ -18,7 +18,9 @@ _WEAK = 1e10  # inverse strength of the penalty, so large that there is next to 
 
 
 def assign_folds(positives: Sequence[np.ndarray], n_rows: int, n_folds: int = N_FOLDS) -> np.ndarray:
-    """Return the fold of each row, given the positive rows of each topic; equal labels give equal folds.
+    """Return the number of each row's fold, given the row numbers of each topic's positives.
+
+    The same labels always give the same folds.
 
     Rows are grouped by the rarest of their topics, and each group is dealt out to the folds in turn. So the positives
     of a topic come into as many folds as possible, and the sizes of folds differ by one at most.
@@ -35,8 +37,11 @@ def assign_folds(positives: Sequence[np.ndarray], n_rows: int, n_folds: int = N_
 def out_of_fold_scores(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], **options: Any) -> np.ndarray:
     """Score every row by rankers that were not trained on its fold; return scores of shape (n_rows, n_problems).
 
-    Each score is divided by its solution's unit. One call of `solve`, with these `options`, trains all folds. The score
-    is nan where a problem leaves a row out. Raise ValueError if X has fewer than two rows.
+    A problem is the labels of one topic over the rows of X, with the rule to train it by.
+
+    Each score is divided by the unit of the solution (see `Solution.unit`), to make folds comparable. One call of
+    `solve`, with these `options`, trains all folds. The score is nan where a problem leaves a row out. Raise ValueError
+    if X has fewer than two rows.
     """
     if (n_rows := X.shape[0]) < 2:
         raise ValueError(f"probability=True needs 2 rows or more, to score each without it, and X has {n_rows}")
@@ -54,7 +59,10 @@ def out_of_fold_scores(learner: "MarginClassifier", X: Any, problems: Sequence[P
 
 
 def _without(learner: "MarginClassifier", X: Any, problems: Sequence[Problem], held_out: np.ndarray) -> list[Problem]:
-    """Return the problems with the rows of a fold left out, too; `left_out` lists the rows of the fold first."""
+    """Return problems in which the rows of a fold, `held_out`, are left out of training, too.
+
+    In the field `left_out` of a problem, the rows of the fold come first.
+    """
     left_out = [np.append(held_out, np.setdiff1d(one.left_out, held_out)).astype(np.int32) for one in problems]
     positives = [np.setdiff1d(one.positives, held_out).astype(np.int32) for one in problems]
     n_trained = np.maximum(X.shape[0] - np.array(list(map(len, left_out))), 1)
@@ -87,7 +95,7 @@ def platt_curve(scores: np.ndarray, is_positive: np.ndarray) -> tuple[float, flo
 def platt_curves(
     learner: "MarginClassifier", X: Any, problems: Sequence[Problem], solutions: Sequence[Solution], **options: Any
 ) -> np.ndarray:
-    """Return a and b of each problem's curve: shape (n_problems, 2).
+    """Return a and b of each problem's curve from scores to probabilities (see `platt_curve`): shape (n_problems, 2).
 
     The curves are fitted to out-of-fold scores of the learner, and are then scaled to turn the scores of the given
     solutions into probabilities. `options` are those of `solve`.
@@ -107,8 +115,9 @@ def platt_curves(
 def class_probabilities(scores: np.ndarray, curves: np.ndarray, *, multilabel: bool) -> np.ndarray:
     """Return the probabilities of classes, shape (n_rows, n_classes), given the scores and the curves of rankers.
 
-    With two classes there is one ranker, for the second class. With more classes, the probabilities of a row are
-    divided by their sum; with `multilabel`, they are independent of each other.
+    `curves` has a and b of each ranker's curve: see `platt_curve`. With two classes there is one ranker, for the
+    second. With more classes, the probabilities of a row are divided by their sum; with `multilabel`, they are
+    independent of each other.
     """
     probabilities = expit(scores.reshape(len(scores), -1) * curves[:, 0] + curves[:, 1])
     if multilabel:

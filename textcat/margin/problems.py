@@ -179,7 +179,7 @@ class PackedWeights:
 
 
 def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
-    """Return the weights of linear solutions as an array of shape (n_features, n_solutions)."""
+    """Return the weights of solutions (of linear rankers) as an array of shape (n_features, n_solutions)."""
     weights = np.empty((n_features, len(solutions)), solutions[0].weights.dtype)
     for column, solution in zip(weights.T, solutions, strict=True):
         column[:] = solution.weights
@@ -187,7 +187,7 @@ def side_by_side(solutions: Sequence[Solution], n_features: int) -> np.ndarray:
 
 
 def in_rows(solutions: Sequence[Solution], n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return solutions' packed weights as the arrays of a CSR matrix: indptr (int64), indices (int32) and data.
+    """Return the weights of solutions as the arrays of a CSR matrix: indptr (int64), indices (int32) and data.
 
     The matrix has a row per feature and a column per solution. If more than half of the solutions use a feature, its
     row also stores the zeros, so that it is multiplied like a dense row.
@@ -244,8 +244,8 @@ def judge_outcome(
 def set_margins(solution: Solution, least: float, N: float, w_bias: float) -> None:
     """Set a solution's margins and certificate.
 
-    They are computed from the least functional margin of a row, ``N = ‖a‖²``, and the weight of the augmented
-    coordinate. Without weights or rows, they stay nan.
+    They are computed from `least`, the least functional margin of a row, ``N = ‖a‖²``, and `w_bias`, the weight of the
+    augmented coordinate (the constant one whose weight is the bias). Without weights or rows, they stay nan.
     """
     length = np.sqrt(N)
     if length > 0 and np.isfinite(least):

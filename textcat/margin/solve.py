@@ -39,7 +39,7 @@ def solve(
     out: np.ndarray | None = None,
     overwrite_X: bool = False,
 ) -> list[Solution]:
-    """Train every problem over the rows of X.
+    """Train every problem (the labels of a topic, and the rule to train it by) over the rows of X.
 
     A problem's solution is the same to the bit for any other problems, `n_jobs`, joblib backend and `lanes`.
 
@@ -168,7 +168,7 @@ def _run(
 def _on_cluster(
     solve_block: _SolveBlock, rows: Any, blocks: Sequence[list[NumberedProblem]], client: Any, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Solve blocks on a Dask cluster; each of its workers gets a copy of the rows.
+    """Solve blocks of problems on a Dask cluster, and return the results; each worker gets a copy of the rows.
 
     joblib's Dask backend is not used, as it would wait for ever if the cluster gave up a block whose workers keep being
     lost.
@@ -198,7 +198,7 @@ def _sent(rows: Any, client: Any) -> Any:
 
 
 def opened(sent: Any) -> Any:
-    """Return the rows or the matrix that was sent to a task; rows on disk are sent as a pickle, and are opened here."""
+    """Return the rows or the matrix that the argument `sent` of a task stands for; rows on disk are opened here."""
     return pickle.loads(sent) if isinstance(sent, bytes) else sent
 
 
@@ -261,10 +261,11 @@ class Workers:
 def _in_threads(
     solve_block: _SolveBlock, rows: Any, problems: Sequence[NumberedProblem], n_jobs: int, control: SolveControl
 ) -> list[list[tuple[int, Solution]]]:
-    """Solve one block in this thread and one in each of n_jobs - 1 other threads; return the results of the blocks.
+    """Solve problems in this thread and in n_jobs - 1 other threads; return the results, one list per thread.
 
-    A block that has a free lane takes the next problem. joblib's own threads are not used: starting them and waiting
-    for them takes 10 to 30 ms, a third of the training on Reuters-21578.
+    Each thread trains a block of several problems; when one is finished, the block takes the next.
+    joblib's own threads are not used: starting them and waiting for them takes 10 to 30 ms, a third of the training on
+    Reuters-21578.
     """
     queue = deque(problems)
 
@@ -315,7 +316,7 @@ def _are_rows(rows: np.ndarray, n_rows: int) -> bool:
 
 
 def _divide(problems: Sequence[NumberedProblem], n_jobs: int) -> list[list[NumberedProblem]]:
-    """Divide problems into blocks of about equal work, for processes, which share no queue.
+    """Divide problems into blocks of about equal work, one or more per process, as processes share no queue.
 
     The problems come in the order of their expected work, the largest first.
     """
