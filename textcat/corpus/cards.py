@@ -58,7 +58,10 @@ _INPUT = (
 
 @dataclass(frozen=True)
 class Card:
-    """Describe a corpus. All fields except `name`, `folder` and `depth` are keys of the card's TOML file."""
+    """Describe a corpus: its files, their checksums, and how they are read.
+
+    All fields except `name`, `folder` and `depth` are keys of the TOML file of this card.
+    """
 
     name: str  # the name of the card's file, without .toml
     folder: Path  # the folder of the card; the corpus may be there, too
@@ -80,7 +83,7 @@ class Card:
     depth: int = 0  # for data without a card: the number of outer folders whose names are no topics
 
     def wanted(self, name: str) -> bool:
-        """Return whether a file of the source belongs to the corpus."""
+        """Return whether the corpus has the file with the given path inside the source."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
         if self.describes(name) or self.names_topics(name):
@@ -132,7 +135,7 @@ class Card:
 
 
 def holds_documents(reader: str, name: str) -> bool:
-    """Return whether a reader reads a file of a source, judging by the file's name."""
+    """Return whether a reader, such as "csv", reads documents from a file of a source, judging by its name."""
     if reader == "folders":  # a text is in a topic's folder, a README next to the folders is not
         return "/" in name
     if reader == "json":
@@ -150,12 +153,12 @@ ENTRY_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key no
 
 
 def cards() -> dict[str, Card]:
-    """Return the cards that come with textcat, by name."""
+    """Return the cards (descriptions of corpora) that come with textcat, by name."""
     return {name: read_card(path) for name, path in _shipped_cards().items()}
 
 
 def card(name_or_path: str | Path) -> Card:
-    """Return the card of a shipped corpus by its name, or read a card from a ``.toml`` file.
+    """Return the card (the description) of a shipped corpus by its name, or read a card from a ``.toml`` file.
 
     A TextcatError is raised if the name is unknown or the file is no card.
     """
@@ -173,7 +176,7 @@ def _shipped_cards() -> dict[str, Path]:
 
 
 def read_card(path: Path) -> Card:
-    """Read a card from its file; raise a TextcatError if the file is missing or not valid.
+    """Read a card, the description of a corpus, from its file; raise a TextcatError if it is missing or not valid.
 
     It is not valid if it is no TOML, a key is missing or unknown, or a value is of a wrong type or not allowed.
     """

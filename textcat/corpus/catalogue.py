@@ -70,7 +70,10 @@ def cache_folder() -> Path:
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
-    """Return the folders to search in turn: `corpus_dir`, ``TEXTCAT_CORPORA``, the card's folder, the user's cache."""
+    """Return the folders to search for the corpus that a card describes, in the order of the search.
+
+    These are `corpus_dir`, the folder in the variable ``TEXTCAT_CORPORA``, the card's folder, and the user's cache.
+    """
     variable = os.environ.get("TEXTCAT_CORPORA")
     if variable and not Path(variable).expanduser().is_dir():
         warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
@@ -85,7 +88,10 @@ def warn_once(sentence: str) -> None:
 
 
 def locate_corpus(card: Card, corpus_dir: str | Path | None = None) -> Path | None:
-    """Return the path of a corpus on disk: the first of the card's `files` that a searched folder has; else None."""
+    """Return the path of a corpus on disk; None if no searched folder has one of the card's `files`.
+
+    A card describes a corpus. `corpus_dir` is searched first.
+    """
     paths = (folder / file for folder in _search_folders(card, corpus_dir) for file in card.files)
     return next((path for path in paths if path.exists()), None)
 
@@ -283,7 +289,7 @@ def _as_tuples(value: Any) -> Any:
 
 
 def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
-    """Return the card of a corpus, and the path or URL of its data.
+    """Return the card (the description) of a corpus, and the path or URL of its data.
 
     If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
     is guessed from the names of their files.
@@ -302,7 +308,10 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
 
 
 def _guess_card(data: str, settings: InputSettings | None) -> Card:
-    """Make a card for data without one, judging by the names of its files."""
+    """Return a card (a description of a corpus) for data without one, judging by the names of its files.
+
+    `data` is the path or URL of the data.
+    """
     settings = settings or InputSettings()
     names: list[str] = []
     read_documents([data], settings, names.append)  # which returns nothing, so that no file is read
@@ -345,7 +354,8 @@ def _tell_empty_texts(card: Card, documents: list[Document]) -> None:
 def _is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
     """Return a function that takes the name of a file and returns whether the file is read.
 
-    A file is read if the card says so, or if `settings.for_files` names a format for it.
+    A file is read if the card (the description of the corpus) says so, or if `settings.for_files` names a format for
+    it.
     """
     return lambda name: card.wanted(name) or bool(settings.for_files and settings.for_file(name).format)
 
@@ -385,7 +395,7 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:
-    """Return the name of the reader for files with these names; "" if no reader fits."""
+    """Return the name of the reader (a way to read files, as a card names it) for these files; "" if none fits."""
 
     def holds(reader: str, name: str) -> bool:
         # Not all that RCV1's reader takes: a topic's folder may well hold XML files with numbers.
@@ -446,7 +456,7 @@ def _open(
 
 
 class _Contents:
-    """Collect the checksums, the topics' descriptions and the vocabulary while a corpus's files are read."""
+    """Collect checksums, descriptions of topics and the vocabulary (names of topics) while a corpus is read."""
 
     def __init__(self, card: Card, data: str) -> None:
         self._card, self._data = card, data
@@ -455,7 +465,7 @@ class _Contents:
         self.vocabulary: Vocabulary | None = None
 
     def open(self, name: str, stream: ByteStream) -> ByteStream | None:
-        """Return a stream of a file's bytes that checks the checksum, or None if the file has no documents.
+        """Return a stream of a file's bytes that checks the file's checksum, or None if the file has no documents.
 
         A file that describes or names topics has no documents; it is read here.
         """
@@ -474,7 +484,7 @@ class _Contents:
         return True
 
     def read_beside(self) -> None:
-        """Read the files that describe and name topics if they are next to the source or the card, not in the source.
+        """Read files that describe or name topics and that are not in the source, but next to it or next to the card.
 
         TextcatError is raised if the card names such a file and it is nowhere.
         """

@@ -88,12 +88,12 @@ class Vocabulary:
         return {topic: self.names[id_] for topic, id_ in ids.items()}
 
     def descriptions_of(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the descriptions of the given topics, each of which is an id or a preferred name, where it has one."""
+        """Return the descriptions of those given topics that have one; topics are given by id or preferred name."""
         described = ((topic, self.descriptions.get(id_, "")) for topic, id_ in self._ids(topics).items())
         return {topic: text for topic, text in described if text}
 
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the ids of those of the given topics that are known, each by its id or a preferred name."""
+        """Return the id of each given topic that is known; topics are given by id or preferred name."""
         of_label = {names[0]: id_ for id_, names in self.names.items()}
         ids = ((topic, topic if topic in self.names else of_label.get(topic)) for topic in topics)
         return {topic: id_ for topic, id_ in ids if id_ is not None}
