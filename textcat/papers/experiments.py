@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Settings:
-    """How experiments are run."""
+    """Hold the settings of a run of experiments: jobs, slow baselines, pictures."""
 
     n_jobs: int = -1  # as for `textcat.margin.solve.solve`
     slow_baselines: bool = False  # whether to run the baselines that take more than a few minutes
@@ -76,14 +76,14 @@ class Settings:
 
 
 class Task(NamedTuple):
-    """A part of an experiment; its result is kept as a whole."""
+    """A part of an experiment: a function that returns rows of its table; they are kept for later runs."""
 
     name: str  # unique within the experiment
     run: Callable[[Settings], Sequence[Row]]
 
 
 class Experiment(NamedTuple):
-    """A table or figure of a paper."""
+    """A table or figure of a paper, and the tasks that compute our figures for it."""
 
     name: str  # as on the command line: "micra-table-1"
     title: str  # paper, table and what it shows, in one line
@@ -94,7 +94,7 @@ class Experiment(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of an experiment."""
+    """The rows of an experiment's table, with the time, the command and the pictures of the run."""
 
     experiment: Experiment
     rows: tuple[Row, ...]  # of all its tasks, in their order
@@ -244,7 +244,7 @@ def _key(experiment: Experiment, task: Task, n_jobs: int, slow_baselines: bool) 
 
 @cache
 def code_checksum() -> str:
-    """Return the checksum of the code that results depend on."""
+    """Return the checksum of those files of this package on which the results of experiments depend."""
     digest = hashlib.sha256()
     for inside in (PACKAGE / part for part in _CODE):
         for path in sorted(path for path in [inside, *inside.rglob("*")] if path.suffix in _SOURCES and path.is_file()):
@@ -319,7 +319,7 @@ def as_objects(results: Sequence[Result]) -> list[dict[str, Any]]:
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """Return the different notes of the rows, in the order in which the table numbers them from 1."""
+    """Return the distinct notes of a table's rows, in the order in which the table numbers them from 1."""
     return list(dict.fromkeys(row.note for row in rows if row.note))
 
 

@@ -112,13 +112,19 @@ load = cache(datasets.load)
 
 
 def train_run(data: Dataset, setting: MargitronSetting, rule: Rule, mini_epochs: int) -> _Run:
-    """Train a rule on a data set as the paper's tables do, with an active set."""
+    """Train a rule on a data set as for the paper's tables, and return the run.
+
+    After each epoch, the rows that caused updates (the active set) are presented at most `mini_epochs` times again.
+    """
     return _Run(rule, *train_once(data, rule, setting.rho, setting.delta**2, mini_epochs), setting.squared_radius(data))
 
 
 @cache
 def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
-    """Run the t-margitron and the ℓ-margitron of a data set; the runs are cached, so that tables 1 and 3 share them."""
+    """Train by the t-margitron and the ℓ-margitron on a data set, and return both runs.
+
+    The runs are cached, so that tables 1 and 3 share them.
+    """
     data = load(setting.data)
     of_t, of_l = (
         train_run(data, setting, rule, setting.mini_epochs) for rule in setting.rules(setting.squared_radius(data))
@@ -127,10 +133,10 @@ def margitrons(setting: MargitronSetting) -> tuple[_Run, _Run]:
 
 
 def comparison_row(setting: MargitronSetting, printed: Sequence[float], *, slow_baselines: bool) -> Row:
-    """Return a data set's row of Table 1, with geometric margins and times.
+    """Return a data set's row of Table 1, with geometric margins and times of both margitrons and of LIBSVM.
 
     `printed` has the directional margins of Table 3, because Table 1 is lost; they equal the geometric ones if there is
-    no bias. LIBSVM is only run with `slow_baselines`.
+    no bias. LIBSVM is only run if `slow_baselines` is True.
     """
     of_t, of_l = margitrons(setting)
     data, notes = load(setting.data), [setting.note, "" if slow_baselines else SLOW_NOTE]

@@ -72,12 +72,15 @@ SETTINGS = {number: Setting(**FACTS[f"micra-table-{number}"]["setting"]) for num
 
 
 def largest_squared_length(X: sp.csr_array, rho: float = 0.0, lambda_: float = 0.0) -> float:
-    """Return R², the largest squared length of a row with its augmented and private coordinates."""
+    """Return R², the largest squared length of a row, with rho² and lambda_ added for two further coordinates."""
     return float(X.multiply(X).sum(axis=1).max() + rho**2 + lambda_)
 
 
 def printed_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
-    """Return the runs of table 1, 3 or 4, given the printed parameters, margins and updates."""
+    """Return the runs of table 1, 3 or 4, given the printed parameters, margins and updates.
+
+    R2 is R², the largest squared length of a row: see `largest_squared_length`.
+    """
     R = np.sqrt(R2)
     learners: dict[str, tuple[str, Callable[[float], Rule]]] = {
         "perceptron": ("perceptron, b/(ηR²)", lambda value: PAM(value * R2)),
@@ -92,7 +95,11 @@ def printed_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> lis
 
 
 def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> list[PrintedRun]:
-    """Return the runs of Table 2, given the printed parameters and updates; all runs are to reach the same margin."""
+    """Return the runs of Table 2, given the printed parameters and updates.
+
+    The parameters were chosen so that all runs reach the same margin, `TARGET`. R2 is R², the largest squared length of
+    a row: see `largest_squared_length`.
+    """
     runs, alpha = [], printed["alma2"]["alpha"]
     for (epsilon, zeta, eta, updates), beta in zip(printed["micra"], printed["beta"], strict=True):
         label = f"MICRA, ε = {epsilon:g}, ζ = {zeta:g}, η = {eta:g}, 10³β/R = {beta:g}"
@@ -103,7 +110,10 @@ def _target_runs(setting: Setting, printed: Mapping[str, Any], R2: float) -> lis
 def solutions_of(
     data: Dataset, runs: Sequence[PrintedRun], n_jobs: int, rho: float = 1.0, lambda_: float = 0.0
 ) -> list[Solution]:
-    """Train all runs, and return their solutions in order; runs of most updates start first, to even out the work."""
+    """Train all runs, and return their solutions in the order of the runs.
+
+    Runs with the most printed updates start first, to even out the work.
+    """
     longest_first = sorted(runs, key=lambda run: -run.updates)
     settings = {"rho": rho, "lambda_": lambda_, "max_epochs": UNTIL_DONE}
     problems = [Problem.from_labels(data.y, run.rule, **settings) for run in longest_first]
@@ -161,7 +171,10 @@ def decimals(margin: float) -> int:
 
 
 def train_once(data: Dataset, rule: Rule, rho: float, lambda_: float, mini_epochs: int) -> tuple[Solution, float]:
-    """Train on rows in the order of the file, with an active set; return the solution, and the seconds of training."""
+    """Train on rows in the order of the file; return the solution, and the seconds of training.
+
+    After each epoch, the rows that caused updates (the active set) are presented at most `mini_epochs` times again.
+    """
     problem = Problem.from_labels(
         data.y, rule, rho=rho, lambda_=lambda_, mini_epochs=mini_epochs, max_epochs=UNTIL_DONE
     )
@@ -186,7 +199,7 @@ def _train(data: Dataset, setting: RedMicraSetting) -> tuple[Solution, float]:
 def margin_row(data: Dataset, setting: RedMicraSetting, *, slow_baselines: bool) -> Row:
     """Return a row with the margin and the time of red-MICRA and of LIBSVM.
 
-    If LIBSVM would take minutes, it is only run with `slow_baselines`.
+    If LIBSVM would take minutes, it is only run if `slow_baselines` is True.
     """
     solution, seconds = _train(data, setting)
     ours, digits = 100 * solution.margin, decimals(setting.margin)
@@ -267,7 +280,10 @@ def libsvm_plane(X: sp.csr_array, y: np.ndarray, tol: float = 1e-5, C: float = 1
 def libsvm_margin(
     X: sp.csr_array, y: np.ndarray, delta: float = 0.0, tol: float = 1e-3, cache_mb: float = 2000
 ) -> tuple[float, float]:
-    """Train LIBSVM with C = 1e5 on rows with private coordinates Δ; return the geometric margin and the seconds."""
+    """Train LIBSVM with C = 1e5; return the geometric margin, and the seconds of training.
+
+    Each row gets a private coordinate Δ (`delta`), which makes any rows separable; 0: none.
+    """
     if delta:
         X = sp.csr_array(sp.hstack([X, delta * sp.identity(X.shape[0], format="csr")], format="csr"))
     call = (libsvm_plane, X, y, tol, HARD, cache_mb)

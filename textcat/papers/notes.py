@@ -115,7 +115,7 @@ def error_percentage(X: sp.csr_array, y: np.ndarray, w: np.ndarray | None, b: fl
 
 
 def _counted(solutions: Sequence[Sequence[Solution]]) -> np.ndarray:
-    """Return the number of mistakes of each solution, shape (n_draws, n_solutions)."""
+    """Return each solution's number of updates, which are mistakes of the perceptron: shape (n_draws, n_solutions)."""
     return np.array([[solution.n_updates for solution in solutions_of_draw] for solutions_of_draw in solutions])
 
 

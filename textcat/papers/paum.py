@@ -234,7 +234,10 @@ def gram(rows: sp.csr_matrix) -> np.ndarray:
 def perceptron_row(
     label: str, vectors: CorpusVectors, rules: Rules, n_jobs: int, printed: Printed | None = None, note: str = ""
 ) -> Row:
-    """Train and test a perceptron per topic, and return a row of tables 2 and 3."""
+    """Train and test a perceptron per topic, and return a row of tables 2 and 3.
+
+    `rules` is one rule for all topics, or a rule for each; `printed` has the paper's figures.
+    """
     solutions, seconds = time_call(lambda: vectors.solve(rules, n_jobs))
     return Row(label, vectors.figures(vectors.quality(solutions), support_sizes(solutions), printed), seconds, note)
 
@@ -371,7 +374,7 @@ def grid_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int, least: int 
 
 
 def prevalence_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Return a row per κ: rankers whose τ₊ is adapted to each topic's fraction of positives."""
+    """Return a row per κ, with rankers whose margin τ₊ depends by κ on each topic's fraction of positive documents."""
     label, prevalence = f"τ₋ = {_TAU_NEG:g}, τ₊ from prevalence, κ = ", vectors.sizes / vectors.train.shape[0]
     taus = {kappa: prevalence_tau(prevalence, kappa, _SCALE) for kappa in _KAPPA}
     rules = {f"{label}{kappa:g}": [PAUM(_TAU_NEG, tau_pos) for tau_pos in tau] for kappa, tau in taus.items()}
