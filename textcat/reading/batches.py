@@ -82,7 +82,7 @@ _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
 
 
 class _Place(NamedTuple):
-    """Hold a position inside a source; with the number of the source, it is a checkpoint."""
+    """Hold a position inside a source (an input such as a file or folder), from which reading can resume."""
 
     offset: int = 0  # in the uncompressed file; in a Parquet file, the number of the group of rows
     position: int = 0  # the line, row or number of the document that follows there; 0 at the beginning of a file
@@ -90,12 +90,12 @@ class _Place(NamedTuple):
     path: tuple[int, ...] = ()  # the number of the source's entry; if that is an archive, of its entry, and so on
 
     def checkpoint(self, number: int) -> Checkpoint:
-        """Return the checkpoint for this position in the source with the given number."""
+        """Return the checkpoint, from which reading can resume: this position in the source with the given number."""
         return (number, *self[:3], *self.path)
 
 
 class _Step(NamedTuple):
-    """Hold one step of reading a source: a block of records or a Rejection, and the place after it."""
+    """Hold a block of records or a Rejection (a part that cannot be read), and the place after it in the source."""
 
     item: Block | Rejection
     after: _Place | None  # the place after the item; None at the end of the source or file
@@ -109,7 +109,9 @@ def read_batches(
     pipes: Mapping[str, PipeState] | None = None,
     start_over: str = START_OVER,
 ) -> Iterator[Batch]:
-    """Yield the batches into which sources are cut; a Rejection in a batch stands for input that cannot be read.
+    """Yield the batches (about a megabyte of consecutive records) into which sources are cut.
+
+    A Rejection in a batch stands for input that cannot be read.
 
     At most a few blocks and the longest record are in memory. A record from a pipe is returned as soon as it is
     complete. `start` is where reading begins: the end of an earlier batch of the same sources and settings. `pipes`
@@ -143,7 +145,9 @@ def read_batches(
 def _steps(
     sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, int]
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
-    """Yield the blocks and Rejections of sources, each with the checkpoint after it and the bytes read so far.
+    """Yield the blocks of records of sources, and a Rejection for each part that cannot be read.
+
+    Each is yielded with the checkpoint after it, from which reading can resume, and the number of bytes read so far.
 
     Yield None where a batch must end. The checksum of each file that has been read from its start to its end is put
     into `sums`.
@@ -180,7 +184,7 @@ class _Walk:
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, position: _Place) -> Iterator[_Step]:
-        """Yield the blocks and Rejections of the source, each as a step, beginning at a position."""
+        """Yield the source's blocks of records and Rejections from a position on, each with the place after it."""
         source = self._source
         if source.kind == "folder":
             return self._folder(position)
@@ -216,7 +220,10 @@ class _Walk:
     def _file(
         self, name: str, entry: Source | ContainerEntry, position: _Place, depth: int, form: str = ""
     ) -> Iterator[_Step]:
-        """Yield the steps of reading a file; if `form` is "", the file's name or content tells its format."""
+        """Yield blocks of a file's records and Rejections of its unreadable parts, each with the place after it.
+
+        `depth` counts the archives around the file. If `form` is "", the file's name or content tells its format.
+        """
         self.on_disk = name if depth == 0 else self.on_disk
         # Documents of a corpus are named by where they are inside of it.
         inside = name if self._settings.labels is None else self.inside(name)
@@ -264,7 +271,7 @@ class _Walk:
             self._sums[name] = crc32
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
-        """Store the subjects that a file lists for the text next to it; if labels are not wanted, store nothing.
+        """Store the subjects (topics) that a file lists for the text next to it, but only if labels are wanted.
 
         UnreadableError is raised if the source is this file alone, without the text.
         """
@@ -281,7 +288,7 @@ class _Walk:
     def _entries(
         self, entries: Iterator[ContainerEntry], name: str, position: _Place, depth: int, consumed: Callable[[], int]
     ) -> Iterator[_Step]:
-        """Yield the steps of reading the files of a folder or an archive, beginning at a position.
+        """Yield blocks of records and Rejections of the files of a folder or an archive, beginning at a position.
 
         `depth` counts the archives around the files, and `consumed` returns how many bytes of the source have been
         used.
@@ -313,7 +320,7 @@ class _Walk:
 def _documents(
     stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str
 ) -> Iterator[_Step]:
-    """Return an iterator over the steps of reading a file.
+    """Return an iterator over the steps of reading a file: blocks of whole records, and Rejections of unreadable parts.
 
     `model` is a block without data, whose source and format the blocks of the file get.
     """
@@ -330,7 +337,10 @@ def _documents(
 
 
 def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
-    """Yield a file that is one document as one block; raise UnreadableError if it has more than `most` bytes."""
+    """Yield a file that is one document, as a single block; raise UnreadableError if it has more than `most` bytes.
+
+    `model` is a block without data, whose source and format the yielded block gets.
+    """
     parts, left = [], most + 1
     while left and (part := stream.read(left)):
         parts.append(part)
@@ -342,7 +352,7 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
-    """Yield the steps of reading a Parquet file: blocks of rows and, if the file is damaged, a final Rejection.
+    """Yield blocks of rows of a Parquet file, each with the place after it; if it is damaged, end with a Rejection.
 
     UnreadableError is raised if the file does not have the needed columns.
     """
@@ -440,7 +450,7 @@ def _document_in(stream: ByteStream, settings: InputSettings) -> str:
 
 
 class _WholeRecords:
-    """Take whole records from a look-ahead buffer: about a block, or more if the next record is longer."""
+    """Take whole records from a buffer of a file's next bytes: about `block_bytes`, or more if a record is longer."""
 
     def __init__(self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
         self.position = 1 + model.header.count(b"\n")
@@ -451,7 +461,7 @@ class _WholeRecords:
             tell_usual_names(model.source, self._cutter.columns, settings)
 
     def take(self) -> Block | Rejection | None:
-        """Return a block of the next records, or a Rejection if the next record is too long.
+        """Return a block of the next whole records, or a Rejection if the next record is too long.
 
         Return None at the end of the data, even if the data end because of an error.
         """
@@ -501,7 +511,7 @@ class _WholeRecords:
 
 
 class _Pipe:
-    """Read one pipe, and compare its bytes by a checksum with those that an interrupted run has read."""
+    """Read one pipe, and check by a checksum that it gives the same bytes as to an interrupted run."""
 
     def __init__(self, source: Source, before: PipeState | None, start_over: str):
         self.name, self._open, self._before = source.name, source.open, before or PipeState(0, "")
@@ -585,11 +595,11 @@ def read_documents(
 def _documents_of(
     records: list[tuple[str, Record]], location: str, subjects: Mapping[str, tuple[str, ...]]
 ) -> list[Document]:
-    """Return the documents of records, which are listed with their formats; the list is emptied, to free memory.
+    """Return the documents of (format, record) pairs; the list of pairs is emptied, to free memory.
 
-    `subjects` has the topics of texts by the name of a text without ``.txt``. If any text has topics there, every text
-    must have an entry, which may be empty. A TextcatError is raised if an entry is missing, or if two documents have
-    the same id.
+    `subjects` has the topics of texts. Its keys are the paths of the text files inside their input, without the ending
+    ``.txt``. If any text has topics there, every text must have an entry, which may be empty. A TextcatError is raised
+    if an entry is missing, or if two documents have the same id. `location` names the inputs in messages.
     """
     depth = shared_depth({record.source for form, record in records if form in _BY_PLACE})
     topics_of = lru_cache(maxsize=8)(partial(_topic_by_place, depth=depth))  # of many records that follow each other
@@ -668,7 +678,7 @@ def read_labelled(
     subjects: dict[str, tuple[str, ...]] | None = None,
     progress: "Bar | None" = None,
 ) -> Iterator[tuple[str, Record]]:
-    """Yield the format and the record of each document, in stored order.
+    """Yield the format and the record of each document, in the order in which the inputs store them.
 
     A record's source is the name of its file inside the input. If a file lists the subjects of a text, the subjects are
     added to the dict `subjects`, with the text's source without ``.txt`` as key. For the other parameters see
@@ -702,7 +712,10 @@ def read_labelled(
 
 
 def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
-    """Return the error to raise if a corpus cannot be read; its message says the place and the remedy."""
+    """Return the error to raise if a part of a corpus is refused as unreadable; it says the place and the remedy.
+
+    `walk` is the reading of `source` that was refused.
+    """
     fault, name, kind, detail = refusal.fault, refusal.source, refusal.fault.kind, refusal.fault.detail
     if kind is FaultKind.DAMAGE:
         inner = name[len(walk.on_disk) :].lstrip("/") if name.startswith(walk.on_disk) else ""

@@ -13,7 +13,7 @@ _MOST_FILES = 1 << 17  # of a folder that are remembered, so that memory stays b
 
 
 class ChangeKind(IntEnum):
-    """Name what has become of an input since it was found."""
+    """Name what has happened to an input since it was found: see the members."""
 
     GREW = auto()  # bytes or files were added, and all that was there is there
     SHRANK = auto()
@@ -76,7 +76,7 @@ def _head_of(file: IO[bytes], size: int) -> bytes:
 
 
 class FileState(NamedTuple):
-    """Name a file, with what tells whether it has changed."""
+    """Name a file, and hold its size and a value that changes when the file changes."""
 
     name: str  # with the name of its source
     size: int  # in bytes; -1: the file cannot be read
@@ -84,9 +84,9 @@ class FileState(NamedTuple):
 
 
 class FolderMarks:
-    """Hold a mark of each file of a folder; of a folder with very many files, hold none.
+    """Hold a mark (size, time and inode) of each file of a folder, or none if the folder has very many files.
 
-    `states` has the files in the order of the folder, with those that cannot be read.
+    `states` has the name, size and time of each file in the order of the folder, also of unreadable files.
     """
 
     def __init__(self, files: Iterable[tuple[str, os.stat_result | None]]) -> None:

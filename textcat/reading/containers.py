@@ -33,7 +33,7 @@ _EXTENDED = (
 
 
 def hidden(name: str) -> bool:
-    """Return whether a path inside a source has a part that starts with a dot."""
+    """Return whether a path inside a source is hidden: a file or folder on it has a name that starts with a dot."""
     return name.startswith(".") or "/." in name
 
 
@@ -126,7 +126,10 @@ def _met(name: str, path: str) -> _Walked:
 
 
 def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
-    """Yield the files of a folder and its subfolders, sorted by path; leave out files that were added after marking."""
+    """Yield the files of a folder and its subfolders, sorted by path.
+
+    `marks` describes the files as they were when the folder was found; files that were added later are left out.
+    """
     faults = {state.name: number for number, state in enumerate(marks.states) if state.size < 0}
     for index, item in enumerate(walk(folder)):
         size, opened, number = 0, partial(open_file, item.path), faults.get(item.name)
@@ -261,7 +264,7 @@ class _TarFile:
         return data
 
     def part(self, size: int, consumed: Callable[[], int]) -> ByteStream:
-        """Return the stream of the next `size` bytes, which are those of one file in the tar.
+        """Return the stream of the next `size` bytes of the tar, which are those of one file in it.
 
         `consumed` returns how many bytes of the stored tar have been used.
         """

@@ -105,7 +105,11 @@ class _Outbox(Thread):
 
 
 def _send(open_corpus: Callable[..., object], pickler: pickle.Pickler) -> None:
-    """Read a corpus; meanwhile send lists of the zones of documents, and the progress, and at the end the corpus."""
+    """Read a corpus, and send parts of it to the parent process.
+
+    Sent are, while it is read, lists of the documents' texts by zone (title, body) and the progress; at the end, the
+    corpus.
+    """
     texts: list[dict[str, str]] = []
 
     def as_read(record: "Record") -> None:

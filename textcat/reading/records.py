@@ -70,7 +70,7 @@ ALL_FIELDS = ("*",)
 
 
 class InputSettings(NamedTuple):
-    """Hold how inputs are read. The same inputs and settings give the same batches.
+    """Hold the settings by which inputs are read. The same inputs and settings give the same batches.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class InputSettings(NamedTuple):
     skip: bool = False
 
     def for_file(self, name: str) -> "InputSettings":
-        """Return the settings for a file, which may be inside an archive, given its path: see `for_files`."""
+        """Return the settings for the file at a path, which may lead into an archive, after `for_files` is applied."""
         return _settings_for(self, name) if self.for_files else self
 
     def is_default(self, name: str) -> bool:
@@ -140,7 +140,10 @@ class InputSettings(NamedTuple):
         )
 
     def filled(self, zones: dict[str, str]) -> dict[str, str]:
-        """Return all zones if labels are wanted; otherwise return the zones that have text, or else an empty body."""
+        """Return all zones (texts by name, such as title) if labels are wanted, otherwise only zones that have text.
+
+        If no zone has text, the result is an empty zone "body".
+        """
         if self.labels is not None:
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
@@ -157,13 +160,16 @@ class InputSettings(NamedTuple):
         return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
 
     def part_in(self, text: str) -> str:
-        """Return the text if it is the name of a part, or ""; otherwise raise UnreadableError."""
+        """Return the text if it is a part of a corpus ("train", "test", "unused") or ""; else raise UnreadableError."""
         if text not in ("", "train", "test", "unused"):
             raise UnreadableError(f"has the split {text!r}: it must be one of train, test, unused")
         return text
 
     def text_of(self, span: "RecordSpan") -> str:
-        """Return the text of a span; raise UnreadableError if it has a NUL byte, as pictures and UTF-16 have."""
+        """Return the text of a span (the bytes of a record).
+
+        UnreadableError is raised if the bytes have a NUL, as those of pictures and of UTF-16 have.
+        """
         encoding = self.encoding or "utf-8"
         text = span.decoded(encoding)
         if "\0" in text:
@@ -313,7 +319,10 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
 
 @lru_cache(maxsize=1024)
 def tell_usual_names(source: str, which: "ColumnNames", settings: InputSettings) -> None:
-    """Log which columns or fields of a source were found by usual names (see `usual_name`), not by default names."""
+    """Log which columns or fields of a source were found by usual names (see `usual_name`), not by default names.
+
+    `which` names the columns that are read.
+    """
     body = which.body[0] if which.body and settings.is_default("text_fields") else ""
     taken = {"text": body, "title": which.title if body else ""}
     taken |= {what: getattr(which, what) for what in ("topics", "id") if settings.is_default(f"{what}_field")}
@@ -403,7 +412,7 @@ class Rejection(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Hold whole records of one source and one format, as the source stores them."""
+    """Hold the bytes of some whole records of one source and one format, as the source stores them."""
 
     source: str
     format: str
@@ -537,7 +546,7 @@ class RecordContent(NamedTuple):
 
 
 class RecordFormat(NamedTuple):
-    """Describe how the files of a format become records."""
+    """Describe how the files of a format become records, by functions that cut files and parse records."""
 
     spans: Callable[[Block, InputSettings], Iterable[RecordSpan]]  # returns the spans of the records in a block
     parser: Callable[[Block, InputSettings], Callable[[RecordSpan], RecordContent]]  # returns a parser of such a span
@@ -558,7 +567,10 @@ class RecordFormat(NamedTuple):
         block: Block,
         settings: InputSettings,
     ) -> Iterator[Record | Rejection]:
-        """Parse spans of a block and yield their records; for a span that cannot be read, yield a Rejection."""
+        """Parse spans (the bytes of single records) of a block, and yield the records.
+
+        For a span that cannot be read, a Rejection is yielded.
+        """
         for span in spans:
             length = len(span.data)
             try:

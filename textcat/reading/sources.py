@@ -117,7 +117,7 @@ def format_by_name(name: str, settings: InputSettings) -> _Guess:
 
 
 def format_by_content(stream: ByteStream, name: str, settings: InputSettings) -> _Guess:
-    """Return the format that the first nonblank line of a stream shows; nothing is consumed from the stream."""
+    """Return the format that the first nonblank line of a stream shows; the stream is not advanced."""
     head = stream.peek(_HEAD, until=_LINE)
     if head.startswith(b"<?xml"):
         head = stream.peek(_XML_HEAD, until=_ELEMENT)
@@ -203,7 +203,7 @@ def _by_columns(head: bytes, settings: InputSettings) -> str:
 
 
 class Source(NamedTuple):
-    """Describe one input."""
+    """Describe one input: a file, a folder, a URL or a pipe, from which records are read."""
 
     name: str  # its path, its URL, or "-", standard input
     kind: str  # "file", "folder" or "pipe"
@@ -227,7 +227,10 @@ class Source(NamedTuple):
         return {"name": self.name, "files": self.files, "size": self.size, "state": self.state}
 
     def file_states(self) -> list[FileState] | None:
-        """Return the state of each file of the source, in the order of reading; None if they cannot be told apart."""
+        """Return the name, size and time of each file of the source, in the order of reading.
+
+        None is returned if these are unknown: for a pipe, and for a folder with very many files.
+        """
         if self.kind == "pipe" or (self.kind == "folder" and self.states is None):
             return None
         if self.kind != "folder":
@@ -236,7 +239,7 @@ class Source(NamedTuple):
         return [state._replace(name=path_inside(above, state.name)) for state in self.states or ()]
 
     def restricted(self, numbers: Mapping[str, int]) -> "Source":
-        """Return the source with only the files that have a number, each under this number."""
+        """Return the source with only the files in `numbers`, each renumbered; `numbers` has the number by path."""
         if self.kind != "folder":
             return self
         above = "" if self.name == "." else self.name
@@ -367,7 +370,7 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:
-    """Yield each source once; leave out files that are read as parts of a folder among the sources."""
+    """Yield each distinct source once, without files that are also read as parts of a folder among the sources."""
     folders = {_key(source) for source in sources if source.kind == "folder"}
     seen = set()
     for source in sources:
@@ -443,7 +446,7 @@ def _size(info: dict[str, Any]) -> int | None:
 
 
 def _state(info: dict[str, Any]) -> str:
-    """Return a checksum of the properties in `info` that change when the file changes."""
+    """Return a checksum of those properties of a remote file, given as `info`, that change when the file changes."""
     return _sum(sorted((key, str(value)) for key, value in info.items() if key.lower() in _STATES))
 
 

@@ -40,7 +40,7 @@ READ_ERRORS = (
 
 
 def unreadable(error: BaseException) -> UnreadableError:
-    """Convert an error of reading into an UnreadableError."""
+    """Return an UnreadableError with the reason of an error that occurred while a file was read."""
     if isinstance(error, UnreadableError):
         return error
     if isinstance(error, OSError) and error.strerror:
@@ -72,7 +72,7 @@ class ByteStream:
         self._fault: tuple[Any, ...] = ()  # the error itself would hold on to all that was being read, in a circle
 
     def consumed(self) -> int:
-        """Return how many bytes of the stored file have been used."""
+        """Return how many bytes of the stored (perhaps compressed) file have been used so far."""
         return self._n_taken if self._consumed is None else self._consumed()
 
     def read(self, n: int) -> bytes:
@@ -102,7 +102,7 @@ class ByteStream:
         return False
 
     def crc32(self) -> int | None:
-        """Return the checksum of a whole file on disk; None if it has changed since it was found, or is none."""
+        """Return the CRC-32 of a whole file on disk; None if it has changed since it was found, or is not on disk."""
         return None
 
     def skip(self, n: int) -> None:
@@ -439,7 +439,7 @@ class _Zstandard:
 
 
 class _Compression(NamedTuple):
-    """Describe a compression: how a file begins, the endings of its name, and its decompressor."""
+    """Describe a compression: the first bytes of its files, the endings of their names, and its decompressor."""
 
     magic: re.Pattern[bytes]
     endings: tuple[str, ...]

@@ -66,12 +66,15 @@ def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Re
 
 
 def block_records(block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Return an iterator over the records and rejections of a block."""
+    """Return an iterator over the records of a block (whole records as bytes), and Rejections of unreadable ones."""
     return FORMATS[block.format].records(block, _settings_of(block, settings))
 
 
 def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
-    """Return the texts of a block that holds one document; raise UnreadableError if it cannot be read."""
+    """Return the texts by zone (title, body) of a block that holds one document.
+
+    UnreadableError is raised if the document cannot be read.
+    """
     form, settings = FORMATS[block.format], _settings_of(block, settings)
     (span,) = form.spans(block, settings)
     return form.parser(block, settings)(span).zones

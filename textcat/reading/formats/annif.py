@@ -27,7 +27,7 @@ _LIST = re.compile(_URI + rb"[ \t]*(?:\t|\r?\Z)")
 
 
 def annif_kind(line: bytes) -> str:
-    """Return the kind of a file of Annif by its first line, or "" if the line is of neither kind.
+    """Return the kind of a file in a format of Annif, given its first line; "" if the line is of neither kind.
 
     The kinds are "annif", short texts with their subjects, and `SUBJECTS`, the subjects of one text.
     """

@@ -96,7 +96,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
-    """Return the value that begins at a position, and the position after it; # joins the parts of a value."""
+    """Return the value of a field that begins at a position, and the position after it; # joins parts of a value."""
     parts = []
     while True:
         opening = text[position : position + 1]

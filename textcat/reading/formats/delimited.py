@@ -33,7 +33,10 @@ csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
 
 class _Rows(RecordFormat):
-    """Read rows; if quotes are ordinary characters, most blocks are read at once, without a RecordSpan for each row."""
+    """Read the rows of CSV and TSV as records.
+
+    If quotes are ordinary characters, the rows of most blocks are parsed together, which is faster than one by one.
+    """
 
     def records(self, block: Block, settings: InputSettings) -> Iterator[Record | Rejection]:
         plain = _plain_records(block, settings)
@@ -98,7 +101,7 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
 
 
 def _no_header(names: list[str]) -> UnreadableError | None:
-    """Return the error for a first row that reads like a document; None if it may be a header."""
+    """Return the error for a first row that reads like a document, given its cells; None if it may be a header."""
     if len(names) > 1 and not has_usual_name(names) and any(len(name.split()) > 1 or name.isdigit() for name in names):
         row = ", ".join(names)
         return UnreadableError(
@@ -178,7 +181,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the rows that are not blank.
+    """Yield the position, offset and bytes (the span) of each row of a block that is not blank.
 
     A value may be in double quotes, which are doubled inside it, and may then contain line ends. If a quote is not
     closed, or text follows the closing one, only the line on which the row starts is rejected.

@@ -49,7 +49,7 @@ class _LargerFormat(RecordFormat):
 
 
 def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
-    """Return the only span of a file that is one document; an empty file is a document without text."""
+    """Return a list of one span, the bytes of the whole file, which is one document; it may be empty."""
     data, offset = settings.without_mark(block)
     return [RecordSpan(block.position, offset, data)]
 

@@ -51,7 +51,7 @@ class _Lines(RecordFormat):
 
 
 def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each object of an array."""
+    """Yield the span (position, offset and bytes) of each object of a JSON array."""
     data, offset = settings.without_mark(block)
     start, position = 0, block.position
     for end in [*_object_ends(data), len(data)]:
@@ -63,7 +63,7 @@ def _objects(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
 
 
 def _object_ends(data: bytes) -> Iterator[int]:
-    """Yield the end of each object that is not inside another object."""
+    """Yield the position after each JSON object in `data` that is not inside another object."""
     depth = 0
     for token in _TOKEN.finditer(data):
         if token[0] == b"{":
@@ -76,7 +76,7 @@ def _object_ends(data: bytes) -> Iterator[int]:
 
 
 class _ObjectCutter:
-    """Cut a file after the objects of an array."""
+    """Cut a file that is a JSON array between the objects of the array."""
 
     def __init__(self) -> None:
         self._depth, self._in_string = 0, False  # of the object that is passed over
@@ -221,7 +221,7 @@ def _with_usual_names(
 
 
 def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
-    """Return the content of a JSON object as a record.
+    """Return the content (id, texts and labels) of a record that is a JSON object.
 
     The record's text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by the names
     of zones. Other fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part

@@ -95,7 +95,7 @@ _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 
 
 class StartCutter:
-    """Cut a file before the lines with which its records begin."""
+    """Cut a file of references into records: before each line with which a record begins."""
 
     def __init__(self, start: re.Pattern[bytes]) -> None:
         self._start = start
@@ -131,7 +131,10 @@ class StartCutter:
 
 
 def spans_between(start: re.Pattern[bytes]) -> Callable[[Block, InputSettings], Iterator[RecordSpan]]:
-    """Return a function that yields the span of each record of a block; records begin where a pattern matches."""
+    """Return a function that yields the span (position, offset, bytes) of each record of a block.
+
+    A record begins where the pattern `start` matches.
+    """
 
     def spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
         data, offset = settings.without_mark(block)

@@ -30,7 +30,7 @@ _NO_CONTROLS = bytes(32 if (byte < 32 and byte not in b"\t\n") or byte == 127 el
 
 
 class _SplitRule(NamedTuple):
-    """Describe the rule of a split, which puts stories into parts."""
+    """Describe the rule of a split, which puts each story into the training part, the test part or neither."""
 
     attribute: str  # the attribute of a story that tells its part
     parts: Mapping[str, str]  # the part for each value of this attribute
@@ -49,7 +49,7 @@ SPLITS = {
 
 
 class _StoryCutter:
-    """Cut a file after stories."""
+    """Cut an SGML file of Reuters-21578 after the ends of its stories."""
 
     def __init__(self) -> None:
         self._inside = False  # of a story that is passed over
@@ -71,7 +71,10 @@ class _StoryCutter:
 
 
 def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the stories and any text between them; a truncated story ends where the next one begins."""
+    """Yield the span (position, offset, bytes) of each story, and of any text between stories.
+
+    A truncated story ends where the next one begins.
+    """
     data, position = block.data, block.position
     openings, closings = (re.finditer(tag, data) for tag in (_OPENING, _CLOSING))
     ends = sorted([*(match.start() for match in openings), *(match.end() for match in closings)])
