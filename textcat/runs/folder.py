@@ -56,7 +56,10 @@ Line = dict[str, Any]
 
 
 class RemovedRows(NamedTuple):
-    """Hold what is left of a shard, or of the rejections, without some files' documents, and counts of those."""
+    """Hold a shard or the file of rejections after some documents were removed from it.
+
+    A shard is a numbered file of a run's output. `counts` has the numbers by which the run's counts change.
+    """
 
     data: bytes  # of the whole file
     counts: Counts
@@ -67,7 +70,7 @@ RemoveRows = Callable[[Path, Collection[str]], RemovedRows]
 
 
 class Growing(NamedTuple):
-    """Hold what a run needs to go on with the files that are new or have changed since."""
+    """Hold what a finished run needs to go on with input files that are new or have changed since."""
 
     sources: Sequence[Source]
     remove_rows: RemoveRows
@@ -147,7 +150,7 @@ def _begin_or_resume(
 
 
 def _begin(path: Path, facts: Line, inputs: Sequence[Line], growing: Growing | None) -> RunState:
-    """Remove the files of an earlier run, and write what a new run has before its first shard."""
+    """Remove the files of an earlier run, begin the journal of a new run, and return the state of the new run."""
     for file in _own_files(path):
         if file.name != JOURNAL:  # the journal is replaced below
             folders.remove(file)
@@ -270,14 +273,20 @@ def _last_state(path: Path, entries: list[Line], remedy: str, *, trusted: bool =
 
 
 def _write_files(path: Path, generation: int, files: Iterable[ListedFile]) -> str:
-    """Write the list of a generation's files, and return its checksum."""
+    """Write the list of the input files of a generation, and return the checksum of the list.
+
+    A generation is a part of a run: the files that were read when the run was started or went on.
+    """
     listing = path / _FILES.format(generation)
     _write_whole(listing, (json.dumps(file).encode() + b"\n" for file in files))
     return folders.sha256_of_file(listing)
 
 
 def _have_files(path: Path, header: Line, entries: Sequence[Line]) -> bool:
-    """Return whether the lists of all generations' files are as the journal has them."""
+    """Return whether the lists of input files on disk have the checksums in the journal.
+
+    There is one list per generation (a start or continuation of a run); `header` and `entries` are the journal's lines.
+    """
     sums = [header["files"], *(entry["files"] for entry in entries if "grown" in entry)]
     return all(_sum_if_there(path / _FILES.format(number)) == sum_ for number, sum_ in enumerate(sums))
 
@@ -295,7 +304,7 @@ def _generations(path: Path, header: Line, entries: Sequence[Line]) -> list[Gene
 
 @lru_cache(maxsize=1 << 16)
 def _read_files(path: Path, sha256: str) -> Sequence[ListedFile]:
-    """Read a generation's list of files, whose checksum is `sha256`; it is kept for runs in the same process."""
+    """Read a list of input files whose checksum is `sha256`; the list is kept for runs in the same process."""
     with open(path, "rb") as file:
         rows = [orjson.loads(line) for line in file]
     return [ListedFile._make([*row[:7], tuple(row[7]), *row[8:]]) for row in rows]
@@ -304,7 +313,11 @@ def _read_files(path: Path, sha256: str) -> Sequence[ListedFile]:
 def _grown(
     path: Path, state: RunState, inputs: Sequence[Line], header: Line, entries: list[Line], growing: Growing
 ) -> RunState:
-    """Return the state from which a run goes on whose inputs may have changed: begin a new generation if they have."""
+    """Return the state from which a run resumes whose inputs may have changed since.
+
+    If they have changed, a new generation begins: the new and changed files are listed, and documents of changed files
+    are removed from the output.
+    """
     if not any("grown" in entry for entry in entries) and _are_same(path / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     _remove_rows(path, entries, growing)
@@ -344,9 +357,10 @@ def _append(journal: BinaryIO, entry: Line) -> None:
 
 
 def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> None:
-    """Remove from shards and rejections the documents that the last generation removes, as far as it is not done.
+    """Remove the documents of changed input files from shards (output files) and rejections, unless it is done already.
 
-    What a shard becomes is put into the journal before it is put in place: the last line may be of one that is not.
+    The last generation in the journal lists these files. The checksum of a shard's new content is put into the journal
+    before the content is put in place, so the last line may be about a shard that still has its old content.
     """
     begin = max((i for i, entry in enumerate(entries) if "grown" in entry), default=None)
     if begin is None or any("cursor" in entry for entry in entries[begin:]):
@@ -376,7 +390,7 @@ def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> None:
 
 
 def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
-    """Return the rejections without those of some files."""
+    """Return the file of rejections without those of documents in the files with the given names."""
     kept, counts, removed = [], Counts(), is_within({escape_undecodable(name) for name in names})
     with open(path, "rb") as file:
         for line in file:
@@ -389,7 +403,7 @@ def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a document's source is one of the given files, or lies in one."""
+    """Return a function that tells whether a document's source is one of the named files, or is inside one."""
 
     def is_removed(source: str) -> bool:
         while source not in names:
@@ -412,9 +426,9 @@ def _sums_of_shards(entries: Iterable[Line]) -> dict[str, str]:
 
 
 def _is_in_place(path: Path, entry: Line) -> bool:
-    """Return whether a file has been replaced as a line of the journal announces it.
+    """Return whether a shard or the file of rejections already has the content that a line of the journal announces.
 
-    Behind the rejections, others may have been added since.
+    For the rejections, only the beginning is compared, because others may have been added since.
     """
     name = entry["replaced"]
     if not (path / name).is_file():
@@ -433,13 +447,13 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _shards_in(entries: Iterable[Line]) -> set[str | None]:
-    """Return the names of shards, and of lists of files, in a journal."""
+    """Return the names of shards (output files), and of lists of input files, in the lines of a journal."""
     n_generations = 1 + sum("grown" in entry for entry in entries)
     return {*(entry.get("shard") for entry in entries), *map(_FILES.format, range(n_generations))}
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
-    """Remove whatever was written after the last intact line of the journal: shards, rejections and incomplete lines.
+    """Remove shards, rejections and incomplete lines that were written after the last intact line of the journal.
 
     `shards` are the names of the shards in the journal; `journal_length` is the length of its intact lines in bytes.
     """
@@ -460,7 +474,7 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
 def write_shards(
     folder: Path, state: RunState, form: PlainFile, results: Generator[tuple[Batch, BatchResult]], **limits: int
 ) -> int:
-    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards.
+    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards (files).
 
     `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
@@ -472,7 +486,9 @@ def write_shards(
 
 
 class ShardWriter:
-    """Write the shards, the rejections and the journal of a run; after an error, the writer cannot be used again.
+    """Write the shards (numbered output files), the rejections and the journal of a run.
+
+    After an error, the writer cannot be used again.
 
     A shard ends after the batch with which it reaches `max_records` records, or `max_bytes` bytes before compression.
     Where shards end therefore depends only on the input, not on time. `number` is the number of finished shards.
@@ -522,7 +538,7 @@ class ShardWriter:
         self._position, self._sums = {}, dict[str, int]()
 
     def _end(self) -> None:
-        """End the shard, and add its line to the journal; a shard whose records were all rejected has no file."""
+        """Close the shard's file, and add the shard to the journal; if all records were rejected, it has no file."""
         entry: Line = {"shard": ""}
         if self._n_bytes:
             self._shard.write(self._format.end())

@@ -19,7 +19,10 @@ Line = dict[str, Any]
 
 
 class ListedFile(NamedTuple):
-    """Describe a file of a generation: where it is read, and its state then."""
+    """Describe an input file of a generation: where it is read, and its size and time when it was listed.
+
+    A generation is the set of files that a run reads when it is started or goes on.
+    """
 
     of: str  # the name of the source, which is the file itself, or a folder
     source: int  # the number of the source in the generation
@@ -34,13 +37,13 @@ class ListedFile(NamedTuple):
     was: str = ""  # its former name, if it was renamed since the last generation
 
     def is_before(self, end: Checkpoint) -> bool:
-        """Return whether the whole file was read when reading had reached a checkpoint."""
+        """Return whether the whole file was read when reading had reached `end`, a position in the sources."""
         if self.source != end[0]:
             return self.source < end[0]
         return len(end) > _PATH and 0 <= self.number < end[_PATH]
 
     def is_cut(self, end: Checkpoint) -> bool:
-        """Return whether only a part of the file was read when reading had reached a checkpoint."""
+        """Return whether only a part of the file was read when reading had reached `end`, a position in the sources."""
         if self.source != end[0]:
             return False
         if self.number < 0:
@@ -52,7 +55,7 @@ _PATH = 4  # the position in a checkpoint at which the numbers of files in folde
 
 
 class KnownFile(NamedTuple):
-    """Describe a file whose documents are in the shards."""
+    """Describe an input file whose documents are in the shards (the output files)."""
 
     file: ListedFile
     crc32: int | None  # None if unknown
@@ -60,12 +63,12 @@ class KnownFile(NamedTuple):
 
     @property
     def written_as(self) -> str:
-        """The name that the file's documents have in the shards."""
+        """The name of the file that its documents have as their source in the shards (output files)."""
         return self.file.written_as or self.file.name
 
 
 class Generation(NamedTuple):
-    """Hold the files of a generation, and the lines of the journal that were written while it was read."""
+    """Hold the files that a run reads when it is started or goes on, and the journal's lines about this reading."""
 
     files: Sequence[ListedFile]
     entries: Sequence[Line]
@@ -100,12 +103,12 @@ class Generation(NamedTuple):
         return [file for file in self.files if file.source >= 0]  # the others stand behind them
 
     def _end(self) -> Checkpoint:
-        """Return the checkpoint up to which the results are in shards."""
+        """Return the checkpoint (a position in the sources) up to which results are in shards."""
         cursors = [tuple(entry["cursor"]) for entry in self.entries if "cursor" in entry]
         return (len(self.files), 0) if self.is_finished else cursors[-1] if cursors else (0, 0)
 
     def _shards(self) -> Mapping[int, list[str]]:
-        """Return the shards that may have documents of each file, by the file's position."""
+        """Return the shards (output files) that may have documents of each file, by the file's position in the list."""
         shards, begin = defaultdict[int, list[str]](list), 0
         read = self._read()
         for entry in self.entries:
@@ -120,12 +123,12 @@ class Generation(NamedTuple):
 
 
 def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
-    """Return the number of files that were read to their ends when reading had reached a checkpoint."""
+    """Return the number of files that were read to their ends when reading had reached `end`, a position."""
     return bisect_left(files, True, key=lambda file: not file.is_before(end))
 
 
 class Growth(NamedTuple):
-    """Hold what has changed in the inputs since a run."""
+    """Hold the names of input files that are new, changed, renamed or gone since a run."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -137,7 +140,7 @@ class Growth(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Hold a new generation, and what it takes out of the shards."""
+    """Hold the files that a run is to read next, and those whose documents it removes from its output."""
 
     growth: Growth
     files: Sequence[ListedFile]
@@ -146,7 +149,10 @@ class Work(NamedTuple):
 
 
 def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | None:
-    """Return the files of all sources, in the order of reading; None if those of a source cannot be told apart."""
+    """Return the files of all sources with their sizes and times, in the order of reading.
+
+    None is returned if a source does not know these of its files: a pipe, or a folder with very many files.
+    """
     listed = []
     for source in sources:
         states = source.file_states()
@@ -157,7 +163,10 @@ def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | No
 
 
 def first_files(sources: Sequence[Source]) -> list[ListedFile] | None:
-    """Return the files of the first generation; None if those of a source cannot be told apart."""
+    """Return all files of the sources, as a run lists them when it is first started.
+
+    None is returned if a source does not know the sizes and times of its files: see `list_files`.
+    """
     if list_files(sources) is None:
         return None
     return [
@@ -168,7 +177,7 @@ def first_files(sources: Sequence[Source]) -> list[ListedFile] | None:
 
 
 def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> list[Source]:
-    """Return sources that have only the files of a generation, numbered as they are there."""
+    """Return sources with only the listed files that are to be read, numbered as in the list."""
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:
@@ -182,9 +191,10 @@ def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -
 
 
 def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) -> Work | None:
-    """Return the next generation, given today's sources and the generations so far.
+    """Return what a run is to read next, given today's sources and the generations so far.
 
-    Return None if the last generation is not finished, and what is left of it can be read as it is.
+    A generation is the set of files that the run read when it was started or went on. Return None if the last one is
+    not finished, and its remaining files are unchanged.
     """
     listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
     last = generations[-1]
@@ -205,9 +215,10 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
 
 
 def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, int]:
-    """Return the checksums of files that a generation read to their ends, but that was stopped before it had these.
+    """Return the CRC-32 of files that were read to their ends, but whose checksums are missing in the journal.
 
-    With its checksum, a file is found again after it was renamed. Files that have changed since are left out.
+    `generation` has the files and the journal's lines. By its checksum, a file is recognised after it was renamed.
+    Files that have changed since are left out.
     """
     listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
     lacking = (item.file for item in generation.known() if item.crc32 is None)
@@ -223,7 +234,11 @@ def _is_same(file: ListedFile, listed: Mapping[str, tuple[Source, FileState]]) -
 def _compare(
     listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], cut: Set[str]
 ) -> tuple[Growth, list[ListedFile]]:
-    """Return what has changed, and the known files that have another name or time, but the same content."""
+    """Return what has changed, and the known files that have another name or time, but the same content.
+
+    `listed` has today's files, and `known` those whose documents are in the output, both by name; `cut` has the names
+    of files of which only a part was read.
+    """
     new, changed, renamed, kept = list[str](), list[str](), list[tuple[str, str]](), list[ListedFile]()
     gone = {name: item for name, item in known.items() if name not in listed}
     lost = defaultdict[tuple[int, int | None], list[str]](list)
@@ -251,7 +266,10 @@ def _compare(
 
 
 def _kept(item: KnownFile, state: FileState, was: str) -> ListedFile:
-    """Return the entry of a file that need not be read, under its present name and with its present time."""
+    """Return the entry of a file that need not be read again, under its present name and with its present time.
+
+    `was` is its former name, "" if it was not renamed.
+    """
     file = ListedFile(item.file.of, -1, -1, *state)
     return file._replace(written_as=item.written_as, shards=item.shards, crc32=item.crc32, was=was)
 
@@ -261,7 +279,7 @@ def _has_sum(path: str, crc32: int | None) -> bool:
 
 
 def _crc32_of(path: str) -> int | None:
-    """Return the checksum of a local file; None if it cannot be read, or is not local."""
+    """Return the CRC-32 of a file on this machine; None if the file cannot be read, or is a URL."""
     if is_url(path) or not os.path.isfile(path):
         return None
     crc32 = 0
@@ -275,7 +293,7 @@ def _crc32_of(path: str) -> int | None:
 
 
 def _numbered(sources: Sequence[Source], names: Set[str]) -> Iterator[ListedFile]:
-    """Yield the named files of the sources, numbered for a new generation."""
+    """Yield the files of the sources with the given names, numbered from 0 in each source, for a new list."""
     listed = [(source, state) for source, state in list_files(sources) or () if state.name in names]
     by_source = groupby(listed, key=lambda pair: id(pair[0]))
     for i, (_, pairs) in enumerate(by_source):
@@ -284,7 +302,7 @@ def _numbered(sources: Sequence[Source], names: Set[str]) -> Iterator[ListedFile
 
 
 def names_by_shard(removed: Iterable[KnownFile]) -> dict[str, list[str]]:
-    """Return, for each shard, the names of the files whose documents are to be removed from it."""
+    """Return, for each shard (output file), the names of the input files whose documents are to be removed from it."""
     names = defaultdict[str, list[str]](list)
     for item in removed:
         for shard in item.shards:

@@ -167,9 +167,9 @@ def _change(source: Source, settings: InputSettings) -> Change | None:
 
 
 def documents_of_inputs(documents: Mapping[str, int], sources: Sequence[Source], batch: Batch) -> Counter[str]:
-    """Return the number of documents that a batch has of each input, by the input's name.
+    """Return how many documents of each input a batch (consecutive records) has, by the input's name.
 
-    `documents` has their number by file; the documents of a file in an input folder count for the folder.
+    `documents` has the number of documents by file; the documents of a file in an input folder count for the folder.
     """
     input_of, counts = _inputs_by_file(documents, sources, batch), Counter[str]()
     for file, n in documents.items():

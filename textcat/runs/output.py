@@ -53,7 +53,7 @@ class ZstandardFile(PlainFile):
         return self._frame.flush(self._library.COMPRESSOBJ_FLUSH_BLOCK)
 
     def end(self) -> bytes:
-        """Return the rest of the frame."""
+        """Return the remaining bytes of the compressed frame, which end the file."""
         return self._frame.flush()
 
 

@@ -21,7 +21,7 @@ LOG_SECONDS = 30.0  # between two lines of the log
 
 
 class RunState(NamedTuple):
-    """Hold the state of a run at the end of its journal, from which the run resumes."""
+    """Hold the state of a run at the end of its journal (the file of finished work), from which the run resumes."""
 
     counts: Counts
     shards: int = 0  # number of finished shards

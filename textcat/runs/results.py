@@ -54,18 +54,18 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Counts":
-        """Return the counts that are in a dict; `as_dict` makes such a dict."""
+        """Return the counts that are in a dict, given as `as_dict` has returned it."""
         return cls(**values | {name: Counter(values.get(name, ())) for name in _COUNTERS})
 
 
 def kind_of_reason(reason: str) -> str:
-    """Return the reason of a rejection with "…" in place of numbers and quotations: ``It is not utf-8 (byte …).``."""
+    """Return the reason of a rejection with "…" for numbers and quotations: ``It is not utf-8 (byte …).``."""
     return re.sub(r"(?<![\w-])\d+(?:,\d{3})*(?![\w-])|'[^']*'", "…", reason)
 
 
 @dataclass
 class BatchResult:
-    """Hold the result of a batch: the encoded rows of its documents, its rejections, and its counts."""
+    """Hold the result of a batch of records: the encoded rows of its documents, its rejections, and its counts."""
 
     rows: list[bytes]  # encoded rows of the documents, in the order of the input
     rejections: list[Rejection]

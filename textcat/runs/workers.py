@@ -37,7 +37,7 @@ Work = Callable[[Batch], Any]
 
 
 class WorkerPool(NamedTuple):
-    """Describe how batches are worked on: how many at a time, and by which processes."""
+    """Describe how batches of records are worked on: how many at a time, and by which processes."""
 
     start: Callable[[int], Executor]  # returns an executor that starts that number of processes
     jobs: int  # batches that are worked on at the same time
@@ -49,7 +49,7 @@ class WorkerPool(NamedTuple):
 def ordered_map(
     function: Work, batches: Iterable[Batch], workers: WorkerPool, start_over: str = START_OVER
 ) -> Generator[tuple[Batch, Any]]:
-    """Call a function on batches, which a thread reads ahead, and yield each batch with its result, in order.
+    """Call a function on batches of records, which a thread reads ahead; yield each batch with its result, in order.
 
     If a worker is lost, the batches that have not been yielded are done again: the second time with all jobs, the third
     time one by one. If a worker is lost the third time, too, a TextcatError names the batch; `start_over` is the part
