@@ -10,7 +10,7 @@ from textcat.tagging.shards import TaggedDocument, read_tags
 
 
 class TopicDifference(NamedTuple):
-    """Hold how the documents with a topic differ between two runs."""
+    """Hold how many documents got or lost a topic between two runs."""
 
     topic: str
     before: int  # documents with the topic in the earlier run, of those that both have
@@ -22,7 +22,7 @@ class TopicDifference(NamedTuple):
 
 
 class TagDifference(NamedTuple):
-    """Hold how the tags of two runs differ."""
+    """Hold how many documents have other tags in one run than in an earlier one, and for which topics."""
 
     documents: int  # that both runs have
     changed: int  # those of them whose topics differ
@@ -32,10 +32,10 @@ class TagDifference(NamedTuple):
 
 
 def compare_tags(before: Path, now: Path, n_examples: int = 3) -> TagDifference:
-    """Compare the tags in two folders of shards.
+    """Compare the tags in two folders of shards (the output files of a run).
 
-    Documents are the same if source and position are. If both runs have their documents in the same order, only few of
-    them are in memory at a time.
+    Two documents are the same if they have the same source and position. If both runs have their documents in the same
+    order, only few of them are in memory at a time.
 
     Parameters
     ----------
@@ -84,7 +84,10 @@ def _pairs(
     now: Iterator[TaggedDocument],
     waiting: tuple[dict[tuple[str, int], TaggedDocument], ...],
 ) -> Iterator[tuple[TaggedDocument, TaggedDocument]]:
-    """Yield the documents that both runs have; those without a partner are left in `waiting`."""
+    """Yield each document that both runs have, once as tagged before and once as now.
+
+    Documents that only one run has are left in `waiting`, which has a dict for each run.
+    """
     for both in zip_longest(before, now):
         for side, document in enumerate(both):
             if document is None:

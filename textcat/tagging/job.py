@@ -75,7 +75,11 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
 def tag_by_language(
     taggers: "dict[str, Tagger]", output: OutputSettings, records: list[Record], tagged: BatchResult
 ) -> None:
-    """Tag each record by the tagger of its language; one of another language is rejected, or written without topics."""
+    """Tag each record by the tagger of its language.
+
+    A record in a language without a tagger is rejected, or written without topics, as `output.other_languages` says.
+    Rows, rejections and counts are added to `tagged`.
+    """
     from textcat.training.identification import identify_languages, model_language
 
     languages = identify_languages(record.zones for record in records)

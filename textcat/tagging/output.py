@@ -220,7 +220,7 @@ def _encode_csv(
 
 
 def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
-    """Return lists of texts about the topics of a document: the topics, their names, scores and probabilities.
+    """Return the cells of a document's topics, as lists of texts: topics, names, scores and probabilities.
 
     If `names` is None, there is no list of names; if the model has no probabilities, their list is empty.
     """

@@ -45,7 +45,7 @@ _MOST_NAMED = 5  # files that have changed, and files that are gone, in warnings
 
 
 class Plan(NamedTuple):
-    """Hold all that a run needs: its job, its inputs, its model's manifest, and how the work is done."""
+    """Hold all that a run needs: model and settings, inputs, the model's manifest, and how the work is done."""
 
     job: Job
     sources: Sequence[Source]  # the inputs

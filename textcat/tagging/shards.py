@@ -21,7 +21,7 @@ _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compr
 
 
 class TaggedDocument(NamedTuple):
-    """Hold a document of a shard, with its topics."""
+    """Hold a document in a shard (an output file of a run), with the topics that it got."""
 
     id: str
     source: str
@@ -30,10 +30,10 @@ class TaggedDocument(NamedTuple):
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) -> RemovedRows:
-    """Return a shard without the documents of the files with the given names, and what that takes from the counts.
+    """Return a shard without the documents of the input files with the given names, and the change of the run's counts.
 
-    Topics are counted as they are written: with `settings.top` or `settings.everything`, these are not those above
-    thresholds, and the counts of topics stay as they are.
+    A shard is an output file, here the one at `path`. With `settings.top` or `settings.everything`, the topics written
+    are not those above thresholds, which the run counts; the counts of topics then do not change.
     """
     counts, form = Counts(), file_format(settings)
     removed = is_within({written for name in names for written in _as_written(name, settings)})
@@ -61,7 +61,7 @@ def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
 
 
 def _count(counts: Counts, document: TaggedDocument) -> None:
-    """Take a document off the counts."""
+    """Subtract a document, with its topics, from the counts."""
     untagged = -int(not document.topics)
     counts.add(Counts(-1, -1, untagged=untagged, topics=Counter(dict.fromkeys(document.topics, -1))))
 
@@ -134,7 +134,7 @@ def _without_parquet(path: Path, removed: Callable[[str], bool], form: Any, coun
 
 
 def read_tags(folder: Path) -> Iterator[TaggedDocument]:
-    """Yield the documents of a folder of shards, in their order; raise a TextcatError if there are no shards."""
+    """Yield the documents of a folder of shards (output files), in order; raise a TextcatError if there are none."""
     shards = sorted(path for path in folder.glob("part-*") if not path.name.endswith(".part"))
     if not shards:
         raise TextcatError(f"{folder} has no shards: name a folder that `textcat tag --out` has written.")

@@ -19,7 +19,7 @@ _P = 0.001  # significance, for all topics together
 
 
 def joint_manifest(manifests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what a summary needs of the manifests of several models, as if they were one: topics and their sizes.
+    """Return one manifest for several models, with the entries that a summary needs: topics and their sizes.
 
     Documents and topics' sizes are summed up; a topic has the name that the first model with a name for it has.
     """

@@ -88,18 +88,22 @@ def watch_archive(
 
 
 class SettledFiles:
-    """Hold the files that are not complete yet: `waiting` has the state of each, and when it was first seen in it."""
+    """Hold the files that may still be being written.
+
+    `waiting` has, by name, the state (size and time) of each, and the moment at which it was first seen in this state.
+    """
 
     def __init__(self) -> None:
         self.waiting: dict[str, tuple[FileState, float]] = {}
         self._looked = False
 
     def complete(self, sources: Sequence[Source], done: Mapping[str, FileState]) -> tuple[list[Source], States]:
-        """Return the sources as far as they are complete, and the states of their files.
+        """Return the sources with only their complete files, and the states (size and time) of these files.
 
-        A file that is changing, or has just gone, has its state in `done`, if it is there; otherwise it is left out. So
-        a file that is renamed goes and comes at the same time. At the first look, all files are taken to be complete
-        that have not just been changed.
+        A file is complete if its state has not changed for some tenths of a second. `done` has the states in which
+        files were read before. A file that is changing, or has just gone, keeps its state in `done`; if it has none, it
+        is left out. So a renamed file disappears and appears at the same time. At the first look, all files that have
+        not just been changed are complete.
         """
         now, before, self.waiting = time.monotonic(), self.waiting, {}
         listed = {state.name: state for _, state in list_files(sources) or ()}
@@ -119,12 +123,12 @@ class SettledFiles:
 
 
 def _is_fresh(state: FileState) -> bool:
-    """Return whether a file was changed within the last moments, as far as its time tells."""
+    """Return whether, by its time of change, a file was changed less than some tenths of a second ago."""
     return isinstance(state.state, int) and abs(time.time_ns() - state.state) < SETTLED * 1e9
 
 
 def _with_states(source: Source, states: States) -> Iterator[Source]:
-    """Yield the source with only the files that have one of the given states; yield nothing for another file."""
+    """Yield a folder with only its files in `states`; yield a file if it is in `states`, otherwise nothing."""
     if source.kind != "folder":
         if state := states.get(source.name):
             size = state.size if state.size >= 0 else None
@@ -138,11 +142,14 @@ def _with_states(source: Source, states: States) -> Iterator[Source]:
 
 
 def _unchanged() -> None:
-    """Stand for the function that compares an input with its earlier state: a change is found at the next look."""
+    """Return None, "not changed", in place of a comparison: a change is found at the next look at the inputs."""
 
 
 def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bool]:
-    """Yield True whenever the inputs are to be looked at: at first, after a change, and while files are waited for."""
+    """Yield True whenever the inputs are to be looked at: at first, after a change, and while `is_waiting()` is True.
+
+    False is yielded when nothing has happened for a while.
+    """
     yield True
     folders = None if any(map(is_url, inputs)) else sorted(set(map(_folder_of, inputs)))
     try:
