@@ -43,7 +43,7 @@ class _Statistics:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Hold the documents of a named corpus, divided into parts, and the topics of the corpus.
+    """Hold the documents of a named corpus, divided into a training and a test part, and the topics of the corpus.
 
     Make one by `from_documents`, `from_records`, `from_frame` or `textcat.open_corpus`.
 

@@ -134,7 +134,7 @@ def _sibling(path: Path) -> Path:
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """Describe a kind of folder that is written as a whole and has a manifest with a checksum."""
+    """Describe a kind of folder, such as a model's, that is written as a whole and has a manifest with a checksum."""
 
     name: str  # in error messages: "model"
     content: str  # in error messages: "the model"
@@ -171,7 +171,7 @@ class FolderFormat:
             shutil.rmtree(sibling, ignore_errors=True)
 
     def check_target(self, folder: str | os.PathLike[str]) -> None:
-        """Raise the format's error if a folder must not be replaced, or if nothing can be written in its place.
+        """Raise the error of this format if a folder must not be replaced, or if nothing can be written in its place.
 
         It must not be replaced if it is the current folder, a file, or a folder that holds files of another kind. An
         old or damaged folder of this format may be replaced.

@@ -14,7 +14,7 @@ _CHECKSUM = "crc32"  # of the other entries of a journal's line
 
 
 class Journal(NamedTuple):
-    """Hold what could be read of a journal: a file of JSON objects, one per line, each with a checksum."""
+    """Hold the intact lines of a journal: a file of JSON objects, one per line, each with a checksum."""
 
     lines: list[dict[str, Any]]  # the lines before the first one that is incomplete or damaged; the first is the header
     length: int  # the size of these lines in bytes

@@ -36,7 +36,7 @@ _NAME_OF = {"random_state": "seed"}
 
 
 class _RecipeField(NamedTuple):
-    """Hold a field of a recipe: its value, and its type, default and explanation."""
+    """Hold a field of a recipe, such as ``learner.tau_pos``: its value, type, default and explanation."""
 
     section: str
     name: str
@@ -63,8 +63,7 @@ class TopicSettings:
         Setting a field of [features] whose name begins with "char" turns this off.
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
-        them
-            in training documents. 0: no topic raises the scores of others.
+        them in training documents. 0: no topic raises the scores of others.
     """
 
     descriptions: int = 0
@@ -168,7 +167,7 @@ class RankerSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Hold what a recipe file says: a name, a title, and settings for each stage, which docs/recipes.md lists.
+    """Hold what a recipe file says: how texts become rows, how rankers are trained, and how scores become topics.
 
     Parameters
     ----------
@@ -177,7 +176,7 @@ class Recipe:
         Keyword arguments of `Tokens`, of `TfIdf`, and of the learner whose name is ``learner["name"]``, "paum" by
         default. The argument `random_state` is called `seed` in recipes.
     topics : dict
-        Keyword arguments of `TopicSettings`: `descriptions` and `shortlist`.
+        Keyword arguments of `TopicSettings`, such as `descriptions` and `shortlist`.
     ranker : dict
         Keyword arguments of `RankerSettings`: how documents are ranked while a topic is taught.
     tags : dict
@@ -344,7 +343,7 @@ class Recipe:
         return vars(self.make_features())
 
     def make_tokens(self) -> "Tokens":
-        """Return the object that turns text into terms; raise TextcatError if its settings are not valid."""
+        """Return the object that tokenizes texts into terms; raise TextcatError if its settings are not valid."""
         from textcat.features.scripts import language_of_words
 
         tokens: Tokens = self._make("tokens")
