@@ -40,7 +40,7 @@ def document_frequencies(
     const int64_t[::1] parts, const int64_t[::1] ends, const int32_t[::1] ids, const int32_t[::1] texts,
     const int32_t[::1] spaces, const int32_t[:, ::1] terms, const int32_t[:, ::1] ngrams, size_t n_columns,
 ):
-    """Return the number of documents that have each column: shape (n_columns,), int32. For parameters see `rows`."""
+    """Return the number of documents that have a term of each column: shape (n_columns,), int32. For parameters see `rows`."""
     cdef Py_ssize_t d, p, t, i
     cdef int32_t column
     frequencies = np.zeros(n_columns, np.int32)

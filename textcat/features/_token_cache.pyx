@@ -205,7 +205,7 @@ cdef class Buffer:
 
 
 cdef inline int reserve(Buffer buffer, size_t more) except -1 nogil:
-    """Make room for more items behind those in use."""
+    """Make room in a buffer for `more` items after those in use."""
     if buffer.n + more > buffer.capacity:
         grow(buffer, more)
     return 0
@@ -246,7 +246,7 @@ cdef int lengthen(Buffer buffer, size_t n, int byte) except -1 nogil:
 
 
 cdef int push_run(Buffer runs, const Suspect* run, size_t behind) except -1:
-    """Add a run of spans, from the left-hand one of a suspect to the one before a position."""
+    """Add a run of spans to `runs`: from the left-hand span of `run` to the one before the position `behind`."""
     push(runs, <int32_t>run.text)
     push(runs, <int32_t>(run.position - 1))
     push(runs, <int32_t>(behind - run.position + 1))
@@ -273,7 +273,7 @@ REACHED = REACH
 
 
 class Codes:
-    """Hold the codes of characters: an ASCII character has its own, any other one that of its class, from 130 on."""
+    """Hold the codes of characters: each ASCII character has its own; others have that of their class, from 130 on."""
 
     def __init__(self, n_codes=130, page=None):
         self.n_codes, self.page = n_codes, page  # a function that returns the codes of the characters of a page
@@ -306,7 +306,7 @@ cdef class CodeTable:
             self.data = &self.codes[0]
 
     cdef int learn(self, String string) except -1:
-        """Look up the codes of the characters of a string, and keep them."""
+        """Look up the codes of a string's characters, and keep these codes in the table."""
         cdef Py_ssize_t i, character, number
         cdef const uint16_t[::1] learnt
         if self.data == NULL:
@@ -396,7 +396,10 @@ cdef class AffixTable:
         return answer
 
     cdef Answer first(self, const String* string, Py_ssize_t point, int* width) noexcept nogil:
-        """Find the first alternative that matches, or may match, at the point; without alternatives, the regex may."""
+        """Return whether an alternative matches at the point, or may (PERHAPS), or none does (NO).
+
+        The first one that matches or may match decides; its width is written. Without alternatives, the regex may match.
+        """
         cdef int c = self.codes.at(string, point)
         cdef int j
         cdef Answer answer
@@ -564,7 +567,7 @@ cdef class SpanCutter:
         return 0
 
     cdef int learn(self, String string) except -1:
-        """Look up the codes of a string's characters; get better tables if the regexes were asked too often."""
+        """Look up the codes of a string's characters; get more exact tables if the regexes were asked too often."""
         cdef AffixTable table
         if self.read_exact is not None and (
             self.prefixes.asked + self.suffixes.asked + self.infixes.asked >= self.patience
@@ -578,7 +581,7 @@ cdef class SpanCutter:
     def cut(
         self, list spans, Py_ssize_t longest=0, runs_of=None, without_surrogates=None, dict cuts=None, dict specials=None
     ):
-        """Return the tokens of spans, each cut alone, one span after the other, and how many each has.
+        """Return the tokens of all spans (pieces between white space), each cut alone, and how many each span has.
 
         `runs_of` splits spans of more than `longest` characters; for `cuts` and `specials` see `cut_text`. Without
         `runs_of`, spans of which the tables alone cannot tell the tokens have none.
@@ -770,7 +773,7 @@ cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict s
 
 
 cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) except -1:
-    """List where runs of tokens that `cuts` has start and stop, and return the length of the longest one."""
+    """Write to `firsts` and `stops` where special cases in `cuts` may start and stop; return the longest one's length."""
     cdef Py_ssize_t i, k, n = len(tokens)
     cdef int32_t longest = 0
     cdef dict node
@@ -853,7 +856,7 @@ cdef int add_word(WordTable words, const char* key, size_t n, int32_t id_) excep
 
 
 cdef int add_words_with_singular(WordTable words, bytes term, size_t n, int32_t id_) except -1:
-    """Add the words in ASCII that `language.singular` turns into a term."""
+    """Add to the table the words, the term itself and its plurals, that `language.singular` turns into `term`."""
     cdef const char* key = term
     cdef char last = key[n - 1] if n else 0, last_but_one = key[n - 2] if n > 1 else 0
     if last != c"s" or n < 4 or last_but_one == c"s" or last_but_one == c"u":
@@ -911,7 +914,7 @@ def read_pairs(list names):
 
 
 cdef int32_t id_of_word(WordTable table, list terms, Buffer of_terms, const char* key, size_t n) except -1:
-    """Return the id of a word; the word becomes a term if it is not one yet."""
+    """Return the id of a word in `terms`; a word that is not in the list is added to it."""
     cdef int32_t id_ = id_of(table, key, n)
     if id_ < 0:
         id_ = <int32_t>len(terms)
@@ -1021,7 +1024,7 @@ cdef class TokenCache:
         aligned_free(self.spans)
 
     def clear_ngrams(self):
-        """Drop all n-grams."""
+        """Forget all n-grams, so that their ids begin anew."""
         self.restricted = False
         self.ngram_parts.n = 0
         self.ngram_table = filled(sizeof(int32_t), 1 << 12, 0)
@@ -1071,7 +1074,10 @@ cdef class TokenCache:
                 terms[k] = new_ids[terms[k]]
 
     def restrict_runs(self, list terms):
-        """Give n-grams of runs the ids of the given terms from now on, any other one the id of the last term."""
+        """Count only the given terms among n-grams of runs from now on; any other n-gram gets the id of the last term.
+
+        A run is a sequence of characters of a script without spaces between words.
+        """
         cdef int32_t i
         cdef str term
         self.n_in_runs, self.other_term, self.runs_table = 0, <int32_t>len(terms) - 1, filled(sizeof(Entry), 1 << 8, 0)
@@ -1082,14 +1088,14 @@ cdef class TokenCache:
 
     @property
     def span_bytes(self):
-        """The bytes that the spans and their tokens take."""
+        """The number of bytes of memory that the spans and their tokens take."""
         return (
             self.n_slots * sizeof(Slot) + self.arena.n + self.n_spans * sizeof(Span) + self.pool.n * sizeof(int32_t)
         )
 
     @property
     def nbytes(self):
-        """The bytes that the spans, their tokens, and the n-grams take."""
+        """The number of bytes of memory that the spans, their tokens, and the n-grams take."""
         return (
             self.span_bytes
             + self.runs_table.n * sizeof(Entry)
@@ -1105,7 +1111,7 @@ cdef class TokenCache:
         return as_array(self.ngram_parts).reshape(-1, 2)
 
     def load(self, list texts):
-        """Load a batch of texts, and look up each of their spans."""
+        """Load a batch of texts, and look up each of their spans (pieces between white space) in the cache."""
         cdef Text* text
         cdef size_t i
         self.release()
@@ -1128,7 +1134,7 @@ cdef class TokenCache:
                 text.stop = self.sequence.n
 
     def release(self):
-        """Drop the batch."""
+        """Drop the texts of the batch and what belongs to them alone; the spans stay in the cache."""
         if self.overridden:
             self.n_spans = self.n_stored = self.n_kept_spans
             self.pool.n, self.arena.n, self.overridden = self.n_kept_ids, self.n_kept_keys, False
@@ -1175,7 +1181,7 @@ cdef class TokenCache:
         self.n_stored = self.n_spans
 
     def runs(self, dict meet, may_meet):
-        """Return the runs of neighbouring spans that might form a special case together.
+        """Return the runs of neighbouring spans that might form a special case of spaCy's tokenizer together.
 
         Each run is a row of an array: the text, the position of its first span in the sequence of spans, its number of
         spans, and where it starts and ends in the text. `meet` keeps the answers of `may_meet` by the two neighbours.
@@ -1263,7 +1269,7 @@ cdef class TokenCache:
         return self.n_spans - 1
 
     cdef int repeat(self, size_t position, size_t n, int32_t span) except -1:
-        """Let n spans of the batch, from a position, be one that `override` has stored."""
+        """Replace n spans of the batch, from a position, by the single span that `override` has stored."""
         cdef size_t i
         for i in range(position, position + n):
             self.sequence.data.ints[i] = self.empty
@@ -1330,7 +1336,10 @@ cdef class TokenCache:
         return list(number_of), as_array(ids), as_array(starts)
 
     def terms_within(self, const int32_t[::1] sizes, int64_t most):
-        """Return which terms some text of the batch has before their sizes add up to more than a number: uint8."""
+        """Return, for each term, 1 if its n-grams are counted in a text of the batch, else 0: uint8.
+
+        In each text, n-grams of characters are counted until the terms' `sizes` add up to more than `most`.
+        """
         cdef size_t t, i, n
         cdef int k
         cdef int64_t size

@@ -71,7 +71,7 @@ cdef void *_address(array) except? NULL:
     return <void *> <size_t> array.ctypes.data
 
 cdef const void *_kernel_row(problem *z, Py_ssize_t i) noexcept nogil:
-    """Return row i of the kernel, or NULL if its block is not held."""
+    """Return row i of the kernel matrix, or NULL if its block of rows is not in memory."""
     cdef Py_ssize_t b = i // z.block_rows
     if z.blocks[b] == 0:
         return NULL
@@ -150,7 +150,7 @@ cdef void _end_pass(problem *z) noexcept nogil:
 
 
 cdef Py_ssize_t _restore(problem *z, Py_ssize_t *budget, real *g, const real *alpha) noexcept nogil:
-    """Sum g for the α of a warm start; return the block that must be held to continue, or -1."""
+    """Sum g for the α of a warm start; return the block of kernel rows that is needed to continue, or -1."""
     cdef const real *row
     cdef Py_ssize_t i
     while z.n_restored < z.n_support and budget[0] > 0:
@@ -296,12 +296,15 @@ cdef class Expansion:
         return block
 
     def hold(self, Py_ssize_t b, block):
-        """Hold block b, a C-contiguous array of the kernel's number type, of shape (block_rows or fewer, n_rows)."""
+        """Keep block b of kernel rows until `drop` releases it.
+
+        The block is C-contiguous, in the kernel's number type, and of shape (block_rows or fewer, n_rows).
+        """
         self.blocks[b] = <uintptr_t> _address(block)
         self.held[b] = block
 
     def drop(self):
-        """Release the block that the fewest updates have used.
+        """Release the block of kernel rows that the fewest updates have used.
 
         The time of the last use tells nothing, as rows are presented in cycles.
         """

@@ -86,7 +86,7 @@ ctypedef fused real:
 
 
 def dots(const int64_t[::1] indptr, const int32_t[::1] indices, const real[::1] data, rows, const real[::1] weights):
-    """Return the product of chosen rows, given by number, with weights; sums are made in the order of the columns."""
+    """Return the products of chosen rows, given by number, with a weight vector; sums are in the order of the columns."""
     cdef const int64_t[::1] row = np.ascontiguousarray(rows, np.int64)
     sums = np.zeros(len(row), np.asarray(data).dtype)
     cdef real[::1] total = sums
@@ -141,7 +141,7 @@ def subset(
 
 
 cdef class Rows:
-    """Rows arranged for the cache, which blocks share.
+    """Hold rows in an order that suits the processor's cache; blocks of topics that train at the same time share them.
 
     The shape is (n_rows, n_features, n_columns). Arrays are given by their names in _lanes.h: always ``indptr``,
     ``data``, ``norm2``, and ``wide`` or ``narrow``; if features are not columns, ``feature``; with lone features, the
@@ -189,7 +189,7 @@ cdef class Rows:
 
 
 cdef class Block:
-    """Sixteen lanes that train over the same rows: load problems, run, unload finished ones.
+    """Train up to sixteen topics over the same rows, each in a lane: load problems, run, unload finished ones.
 
     `order` has the int64 row numbers in the order of presentation; None: the order of the rows. Training uses the rows'
     number type. `level` is the instruction set: 0 any machine, 1 AVX2, 2 AVX-512, -1 the best of this machine. With
@@ -219,7 +219,7 @@ cdef class Block:
 
     def load(self, int lane, Rule rule, double rho, double lambda_, int64_t max_epochs, int64_t mini_epochs, double tol,
              const int32_t[::1] positives, const int32_t[::1] left_out):
-        """Load a problem into a free lane."""
+        """Load a problem (the labels of a topic, and its rule) into a free lane."""
         cdef const int32_t *p = &positives[0] if positives.shape[0] else NULL
         cdef const int32_t *z = &left_out[0] if left_out.shape[0] else NULL
         self.rules[lane] = rule
@@ -233,7 +233,7 @@ cdef class Block:
                   support.shape[0])
 
     def run(self, Py_ssize_t budget):
-        """Present at most ``budget`` rows, without the GIL; return the finished lanes as the bits of a number.
+        """Present at most ``budget`` rows, without the GIL; return a number whose bit k is 1 if lane k has finished.
 
         Raise the error that a rule written in Python has raised, if there is one.
         """
