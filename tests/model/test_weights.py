@@ -13,7 +13,7 @@ from scipy import sparse
 
 import textcat
 from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
-from textcat.model import selection
+from textcat.model import selection, storage
 from textcat.model import tagger as module
 from textcat.model.selection import highest, n_held
 from textcat.model.selection import sparse_top as top
@@ -56,6 +56,18 @@ def parts_of(W):
 def bits(array):
     """Returns the bits of numbers, all nan alike."""
     return np.where(np.isnan(array), np.float32(np.nan), array).view(np.int32)
+
+
+@given(problems())
+def test_numbers_of_topics_of_two_bytes_give_the_same_to_the_bit(problem):
+    rows, W, b = problem
+    starts, topics, values = parts_of(W)
+    few = topics.astype(np.uint16)
+    assert are_rows(starts, few, W.shape[1]) == are_rows(starts, topics, W.shape[1])
+    found = bits(sparse_product(*rows, starts, few, values, b))
+    np.testing.assert_array_equal(found, bits(sparse_product(*rows, starts, topics, values, b)))
+    for one, other in zip(top(*rows, starts, few, values, b, 1), top(*rows, starts, topics, values, b, 1), strict=True):
+        np.testing.assert_array_equal(bits(one.astype(np.float32)), bits(other.astype(np.float32)))
 
 
 @given(problems())
@@ -201,7 +213,7 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
     assert not (folder / "weights.npy").exists()
     for again in (textcat.load(folder), module.Tagger(**vars(textcat.load(folder)))):
         assert isinstance(again.weights, sparse.csr_array)
-        assert (again.weights.indptr.dtype, again.weights.indices.dtype) == (np.int64, np.int32)
+        assert (again.weights.indptr.dtype, again.weights.indices.dtype) == (np.int64, np.uint16)
         assert all(isinstance(part, np.memmap) for part in sparse_parts(again))
         np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
         assert again.tag(corpus.test, top=4) == dense.tag(corpus.test, top=4)
@@ -210,6 +222,13 @@ def test_a_saved_and_loaded_tagger_with_sparse_weights_is_the_one_in_memory(corp
         assert path.read_bytes() == (tmp_path / "copy" / path.name).read_bytes()
     textcat.save(dense, folder)  # takes its place
     assert not list(folder.glob("weights_*"))
+
+
+def test_many_topics_and_older_models_have_numbers_of_four_bytes(corpus, dense, thin, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "FEW_TOPICS", 0)
+    again = textcat.load(textcat.save(thin, tmp_path / "model"))
+    assert again.weights.indices.dtype == np.int32
+    np.testing.assert_array_equal(again.scores(corpus.test), dense.scores(corpus.test), strict=True)
 
 
 def test_weights_of_any_sparse_form_are_taken(dense, thin):

@@ -48,8 +48,9 @@ MODEL = FolderFormat(
     negation="not a model",
     error=ModelError,
     # 1: no features by hash, no average lengths of zones; 2: no tables of a tokenizer; 3: no sparse weights; 4: no
-    # support documents; 5: no training counts; 6: a recipe without its defaults, and former names
-    version=7,
+    # support documents; 5: no training counts; 6: a recipe without its defaults, and former names; 7: numbers of
+    # topics have four bytes
+    version=8,
     files=FILES | MAY_BE,
     checksum=SUM,
     origin="Train one with `textcat train CORPUS --out FOLDER`.",

@@ -1,7 +1,7 @@
 """Compiled: multiply sparse rows by weights, dense or sparse, add a bias, and find the highest scores."""
 
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 import numpy as np
 
@@ -13,7 +13,27 @@ cdef extern from "_product.h":
         const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const int32_t* topics,
         const float* w, const float* b, ptrdiff_t m, float* y
     ) noexcept nogil
+    void sparse_row_product_16(
+        const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const uint16_t* topics,
+        const float* w, const float* b, ptrdiff_t m, float* y
+    ) noexcept nogil
     void row_top(const float* y, ptrdiff_t m, ptrdiff_t k, float* best, int32_t* topics) noexcept nogil
+
+# Numbers of topics take two bytes in models of at most 65,536 topics.
+ctypedef fused topic_t:
+    int32_t
+    uint16_t
+
+
+cdef inline void row_times(
+    const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const topic_t* topics,
+    const float* w, const float* b, ptrdiff_t m, float* y
+) noexcept nogil:
+    if topic_t is int32_t:
+        sparse_row_product(x, columns, n, starts, topics, w, b, m, y)
+    else:
+        sparse_row_product_16(x, columns, n, starts, topics, w, b, m, y)
+
 
 
 def product(
@@ -39,7 +59,7 @@ def product(
 
 def sparse_product(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
-    const int32_t[::1] topics, const float[::1] weights, const float[::1] bias,
+    const topic_t[::1] topics, const float[::1] weights, const float[::1] bias,
 ):
     """Return the same as `product`, to the bit, for sparse weights in CSR form.
 
@@ -52,7 +72,7 @@ def sparse_product(
     if n and m:
         with nogil:
             for i in range(n):
-                sparse_row_product(
+                row_times(
                     &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
                     &starts[0], &topics[0], &weights[0], &bias[0], m, &out[i, 0],
                 )
@@ -61,7 +81,7 @@ def sparse_product(
 
 def top(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
-    const int32_t[::1] topics, const float[::1] weights, const float[::1] bias, ptrdiff_t k,
+    const topic_t[::1] topics, const float[::1] weights, const float[::1] bias, ptrdiff_t k,
 ):
     """Return the k highest topics of each row and their scores: the same as `highest` of the `sparse_product`.
 
@@ -74,7 +94,7 @@ def top(
     cdef float[::1] scores = np.empty(m, np.float32)
     with nogil:
         for i in range(n):
-            sparse_row_product(
+            row_times(
                 &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
                 &starts[0], &topics[0], &weights[0], &bias[0], m, &scores[0],
             )
@@ -98,7 +118,7 @@ def highest(const float[:, ::1] scores, ptrdiff_t k):
     return highest_topics, highest_scores
 
 
-def are_rows(const int64_t[::1] starts, const int32_t[::1] topics, ptrdiff_t n_topics):
+def are_rows(const int64_t[::1] starts, const topic_t[::1] topics, ptrdiff_t n_topics):
     """Return whether these are the arrays of a matrix in CSR form, with ascending, different topics in each row."""
     cdef ptrdiff_t i, e, n = starts.shape[0] - 1, size = topics.shape[0]
     cdef int32_t last

@@ -2,7 +2,7 @@
 
 from libc.math cimport exp, sqrt
 from libc.stddef cimport ptrdiff_t
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 
 import numpy as np
 
@@ -11,6 +11,26 @@ cdef extern from "_product.h":
         const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const int32_t* topics,
         const float* w, const float* b, ptrdiff_t m, float* y
     ) noexcept nogil
+    void sparse_row_product_16(
+        const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const uint16_t* topics,
+        const float* w, const float* b, ptrdiff_t m, float* y
+    ) noexcept nogil
+
+# Numbers of topics take two bytes in models of at most 65,536 topics.
+ctypedef fused topic_t:
+    int32_t
+    uint16_t
+
+
+cdef inline void row_times(
+    const float* x, const int32_t* columns, ptrdiff_t n, const int64_t* starts, const topic_t* topics,
+    const float* w, const float* b, ptrdiff_t m, float* y
+) noexcept nogil:
+    if topic_t is int32_t:
+        sparse_row_product(x, columns, n, starts, topics, w, b, m, y)
+    else:
+        sparse_row_product_16(x, columns, n, starts, topics, w, b, m, y)
+
 
 cdef enum:
     SAMPLED_ONE_OF = 16  # topics, to guess the least similarity that is listed
@@ -43,7 +63,7 @@ cdef float nth_highest(float* values, Py_ssize_t size, Py_ssize_t n) noexcept no
 
 def nearest(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
-    const int32_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, Py_ssize_t k,
+    const topic_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, Py_ssize_t k,
 ):
     """Return for each row the k topics whose columns have the highest products with it: (n_rows, k), int32, ascending.
 
@@ -61,7 +81,7 @@ def nearest(
     cdef int32_t[::1] found = np.empty(n_topics + 1, np.int32)
     with nogil:
         for i in range(n_rows):
-            sparse_row_product(
+            row_times(
                 &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
                 &starts[0], &topics[0], &values[0], &none[0], n_topics, &total[0],
             )
@@ -99,7 +119,7 @@ def nearest(
 
 def products_at(
     const int64_t[::1] indptr, const int32_t[::1] indices, const float[::1] data, const int64_t[::1] starts,
-    const int32_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, const int32_t[:, ::1] listed,
+    const topic_t[::1] topics, const float[::1] values, Py_ssize_t n_topics, const int32_t[:, ::1] listed,
 ):
     """Return each row's products with the columns of its listed topics, of a matrix in CSR form: float32, 0 for -1."""
     cdef Py_ssize_t i, t, n_rows = indptr.shape[0] - 1
@@ -109,7 +129,7 @@ def products_at(
     cdef float[::1] none = np.zeros(n_topics, np.float32)
     with nogil:
         for i in range(n_rows):
-            sparse_row_product(
+            row_times(
                 &data[0] + indptr[i], &indices[0] + indptr[i], indptr[i + 1] - indptr[i],
                 &starts[0], &topics[0], &values[0], &none[0], n_topics, &total[0],
             )
@@ -160,7 +180,7 @@ def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64
 
 def related_sums(
     const int32_t[:, ::1] listed, const float[:, ::1] scores, const double[::1] a, const double[::1] b,
-    const int64_t[::1] starts, const int32_t[::1] topics, const float[::1] shares, Py_ssize_t n_best,
+    const int64_t[::1] starts, const topic_t[::1] topics, const float[::1] shares, Py_ssize_t n_best,
 ):
     """Return for each listed topic the expected number of a document's best topics that it goes with: float32, ≥ 0.
 

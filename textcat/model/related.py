@@ -65,9 +65,14 @@ class RelatedTopics:
         best = np.argsort(-scores[known], kind="stable")[: self.best]
         speaking, of_speaking = listed[known][best], scores[known][best].astype(np.float64)
         probabilities = 1 / (1 + np.exp(-(self.a[speaking] * of_speaking + self.b[speaking])))
-        terms = probabilities * np.array([self.shares[s, topic] for s in speaking.tolist()])
+        terms = probabilities * np.array([self._share(s, topic) for s in speaking.tolist()])
         total = terms.sum()
         added = terms / total * self.weight * np.log1p(total / self.least) if total > 0 else terms
         order = np.argsort(-added, kind="stable")
         order = order[added[order] > 0]
         return speaking[order], added[order]
+
+    def _share(self, speaking: int, topic: int) -> float:
+        start, end = self.shares.indptr[speaking : speaking + 2].tolist()
+        found = np.flatnonzero(self.shares.indices[start:end] == topic)
+        return float(self.shares.data[start + found[0]]) if len(found) else 0.0

@@ -10,6 +10,7 @@ from textcat.model._product import highest
 from textcat.model._shortlist import nearest, products_at
 from textcat.model._shortlist import rows_by_topic as rows_by_topic
 from textcat.model.related import RelatedTopics
+from textcat.model.weights import parts_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,7 +53,7 @@ class Shortlist:
 
         Where a row has fewer topics, they are filled up with -1.
         """
-        return np.asarray(nearest(*rows, *Rows.of(self.centroids), self.centroids.shape[1], self.size))
+        return np.asarray(nearest(*rows, *parts_of(self.centroids), self.centroids.shape[1], self.size))
 
     def scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> np.ndarray:
         """Return the scores of rows for all topics: shape (n_rows, n_topics).
@@ -108,4 +109,4 @@ class Shortlist:
 
         `listed` has column numbers, of shape (n_rows, size); the products have the same shape.
         """
-        return np.asarray(products_at(*rows, *Rows.of(matrix), matrix.shape[1], listed))
+        return np.asarray(products_at(*rows, *parts_of(matrix), matrix.shape[1], listed))

@@ -56,11 +56,13 @@ _ALL_ARRAYS = (*ARRAYS, WEIGHTS, *chain(*_BY_TOPIC), RELATED_CURVES, *SUPPORT_RO
 _RELATED_NUMBERS = ("best", "weight", "least")
 check_target = MODEL.check_target
 _NUMBERS = (np.dtype(np.float32), np.dtype(np.float64))
-_TYPES = {
+_TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
     name: (np.dtype(kind),)
     for parts in (PARTS, CENTROIDS, RELATED, SUPPORT_ROWS, SUPPORT_ALPHAS)
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
-} | {RELATED[2]: (np.dtype(np.float32),), RELATED_CURVES: (np.dtype(np.float64),)}  # of other arrays: _NUMBERS
+} | {parts[1]: (np.dtype(np.int32), np.dtype(np.uint16)) for parts in _BY_TOPIC}
+_TYPES |= {RELATED[2]: (np.dtype(np.float32),), RELATED_CURVES: (np.dtype(np.float64),)}  # of other arrays: _NUMBERS
+FEW_TOPICS = 1 << 16  # that have numbers of two bytes
 _MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
 # Errors that are caused by files that `save` did not write.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
@@ -114,6 +116,9 @@ def write_model(tagger: Tagger, folder: Path) -> None:
         (folder / COUNTS).write_text(json.dumps(tagger.training_counts.entries(recipe)), encoding="utf-8")
         counts: Any = tagger.training_counts.counts.arrays()
         np.savez(folder / COUNT_ARRAYS, **counts)
+    for parts in _BY_TOPIC:
+        if parts[1] in arrays and len(tagger.topics) <= FEW_TOPICS:
+            arrays[parts[1]] = arrays[parts[1]].astype(np.uint16)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
     vocabulary = tagger.features.vocabulary_  # None where columns are hashes

@@ -21,7 +21,7 @@ def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
         rows = rows._replace(data=rows.data.astype(np.float32, copy=False))
         return tagger.shortlist.scores(rows, tagger.weights, tagger.bias)
     if not is_compiled(tagger, rows):
-        product_ = tagger.features.matrix(rows) @ tagger.weights
+        product_ = tagger.features.matrix(rows) @ (wide(tagger.weights) if tagger.sparse_weights else tagger.weights)
         return np.asarray((product_.toarray() if tagger.sparse_weights else product_) + tagger.bias)
     if tagger.sparse_weights:
         return np.asarray(sparse_product(*rows, *sparse_parts(tagger), tagger.bias))
@@ -38,8 +38,15 @@ def is_compiled(tagger: "Tagger", rows: Rows) -> bool:
 
 def sparse_parts(tagger: "Tagger") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the three CSR arrays of sparse weights: where each feature's entries start, their topics, their values."""
-    weights: Any = tagger.weights
-    return weights.indptr, weights.indices, weights.data
+    return parts_of(tagger.weights)
+
+
+def parts_of(weights: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the three CSR arrays of a matrix with a column per topic, as compiled code takes them.
+
+    Those of `csr_weights` are returned without a copy.
+    """
+    return weights.indptr.astype(np.int64, copy=False), _numbers(weights.indices), weights.data
 
 
 def weights_of_topic(tagger: "Tagger", topic: str, features: np.ndarray | None = None) -> np.ndarray:
@@ -60,7 +67,7 @@ def _sparse_column(
         weights[np.searchsorted(starts, entries, side="right") - 1] = values[entries]
         return weights
     for i, (start, end) in enumerate(zip(starts[features].tolist(), starts[features + 1].tolist(), strict=True)):
-        entry = start + int(np.searchsorted(topics[start:end], np.int32(column)))  # topics are in order
+        entry = start + int(np.searchsorted(topics[start:end], topics.dtype.type(column)))  # topics are in order
         if entry < end and topics[entry] == column:
             weights[i] = values[entry]
     return weights
@@ -76,14 +83,30 @@ def canonical_weights(weights: "csr_array") -> "csr_array":
 
 
 def csr_weights(indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, n_topics: int) -> "csr_array":
-    """Return a csr_array that shares the given (perhaps mapped) arrays; scipy's constructor would copy the indices."""
+    """Return a csr_array that shares the given (perhaps mapped) arrays; scipy's constructor would copy the indices.
+
+    Indices may have two bytes, as stored models have them. Compiled code takes such an array as it is; scipy computes
+    only with what `wide` returns.
+    """
     from scipy.sparse import csr_array  # here, so that tagging with dense weights need not import it
 
     weights = csr_array((len(indptr) - 1, n_topics), dtype=data.dtype)
-    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), indices.astype(np.int32, copy=False)
+    weights.indptr, weights.indices = indptr.astype(np.int64, copy=False), _numbers(indices)
     weights.data = data
     weights.has_canonical_format = True
     return weights
+
+
+def _numbers(indices: np.ndarray) -> np.ndarray:
+    """Return numbers of topics as compiled code takes them: two bytes stay two, all others become four."""
+    return indices if indices.dtype == np.uint16 else indices.astype(np.int32, copy=False)
+
+
+def wide(weights: "csr_array") -> "csr_array":
+    """Return sparse weights whose indices have four bytes, so that scipy can compute with them."""
+    if weights.indices.dtype != np.uint16:
+        return weights
+    return csr_weights(weights.indptr, weights.indices.astype(np.int32), weights.data, weights.shape[1])
 
 
 def topics_table(tagger: "Tagger") -> str:

@@ -224,11 +224,12 @@ def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
     import numpy as np
 
     from textcat.model.shortlist import Restriction
+    from textcat.model.weights import wide
 
     columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
     weights: Any = tagger.weights
     restriction = Restriction(columns, tagger.topics, weights, tagger.bias)
-    weights = weights[:, columns]
+    weights = (weights if isinstance(weights, np.ndarray) else wide(weights))[:, columns]
     return replace(
         tagger,
         weights=np.ascontiguousarray(weights) if isinstance(weights, np.ndarray) else weights,
