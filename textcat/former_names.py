@@ -52,7 +52,14 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "idf": "log",
         "dtype": "float32",
     },
-    "topics": {"descriptions": 0, "shortlist": 0, "choose_chars": False, "related": 0},
+    "topics": {
+        "descriptions": 0,
+        "shortlist": 0,
+        "choose_chars": False,
+        "related": 0,
+        "choose_parts": False,
+        "part_length": 0,
+    },
     "learner": {
         "name": "paum",
         "lambda_": 1.0,

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_type_hints
 
+import numpy as np
+
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 _N_SAMPLED = 1000  # documents by which texts are found to be short
+# Texts of a length that a hundredth of the training documents have are best scored as a whole, as these were learnt.
+_USUAL, _OF_USUAL_LENGTH = 0.99, 1.5
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 
 # Parameters of the classes that are no matter of a recipe: it has a section for the tokens, a model does not depend on
@@ -64,12 +68,20 @@ class TopicSettings:
     related : int
         With a shortlist: this many of a document's best topics raise the scores of the topics that occur together with
         them in training documents. 0: no topic raises the scores of others.
+    choose_parts : bool
+        With a shortlist: choose `part_length` by the lengths of the training documents. Setting `part_length` turns
+        this off.
+    part_length : int
+        With a shortlist: score a text with more characters than this in parts of this length, and join the parts'
+        probabilities. 0: score every text as a whole.
     """
 
     descriptions: int = 0
     shortlist: int = 0
     choose_chars: bool = False
     related: int = 0
+    choose_parts: bool = False
+    part_length: int = 0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -276,6 +288,8 @@ class Recipe:
                 recipe = replace(recipe, **{section: {**getattr(recipe, section), name: value}})  # type: ignore[arg-type]
         if recipe.topics.get("choose_chars") and any(path.startswith("features.char") for path, _ in pairs):
             recipe = replace(recipe, topics={**recipe.topics, "choose_chars": False})
+        if recipe.topics.get("choose_parts") and any(path == "topics.part_length" for path, _ in pairs):
+            recipe = replace(recipe, topics={**recipe.topics, "choose_parts": False})
         return recipe
 
     def check(self) -> None:
@@ -389,6 +403,18 @@ class Recipe:
     def shortlist(self) -> int:
         """The number of topics on a document's shortlist; 0: all topics are ranked."""
         return int(self._make("topics").shortlist)
+
+    def part_length(self, lengths: np.ndarray) -> int:
+        """Return the length of the parts in which long texts are scored, given the lengths of the training documents.
+
+        It is 0 if every text is scored as a whole.
+        """
+        topics = self._make("topics")
+        if not self.shortlist:
+            return 0
+        if not topics.choose_parts:
+            return int(topics.part_length)
+        return round(_OF_USUAL_LENGTH * float(np.quantile(lengths, _USUAL))) if len(lengths) else 0
 
     @property
     def choose_chars(self) -> bool:

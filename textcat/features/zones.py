@@ -155,6 +155,11 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
     return iter(documents)
 
 
+def longest_zone(texts: Mapping[str, str], zones: Mapping[str, float] | None) -> int:
+    """Return the number of characters of the longest text among `zones`; None: among all texts."""
+    return max((len(text) for zone, text in texts.items() if zones is None or zone in zones), default=0)
+
+
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:
     """Return the text of each zone of a document, by the zone's name; a string is the zone "body".
 

@@ -18,6 +18,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
+from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
 from textcat.progress import Advance, Stages, advance_over
@@ -106,7 +107,7 @@ def evaluate_tagger(
     with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
         documents = advance_over(corpus.test, advance)
         scores = _score_blocks(tagger, documents) if has_many_topics(tagger) else tagger.scores(documents)
-        return measure_test_documents(tagger, corpus, scores, bands=bands)
+        return measure_test_documents(tagger, corpus, scores, bands=bands, in_parts=are_long(tagger, corpus.test))
 
 
 def measure_test_documents(
@@ -115,6 +116,7 @@ def measure_test_documents(
     scores: NDArray[Any] | Iterable[NDArray[Any]],
     *,
     bands: str | Iterable[str] | None = None,
+    in_parts: NDArray[Any] | None = None,
 ) -> Evaluation:
     """Measure a tagger by its scores of a corpus' test documents; see `measure_scores`.
 
@@ -125,7 +127,13 @@ def measure_test_documents(
     unjudged = _with_topics_of(tagger, corpus).unjudged(corpus.test)
     relevant = relevant_topics(tagger, corpus)
     return measure_scores(
-        tagger, scores, relevant, bands=bands, n_unknown=np.array(unknown, np.int64), unjudged=unjudged
+        tagger,
+        scores,
+        relevant,
+        bands=bands,
+        n_unknown=np.array(unknown, np.int64),
+        unjudged=unjudged,
+        in_parts=in_parts,
     )
 
 
@@ -138,16 +146,17 @@ def measure_scores(
     n_unknown: NDArray[Any] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
     unjudged: Any = None,
+    in_parts: NDArray[Any] | None = None,
 ) -> Evaluation:
     """Measure a tagger by its scores of documents, and by its decisions on the documents.
 
     With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
     `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
-    count as irrelevant, so the topic is measured on the other documents.
+    count as irrelevant, so the topic is measured on the other documents. `in_parts` is as in `Tagger.select`.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
-        return measure_at_k(tagger, scores, relevant, bands=bands, **options)
+        return measure_at_k(tagger, scores, relevant, bands=bands, in_parts=in_parts, **options)
     assert isinstance(scores, np.ndarray)
     return evaluate_scores(
         _last_unjudged(scores, unjudged),
@@ -169,16 +178,27 @@ def measure_at_k(
     *,
     bands: str | Iterable[str] | None = None,
     unjudged: Any = None,
+    in_parts: NDArray[Any] | None = None,
     **options: Any,
 ) -> Evaluation:
     """Measure the top-ranked topics of each document; scores may come in blocks of documents.
 
-    The `options` are arguments of `evaluate_at_k`.
+    `in_parts` is as in `Tagger.select`, and the `options` are arguments of `evaluate_at_k`.
     """
     blocks = without_unjudged([scores] if isinstance(scores, np.ndarray) else scores, unjudged)
-    top = (first_topics(tagger, block, max(KS)) for block in blocks)
+    top = _top_of_blocks(tagger, blocks, in_parts)
     sizes = tagger.train_sizes, tagger.train_documents
     return evaluate_at_k(top, relevant, tagger.topics, *sizes, spec=bands, **options)
+
+
+def _top_of_blocks(
+    tagger: "Tagger", blocks: Iterable[NDArray[Any]], in_parts: NDArray[Any] | None
+) -> Iterator[NDArray[Any]]:
+    start = 0
+    for block in blocks:
+        of_block = None if in_parts is None else in_parts[start : start + len(block)]
+        start += len(block)
+        yield first_topics(tagger, block, max(KS), of_block)
 
 
 def score_rows(

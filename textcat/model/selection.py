@@ -12,6 +12,7 @@ from textcat.features.rows import Rows
 from textcat.frames import Frame, empty_frame
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top
+from textcat.model.parts import long_document_scores, runs_of_documents
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.weights import is_compiled, sparse_parts
 
@@ -92,8 +93,21 @@ def n_held(tagger: "Tagger") -> int:
 
 def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection) -> Iterator[list[Tag]]:
     """Yield the tags of each document; documents come in batches, and are scored batch by batch."""
-    blocks = chain.from_iterable(_held_blocks(tagger, documents) for documents in batches)
-    return chain.from_iterable(_tags_of_rows(tagger, rows, selection) for rows in blocks)
+    return chain.from_iterable(chain.from_iterable(_tags_of_batch(tagger, batch, selection) for batch in batches))
+
+
+def _tags_of_batch(tagger: "Tagger", documents: Iterable[Any], selection: Selection) -> Iterator[list[list[Tag]]]:
+    """Yield the tags of documents in blocks whose scores fit in memory."""
+    if not tagger.part_length:
+        yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, documents))
+        return
+    for are_in_parts, run in runs_of_documents(tagger, documents):
+        if are_in_parts:
+            for document in run:
+                scores = long_document_scores(tagger, document)
+                yield selected_tags(tagger, scores, selection, np.ones(1, bool))
+        else:
+            yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, run))
 
 
 def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
@@ -119,16 +133,18 @@ def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[li
     return selection.likely(tags)
 
 
-def selected_tags(tagger: "Tagger", scores: np.ndarray, selection: Selection) -> list[list[Tag]]:
+def selected_tags(
+    tagger: "Tagger", scores: np.ndarray, selection: Selection, in_parts: np.ndarray | None = None
+) -> list[list[Tag]]:
     """Return the tags of documents, given their scores: see `Tagger.select`."""
     if selection.everything or selection.top:
-        columns = first_topics(tagger, scores, selection.top)
+        columns = first_topics(tagger, scores, selection.top, in_parts)
         rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
         return selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))
     if selection.min_probability is not None:
         tagger = tagger.with_min_probability(selection.min_probability)
     rows, columns = np.nonzero(tagger.decide(scores))
-    by_score = np.lexsort((columns, -scores[rows, columns], rows))
+    by_score = np.lexsort((columns, -_by_probability(tagger, scores, in_parts)[rows, columns], rows))
     rows, columns = rows[by_score], columns[by_score]
     return _tags(tagger, rows, columns, scores[rows, columns], len(scores))
 
@@ -148,12 +164,12 @@ def _tags(
     return [tags[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
-def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None) -> np.ndarray:
+def first_topics(tagger: "Tagger", scores: np.ndarray, n: int | None, in_parts: np.ndarray | None = None) -> np.ndarray:
     """Return the columns of each document's n best topics, the best first; of all topics if n is None.
 
-    Topics of equal scores keep their order.
+    Topics of equal scores keep their order. `in_parts` is as in `Tagger.select`.
     """
-    values = comparable(tagger, scores)
+    values = _by_probability(tagger, comparable(tagger, scores), in_parts)
     if n is not None and values.dtype == np.float32:
         return np.asarray(highest(np.ascontiguousarray(values), min(n, values.shape[1]))[0])
     return np.argsort(-values, axis=1, kind="stable")[:, :n]
@@ -164,6 +180,16 @@ def comparable(tagger: "Tagger", scores: np.ndarray) -> np.ndarray:
     if not tagger.single or tagger.calibration is None:
         return scores
     return np.asarray(scores * tagger.calibration.a + tagger.calibration.b)  # probabilities may all round to 1
+
+
+def _by_probability(tagger: "Tagger", scores: np.ndarray, in_parts: np.ndarray | None) -> np.ndarray:
+    """Return values that order a document's topics: scores, or log odds if the document was scored in parts."""
+    if in_parts is None or tagger.single or not in_parts.any():
+        return scores
+    values, calibration = scores.copy(), curves(tagger)
+    log_odds = scores[in_parts] * calibration.a + calibration.b
+    values[in_parts] = np.where(scores[in_parts] > NOT_LISTED, log_odds, -np.inf)
+    return values
 
 
 def curves(tagger: "Tagger") -> Calibration:

@@ -60,7 +60,7 @@ class Shortlist:
 
         The score of a topic that is not on the row's shortlist (of the nearest topics) is `NOT_LISTED`.
         """
-        listed, values = self._listed(rows, weights, bias)
+        listed, values = self.listed_scores(rows, weights, bias)
         scores = np.full((len(listed), len(bias)), NOT_LISTED, np.float32)
         documents, places = np.nonzero(listed >= 0)
         scores[documents, listed[documents, places]] = values[documents, places]
@@ -72,7 +72,7 @@ class Shortlist:
         Both arrays have the shape (n_rows, min(n, size)). Where a row has fewer topics, the topics are filled up with
         -1, and the scores with `NOT_LISTED`.
         """
-        listed, scores = self._listed(rows, weights, bias)
+        listed, scores = self.listed_scores(rows, weights, bias)
         places, values = highest(scores, min(n, self.size))
         return np.take_along_axis(listed, places, 1), values
 
@@ -88,7 +88,7 @@ class Shortlist:
         scores = self.products(rows, weights, listed) + bias[listed]
         return listed, np.where(listed < 0, np.float32(NOT_LISTED), scores)
 
-    def _listed(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def listed_scores(self, rows: Rows, weights: "csr_array", bias: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the topics nearest to each row, and their scores with the contributions of related topics.
 
         The number -1 stands for a topic that the tagger lacks.

@@ -195,6 +195,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         **_names(tagger),
         **({"choices": tagger.choices} if tagger.choices else {}),
         **_related(tagger),
+        **({"part_length": tagger.part_length} if tagger.part_length else {}),
         "train_sizes": [int(size) for size in tagger.train_sizes],
         "facts": {name: np.asarray(values).tolist() for name, values in tagger.facts.items()},
         "features": {
@@ -329,6 +330,10 @@ class _Contents(NamedTuple):
         best, weight, least = (numbers[name] for name in _RELATED_NUMBERS)
         return type(best) is int and 0 < best <= _MOST_LISTED and 0 <= weight < math.inf and 0 < least < math.inf
 
+    def _are_parts(self, length: Any) -> bool:
+        """Return whether texts can be scored in parts of this length."""
+        return type(length) is int and (length == 0 or (length > 0 and {CENTROIDS[0], CALIBRATION} <= {*self.arrays}))
+
     def _is_manifest(self) -> bool:
         """Return whether the manifest's lists have an entry per topic, and its numbers are numbers."""
         manifest, statistics = self.manifest, self.manifest["features"]
@@ -340,6 +345,7 @@ class _Contents(NamedTuple):
             )
             and _are_texts([*names_in(manifest).values(), manifest.get("names_language", "")])
             and all(type(n) is int for n in (*manifest["train_sizes"], statistics["n_documents"]))
+            and self._are_parts(manifest.get("part_length", 0))
             and all(isinstance(length, float) for length in statistics.get("average_lengths", {}).values())
         )
 
@@ -393,6 +399,7 @@ class _Contents(NamedTuple):
             topic_names=names_in(manifest),
             names_language=manifest.get("names_language", ""),
             choices=manifest.get("choices", {}),
+            part_length=manifest.get("part_length", 0),
             **optional,
         )
 

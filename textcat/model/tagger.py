@@ -15,6 +15,7 @@ from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.frames import answer_in_kind
+from textcat.model.parts import score_blocks
 from textcat.model.selection import (
     BATCH_DOCUMENTS,
     Selection,
@@ -77,6 +78,9 @@ class Tagger:
         Whether training converged; None if the tagger was read from a folder. `facts` has the same in words.
     choices : dict of str to dict
         What training chose by itself, and the figures by which it did, such as {"rows": {"chosen": "words", …}}.
+    part_length : int
+        A document with more characters in a zone is scored in parts of this length, and its topics are ordered by
+        probability; 0: every document is scored as a whole. Needs a shortlist and probabilities.
     """
 
     features: TfIdf
@@ -99,6 +103,7 @@ class Tagger:
     names_language: str = ""
     converged: np.ndarray | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
+    part_length: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
@@ -152,7 +157,7 @@ class Tagger:
         TextcatError
             If a single text or a single record is given, a column is missing, or a document has no text.
         """
-        blocks = list(map(self.score_rows, self.features.row_blocks(document_stream(documents, text))))
+        blocks = list(score_blocks(self, document_stream(documents, text)))
         scores = np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
         return answer_in_kind(documents, scores, self.topics)
 
@@ -271,6 +276,7 @@ class Tagger:
         top: int | None = None,
         everything: bool = False,
         min_probability: float | None = None,
+        in_parts: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
 
@@ -287,6 +293,9 @@ class Tagger:
         min_probability : float in [0, 1], optional
             Return only topics of this probability or a higher one; thresholds count only if each document gets one
             topic.
+        in_parts : ndarray of shape (n_documents,), bool, optional
+            Which documents were scored in parts, as `textcat.model.parts.are_long` returns it: their topics are
+            ordered by probability instead of score.
 
         Returns
         -------
@@ -297,7 +306,7 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return selected_tags(self, scores, Selection(top, everything, min_probability).checked())
+        return selected_tags(self, scores, Selection(top, everything, min_probability).checked(), in_parts)
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a copy of the tagger whose thresholds are the scores that have the given probability."""

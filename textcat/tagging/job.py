@@ -170,8 +170,11 @@ def _stacked(scored: "list[np.ndarray]") -> "np.ndarray":
 
 
 def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
+    from textcat.model.parts import are_long  # here, so that a process which only hands out work stays small
+
     least, everything = output.min_probability, output.everything
-    tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least)
+    in_parts = are_long(tagger, records)
+    tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least, in_parts=in_parts)
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
         from textcat.model.explain import term_contributions  # here, as it is only needed if asked for
