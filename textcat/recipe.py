@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 _N_SAMPLED = 1000  # documents by which texts are found to be short
-# Texts of a length that a hundredth of the training documents have are best scored as a whole, as these were learnt.
+# Texts of a length that a hundredth of the training documents have are scored as a whole, as they were learnt.
 _USUAL, _OF_USUAL_LENGTH = 0.99, 1.5
 _SECTIONS = ("tokens", "features", "topics", "learner", "ranker", "tags")
 

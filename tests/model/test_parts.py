@@ -160,6 +160,8 @@ def test_the_length_of_parts_is_chosen_by_the_lengths_of_training_documents():
     documents = [Document(str(i), {"body": "x" * i, "notes": "y" * 999}, ("ab"[i % 2],)) for i in range(1, 102)]
     corpus = Corpus.from_documents("made", [replace(one, split="train") for one in documents])
     recipe = textcat.read_recipe("many-topics").with_settings(["topics.shortlist=1", "features.min_df=1"])
+    assert textcat.train(corpus, recipe).part_length == 0
+    recipe = recipe.with_settings(["topics.choose_parts=true"])
     assert textcat.train(corpus, recipe).part_length == 150  # half as much again as that of the 99th percentile
     for settings, expected in (
         ("topics.part_length=0", 0),
