@@ -176,17 +176,21 @@ def reviews(space: Space) -> str:
     )
     return f"""## Systematic reviews
 
-There are {len(corpora)} reviews and {space.seeds} seeds. {PEER}, the default of ASReview 3, is rebuilt with
-scikit-learn: TfidfVectorizer of words and pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8);
-the document with the highest score is asked about next. With each seed, textcat and {PEER} start from the same relevant
-and the same irrelevant document. They train after every answer up to 100 answers, then after every 5 up to 500, then
-after every 10. N is the number of documents, and R the number of relevant documents. Figures are means over seeds. Δ is
-the mean of the differences between both with the same seed, with its 95 % interval (Student's, over seeds).
+The comparison has {len(corpora)} systematic reviews and {space.seeds} seeds. textcat's `teach`, simulated, is
+compared with {PEER}, the default of ASReview 3. {PEER} is rebuilt with scikit-learn: TfidfVectorizer of words and
+pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8); the document with the highest score is asked
+about next. With each seed, textcat and {PEER} start from one relevant and one irrelevant document, which are the same
+for the two. They train after every answer up to 100 answers, then after every 5 up to 500, then after every 10.
+
+In the next table, N is the number of documents, and R the number of relevant documents. Figures are means over seeds.
+Δ is textcat's figure minus that of {PEER}: the mean over seeds, with its 95 % interval (Student's). A lower loss is
+better; higher WSS@95 and RRF@10 are better ([simulate.md](simulate.md#measures)).
 
 {markdown_table(rows)}
 Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
 
-WSS@95, compared with the best of seven models of Ferdinands et al. (2020): {published}.
+WSS@95 (work saved at 95 % recall, in percent) of {OURS}, compared with the best of seven models of Ferdinands et
+al. (2020): {published}.
 
 The simulations of textcat took {seconds:.0f} s of processor time.
 """
@@ -241,11 +245,11 @@ def speed(space: Space) -> str:
     results = experiment(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
     took = time.perf_counter() - began
     seconds = sum(one.seconds for one in results)
-    whole = f", and take {took:.0f} s from files to results" if space.keep is None else ""
+    whole = f"takes {took:.0f} s from files to results" if space.keep is None else "was timed"
     jobs, milliseconds = joblib.effective_n_jobs(space.jobs), 1000 * seconds / len(results)
     return f"""## Speed of simulations
 
-The simulations have {len(cases)} reviews, {space.seeds} seeds, one setting and {jobs} jobs{whole}.
+Simulating teaching on {len(cases)} reviews with {space.seeds} seeds, one setting and {jobs} jobs {whole}.
 Processor time is {rows_made:.1f} s for reading and for making rows, and {seconds:.0f} s for {len(results)} simulations:
 {milliseconds:.0f} ms for each.
 """

@@ -128,10 +128,10 @@ def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: s
     return f"""## {len(mine)} topics from their descriptions alone
 
 The table shows how many answers reach 95 % recall in the {n:,} documents of {opened.name}, training and test part
-together. Each topic starts from its name and description, such as "{in_words(opened, opened.topics[0])}". AutoTAR is
-rebuilt with scikit-learn after Cormack and Grossman (2015): logistic regression on tf-idf of words, with the
-description as a relevant document, 100 presumed negatives per round, and batches that grow by a tenth; figures are
-means of {seeds} seeds.
+together, by textcat and by AutoTAR. Each topic starts from its name and description, such as
+"{in_words(opened, opened.topics[0])}". AutoTAR is rebuilt with scikit-learn after Cormack and Grossman (2015): logistic
+regression on tf-idf of words, with the description as a relevant document, 100 presumed negatives per round, and
+batches that grow by a tenth. Figures are means of {seeds} seeds.
 
 {markdown_table(rows)}
 """
