@@ -245,11 +245,11 @@ def speed(space: Space) -> str:
     results = experiment(cases, [space.way], range(space.seeds), n_jobs=space.jobs, kept=space.kept("reviews"))
     took = time.perf_counter() - began
     seconds = sum(one.seconds for one in results)
-    whole = f"takes {took:.0f} s from files to results" if space.keep is None else "was timed"
+    whole = f"take {took:.0f} s from files to results" if space.keep is None else "were timed"
     jobs, milliseconds = joblib.effective_n_jobs(space.jobs), 1000 * seconds / len(results)
     return f"""## Speed of simulations
 
-Simulating teaching on {len(cases)} reviews with {space.seeds} seeds, one setting and {jobs} jobs {whole}.
+Simulations of teaching with {len(cases)} reviews, {space.seeds} seeds, one setting and {jobs} jobs {whole}.
 Processor time is {rows_made:.1f} s for reading and for making rows, and {seconds:.0f} s for {len(results)} simulations:
 {milliseconds:.0f} ms for each.
 """
