@@ -238,17 +238,18 @@ def quality(space: Space) -> str:
     ]
     return f"""## Time and memory of training
 
-For textcat, time and memory are those of the whole process `textcat train`, from the file of titles to the saved model
-and its evaluation. For Omikuji, they are those of a process that reads rows prepared before, trains, and saves the
-model. A separate row of the table shows the time and memory of making these rows; the size of Omikuji's model does not
-include the vectorizer. Peak memory is the sum over all processes of a run.
+The table compares training by textcat and by Omikuji. For textcat, time and memory are those of the whole process
+`textcat train`, from the file of titles to the saved model and its evaluation. For Omikuji, they are those of a
+process that reads rows prepared before, trains, and saves the model. A separate row of the table shows the time and
+memory of making the rows for Omikuji; the size of Omikuji's model does not include the vectorizer. Peak memory is the
+sum over all processes of a run.
 
 {_table(costs, list(facts.values()))}
 ## Quality
 
-The measures are those of [evaluation.md](evaluation.md#thousands-of-topics), on the test documents: for all topics, and
-for topics grouped by their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of
-the documents.
+The next table has the quality of the rankings of topics, by the measures of
+[evaluation.md](evaluation.md#thousands-of-topics), on the test documents: for all topics, and for topics grouped by
+their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of the documents.
 
 {markdown_table(figures)}
 Differences from {next(iter(OURS))} on the same documents, with 95 % intervals of the paired difference:
@@ -345,9 +346,9 @@ def tagging(space: Space) -> str:
     rounds = len(facts["rates"][0])
     return f"""## Tagging
 
-Each system predicts the first {TAGGED} topics of titles, with the model loaded, on one core with one thread. In each of
-{rounds} rounds each system ran once; figures are medians (in brackets: minimum and maximum). textcat starts from texts;
-Omikuji starts from ready rows, which its Python package accepts only one by one.
+The table shows how fast each system predicts the first {TAGGED} topics of titles, with the model loaded, on one core
+with one thread. In each of {rounds} rounds each system ran once; figures are medians (in brackets: minimum and
+maximum). textcat starts from texts; Omikuji starts from ready rows, which its Python package accepts only one by one.
 
 {_table(_rate_rows(facts), [facts])}"""
 
@@ -420,19 +421,21 @@ def annif(space: Space) -> str:
 - `omikuji and mllm` is Annif's `ensemble`, which averages the scores of both; it is not trained itself. The tables show
   the time, memory and size of both together.
 
-The vocabulary has the topics and their names; `mllm` would also use synonyms and relations of topics, but the corpus
-has none. Annif would download a model by which NLTK splits texts into sentences; here this model is trained on the
-first {many_topics_annif.CUT_BY:,} training titles.
+The vocabulary that Annif gets has the topics and their names; `mllm` would also use synonyms and relations of topics,
+but the corpus has none. Annif would download a model by which NLTK splits texts into sentences; here this model is
+trained on the first {many_topics_annif.CUT_BY:,} training titles.
 
-All rows of this table are measured on the first {n:,} test documents, with 95 % intervals in brackets as above:
+The next table compares textcat, Omikuji and Annif's systems on the first {n:,} test documents, with 95 % intervals in
+brackets:
 
 {markdown_table(figures)}
-Training is the whole process, from the file of titles to the saved model. Before that, Annif loads the vocabulary once:
-{prepared["cpu_seconds"]:.1f} seconds of processor time.
+In the next table, training is the whole process, from the file of titles to the saved model. Before training, Annif
+loads the vocabulary once: {prepared["cpu_seconds"]:.1f} seconds of processor time.
 
 {_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-All systems predict the first {TAGGED} topics from texts, as under "Tagging", but rates are per second of processor
-time. Annif gets the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}.
+The next table shows how fast textcat and Annif's systems predict the first {TAGGED} topics of texts, per second of
+processor time, with the model loaded, on one core with one thread. Annif gets the batches that `annif index` makes.
+Rounds: {len(rates["rates"][0])}.
 
 {_table(_rate_rows(rates, "second of processor time"), [rates])}"""
 
@@ -507,9 +510,9 @@ def unseen(space: Space) -> str:
     n, least = next(iter(facts.values()))["0-0"]["topics"], "1 document" if least == 1 else f"{least} documents"
     return f"""## Topics without a training document
 
-{n} topics are removed from all training documents, so that only their names are known. They are drawn at random (seed
-{SEED}) from those that have at least {least} in the test part. The table shows how well these topics are predicted for
-test documents, among all topics.
+{n} topics are removed from all training documents of `{space.corpus.name}`, so that only the topics' names are known.
+They are drawn at random (seed {SEED}) from those that have at least {least} in the test part. The table shows how well
+these {n} topics are predicted for test documents, among all topics.
 
 {_table(rows, list(facts.values()))}"""
 
@@ -539,9 +542,10 @@ def cost(space: Space) -> str:
     ]
     return f"""## Cost per topic
 
-The table shows the seconds of the stage "train topics" on all documents, for the topics with the most documents; the
-cost is divided by the number of non-zeros of all rows and by the number of topics. A document's shortlist has the
-length `topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
+The table shows the seconds of the stage "train topics" (all steps of training except making rows and saving) on all
+documents, for the topics with the most documents; the cost is the seconds divided by the number of non-zeros of all
+rows and by the number of topics. A document's shortlist (the topics that are scored for it) has the length
+`topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
 
 {_table(rows, all_facts)}
 ![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)

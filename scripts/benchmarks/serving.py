@@ -140,9 +140,10 @@ textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's
     names = ("what", "per second", "median, ms", "p99, ms", "µs of processor time", "possible", "failed")
     return f"""{markdown_table([dict(zip(names, row, strict=True)) for row in rows])}
 {text}
-Processor time is that of all processes of the server, per document. "Possible" is the number that the cores could
-answer in a second if they ran only the server and wrk. A busy machine answers fewer, and p99 is then mostly the wait
-for a core. With --real-time, wrk and the servers do not wait for other programs.
+In the table of requests, processor time is that of all processes of the server, per document. "Possible" is the
+number of requests that the cores could answer in a second if they ran only the server and the client wrk. A busy
+machine answers fewer, and p99 (the 99th percentile of the response time) is then mostly the wait for a core. With
+--real-time, wrk and the servers do not wait for other programs.
 """
 
 

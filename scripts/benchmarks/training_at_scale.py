@@ -189,35 +189,38 @@ Each measurement runs in a separate process; making and reading the rows is not 
 
 ## Time and memory
 
-PAUM(1, 50), λ = 1, at most {epochs} epochs per topic, {jobs} jobs unless stated otherwise. LinearSVC is scikit-learn's
-in `OneVsRestClassifier(n_jobs={jobs})`, in threads; it trains only ten topics, each the middle one of
-ten groups from the most frequent to the rarest, and its seconds are {topics}/10 of its measured time. MAP is the
+The table compares learners on the generated documents: textcat's PAUM with the margins τ₋ = 1 and τ₊ = 50, λ = 1, at
+most {epochs} epochs per topic, and {jobs} jobs unless stated otherwise; and scikit-learn's LinearSVC in
+`OneVsRestClassifier(n_jobs={jobs})`, in threads. LinearSVC trains only ten of the {topics} topics, each the middle
+one of ten groups from the most frequent to the rarest, so its measured time is multiplied by {topics}/10. MAP is the
 macro-averaged precision of these ten topics on {tested:,} other documents. Each row is one run.
 
 {contenders}
 
-Peak memory counts everything in memory at once: the rows, Python and its libraries, and mapped parts of files. "Apart
-from files" leaves out memory that the system can free and read again from a file. It includes the weights of
-{topics} topics and {features:,} features, {weights:.0f} MB, except where the rows are on disk: then the weights
-are in a file, too.
+Peak memory, in the table of learners, counts everything in memory at once: the rows, Python and its libraries, and
+mapped parts of files. "Apart from files" leaves out memory that the system can free and read again from a file. It
+includes the weights of {topics} topics and {features:,} features, {weights:.0f} MB, except where the rows are on
+disk: then the weights are in a file, too.
 
 {tight}
 
 ## Number of epochs
 
-The table shows training on {eighth:,} of the documents, for at most this many epochs, or until every topic has an epoch
-without an update. Late updates improve the margins of training documents, but no longer the ranking of other
-documents. So with many documents, training need not converge; `--set learner.max_epochs={epochs}` is enough.
+The next table shows how many epochs (passes over the documents) PAUM needs, on {eighth:,} of the documents: each row
+has at most this many epochs, or ends when every topic has an epoch without an update. Late updates improve the
+margins of training documents, but no longer the ranking of other documents. So with many documents, training need not
+converge; `--set learner.max_epochs={epochs}` is enough.
 
 {by_epochs}
 
 ## Cost per non-zero
 
-The cost is the time of the whole training, divided by the number of visited non-zeros: the non-zeros of all rows, times
-the epochs of all topics. There are at most {epochs} epochs and {jobs} jobs; rows are in memory. With more documents
-there are more words, and the weights of sixteen topics outgrow the cache; the weights of rare words are prefetched some
-rows ahead. The lowest and the highest cost lie {spread:.0f} % below and above the middle between them. The table gives
-the median of {runs} runs for up to 200,000 documents, and a single run for more documents.
+The cost of training PAUM is the time of the whole training, divided by the number of visited non-zeros: the non-zeros
+of all rows, times the epochs of all topics. There are at most {epochs} epochs and {jobs} jobs; rows are in memory.
+With more documents there are more words, and the weights of sixteen topics outgrow the cache; the weights of rare
+words are prefetched some rows ahead. The lowest and the highest cost in the table lie {spread:.0f} % below and above
+the middle between them. The table gives the median of {runs} runs for up to 200,000 documents, and a single run for
+more documents.
 
 ![Nanoseconds per visited non-zero and topic, by the number of documents]({picture})
 
