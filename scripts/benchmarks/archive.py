@@ -113,8 +113,8 @@ def speed(space: Workspace) -> str:
     ]
     return f"""## JSON Lines to JSON Lines
 
-`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads, tags and writes shards. It is compared with scripts that
-one would write oneself:{peers.DESCRIPTION}
+`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads the archive, tags it and writes shards. It is compared
+with scripts that one would write oneself:{peers.DESCRIPTION}
 
 {markdown_table([{name: _short(value) for name, value in row.items()} for row in rows])}"""
 
@@ -205,7 +205,8 @@ def resuming(space: Workspace) -> str:
         )
     return f"""## Resuming after a kill
 
-The run and its processes are killed (SIGKILL) when half of the output is on disk; then the same command runs again.
+A run of `textcat tag` and its processes are killed (SIGKILL) when half of the output is on disk; then the command
+runs again, and resumes.
 
 {markdown_table(rows)}
 The median is {median(shares):.1%}.
@@ -254,9 +255,9 @@ def course(space: Workspace) -> str:
     ]
     return f"""## Time per document
 
-The table shows the processor time of one process, which has already loaded the model (recipe default), and reads, tags
-and encodes one batch after the other. The first articles take longer, because most of their words are not yet in the
-token cache.
+The table shows the processor time of tagging in one process, which has already loaded the model (recipe default), and
+reads, tags and encodes one batch of articles after the other. The first articles take longer, because most of their
+words are not yet in the token cache (spaCy's tokens of the pieces of text seen so far).
 
 {markdown_table(rows)}
 ![Time per document against documents](archive-benchmark.svg)"""

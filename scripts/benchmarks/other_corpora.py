@@ -42,9 +42,9 @@ def measured(corpus: Corpus, rounds: int) -> str:
     return f"""## (e) Other corpora
 
 {_listed(others)}
-The titles of {titles.NAME} are a random sample (seed {titles.SEED}), with the {titles.N_TOPICS} most frequent subjects
-of the sample; titles without any of these are documents without a topic. {titles.TEST_SIZE:.0%} are test documents
-(`Corpus.split` with seed {titles.SEED}).
+The titles of {titles.NAME} are a random sample of all titles (seed {titles.SEED}), with the {titles.N_TOPICS} most
+frequent subjects of the sample as topics; titles without any of these subjects are documents without a topic.
+{titles.TEST_SIZE:.0%} are test documents (`Corpus.split` with seed {titles.SEED}).
 
 ### From corpus to model
 
@@ -53,10 +53,11 @@ of the sample; titles without any of these are documents without a topic. {title
 {whole}
 ### Training alone
 
-All topics are trained on the rows of the corpus' default recipe, including the topics' descriptions; making these rows
-is not measured. textcat trains the learner of the recipe in {JOBS} jobs; scikit-learn trains
-`OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads on the same rows in float64, where a
-description is a negative example of all other topics. Neither chooses thresholds.
+The next table times training alone, by textcat and by scikit-learn's LinearSVC. All topics are trained on the rows of
+the corpus' default recipe, including the topics' descriptions; making these rows is not measured. textcat trains the
+learner of the recipe in {JOBS} jobs; scikit-learn trains `OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in
+joblib's threads on these rows in float64, where a description is a negative example of all other topics. No
+thresholds are chosen.
 
 {training}"""
 

@@ -65,9 +65,9 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (b) From the raw archive to an evaluated, saved model
 
-Each run is a whole process. `textcat train {corpus.name}` is compared with `scripts/benchmarks/sklearn_pipeline.py`,
-which has the same reader and the same evaluation, and pickles the model. Between reader and evaluation, it has one of
-two pipelines:
+This part times whole processes: from the raw archive to an evaluated, saved model. `textcat train {corpus.name}` is
+compared with `scripts/benchmarks/sklearn_pipeline.py`, which has textcat's reader and evaluation, and pickles the
+model. Between reader and evaluation, the script has one of two pipelines of scikit-learn:
 
 - The shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
   each of joblib's backends, decisions at score 0.
@@ -78,8 +78,9 @@ two pipelines:
   {equal_kind.PROBABILITY}. A topic with fewer than {equal_kind.FOLDS} positives has one fold per positive; a topic with
   a single positive is not calibrated. The topics' descriptions are not used as examples.
 
-The columns ALL, TOP10 and LAST30 are macro-averaged precision (MAP); F1 is over all topics. Peak memory is that of the
-largest process of a run; under loky, the memory of scikit-learn's two workers comes in addition, and is not included.
+In the table of whole processes, the columns ALL, TOP10 (the ten largest topics) and LAST30 (the thirty smallest) are
+macro-averaged precision (MAP) on the test documents; F1 is over all topics. Peak memory is that of the largest
+process of a run; under loky, the memory of scikit-learn's two workers comes in addition, and is not included.
 
 {conditions.table(rows)}"""
 
