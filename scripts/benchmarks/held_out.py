@@ -30,13 +30,14 @@ def measured(corpus: Corpus, rounds: int) -> str:
         rows = [row for each in corpora for recipe in whole_way.recipes_for(each) for row in _rows(each, recipe)]
     return f"""## (f) Thresholds
 
-This part compares ways to get the scores by which thresholds and probabilities are chosen. It uses training documents
-only: 1/{JUDGED} of them, drawn with seed {SEED}, is held out for measuring. Rankers, thresholds and probabilities
-come from the other documents. Thresholds and probabilities are fitted to one of three kinds of scores:
+Part (f) of the benchmark compares ways to get the scores by which thresholds and probabilities are chosen. It uses
+training documents only: 1/{JUDGED} of them, drawn with seed {SEED}, is held out for measuring. Rankers, thresholds
+and probabilities come from the other documents. Thresholds and probabilities are fitted to one of three kinds of
+scores:
 
-- "as shipped": the out-of-fold scores that `textcat train` computes;
-- "five full folds": each topic is trained again without each fold;
-- "no folds": the scores of the documents that the ranker was trained on.
+- "as shipped": thresholds are fitted to the out-of-fold scores that `textcat train` computes;
+- "five full folds": they are fitted to scores by topics that are trained again without each fold;
+- "no folds": they are fitted to the scores of the documents that the ranker was trained on.
 
 In the table of thresholds, calibration error is |sum of probabilities - number of positives|, summed over {BINS} bins
 of equal width, and divided by the number of positives; log loss is divided by the number of positives, too. Time is

@@ -64,9 +64,9 @@ Each hostile text repeats a byte, a character or a word, or consists of random r
 (ten terms of one topic, with their places) use a model of `newswire`; `train` trains on the text and ten short
 documents; `teach` writes a pool (rows and texts on disk) of the text and twenty short documents, and opens the pool.
 
-Each operation reads texts of 10 kB, 100 kB, 1 MB and 5 MB of each pattern. Seconds are processor time of one run; for
-texts of up to {_SMALL:,} bytes, of the fastest of {_ROUNDS} runs. Growth from a size is the time per byte at 5 MB,
-divided by the time per byte at that size.
+Each of the operations `tag`, `explain`, `train` and `teach` reads hostile texts of 10 kB, 100 kB, 1 MB and 5 MB.
+Seconds are processor time of one run; for texts of up to {_SMALL:,} bytes, of the fastest of {_ROUNDS} runs. Growth
+from a size is the time per byte at 5 MB, divided by the time per byte at that size.
 
 {described()}
 """

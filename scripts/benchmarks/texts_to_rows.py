@@ -34,9 +34,9 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (d) From texts to rows
 
-This part times how texts become rows: `fit_transform` of a list of {len(strings)} texts, training and test documents,
-in one process and one thread, by textcat's `TfIdf` and scikit-learn's `TfidfVectorizer`. textcat uses spaCy's tokens;
-spaCy's language is loaded before, but nothing else is kept from an earlier run. scikit-learn uses the tokens of its
-regular expression.
+Part (d) of the benchmark times how texts become rows: `fit_transform` of a list of {len(strings)} texts, training and
+test documents, in one process and one thread, by textcat's `TfIdf` and scikit-learn's `TfidfVectorizer`. textcat uses
+spaCy's tokens; spaCy's language is loaded before, but nothing else is kept from an earlier run. scikit-learn uses the
+tokens of its regular expression.
 
 {conditions.table(rows)}"""

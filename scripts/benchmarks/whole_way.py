@@ -65,9 +65,10 @@ def measured(corpus: Corpus, rounds: int) -> str:
     ]
     return f"""## (b) From the raw archive to an evaluated, saved model
 
-This part times whole processes: from the raw archive to an evaluated, saved model. `textcat train {corpus.name}` is
-compared with `scripts/benchmarks/sklearn_pipeline.py`, which has textcat's reader and evaluation, and pickles the
-model. Between reader and evaluation, the script has one of two pipelines of scikit-learn:
+Part (b) of the benchmark times whole processes: from the raw archive to an evaluated, saved model.
+`textcat train {corpus.name}` is compared with `scripts/benchmarks/sklearn_pipeline.py`, which has textcat's reader
+and evaluation, and pickles the model. Between reader and evaluation, the script has one of two pipelines of
+scikit-learn:
 
 - The shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
   each of joblib's backends, decisions at score 0.
