@@ -22,10 +22,10 @@ from textcat.model import storage
 
 DESCRIPTION = """
 
-- The scripts with scikit-learn have a pool of two processes. Each process takes 2,000 lines at a time, makes rows with
-  a vectorizer, multiplies these by the weights of all topics, and applies thresholds. One script has a TfidfVectorizer
-  with textcat's own vocabulary, idf and weights, the other a HashingVectorizer (2^18 columns) with the weights of
-  SGDClassifier.
+- Two scripts use scikit-learn, and have a pool of two processes. Each process takes 2,000 lines at a time, makes rows
+  with a vectorizer, multiplies these by the weights of all topics, and applies thresholds. One script has a
+  TfidfVectorizer with textcat's own vocabulary, idf and weights, the other a HashingVectorizer (2^18 columns) with
+  the weights of SGDClassifier.
 - The scripts with fastText (ova, 90 topics, p > 0.5) call its compiled `multilinePredict` on 2,000 lines at a time.
 
 All scripts parse and write JSON with orjson."""

@@ -411,10 +411,10 @@ def annif(space: Space) -> str:
     figures = [row for name in facts for row in _figures(name, evaluated(space, name, n))]
     shown = {name: facts[name] for name in (ours, *ANNIFS)}
     versions = "Annif {annif}, with scikit-learn {scikit-learn} and NLTK {nltk}".format(**prepared["versions"])
-    return f"""{head}{versions}, trained by `annif train` with its default settings and the analyzer
-`{many_topics_annif.ANALYZERS[space.language]}`:
+    return f"""{head}The next tables compare textcat with systems of {versions}. They were trained by
+`annif train` with its default settings and the analyzer `{many_topics_annif.ANALYZERS[space.language]}`:
 
-- `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
+- Annif's `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
 - `mllm` finds names of topics in the text, and learns which matches to trust, from the first
   {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
 - `omikuji` is Omikuji with its default settings, on all training documents, with rows that Annif makes.

@@ -134,8 +134,9 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
         theirs = _annif(annif.absolute(), folder, corpus, seconds)
         rows.append(theirs.row("Annif's REST, tfidf"))
         text = f"""
-textcat answers {ours.rate / theirs.rate:,.0f} times as many requests as Annif's tfidf by the same route, and needs
-{theirs.server / ours.server:,.0f} times less processor time for each.
+textcat answers {ours.rate / theirs.rate:,.0f} times as many requests per second as Annif's server with its project
+tfidf, by Annif's route `suggest`, and needs {theirs.server / ours.server:,.0f} times less processor time for each
+request.
 """
     names = ("what", "per second", "median, ms", "p99, ms", "µs of processor time", "possible", "failed")
     return f"""{markdown_table([dict(zip(names, row, strict=True)) for row in rows])}

@@ -70,14 +70,14 @@ Part (b) of the benchmark times whole processes: from the raw archive to an eval
 and evaluation, and pickles the model. Between reader and evaluation, the script has one of two pipelines of
 scikit-learn:
 
-- The shortest pipeline that one would write: `TfidfVectorizer`, `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under
-  each of joblib's backends, decisions at score 0.
-- A pipeline with the rows of recipe default: words and pairs of words with the recipe's `min_df`, weights of zones,
-  BM25 and idf, made with `CountVectorizer` and its stop words. `LinearSVC(C=1)` or `SGDClassifier()`, one-vs-rest, is
-  calibrated by `CalibratedClassifierCV(cv={equal_kind.FOLDS}, method="sigmoid")`, under loky
-  (n_jobs={equal_kind.JOBS}), which is faster here than threads. Decisions are at the recipe's probability,
-  {equal_kind.PROBABILITY}. A topic with fewer than {equal_kind.FOLDS} positives has one fold per positive; a topic with
-  a single positive is not calibrated. The topics' descriptions are not used as examples.
+- The shortest scikit-learn pipeline that one would write: `TfidfVectorizer`,
+  `OneVsRestClassifier(SGDClassifier(), n_jobs=2)` under each of joblib's backends, decisions at score 0.
+- A scikit-learn pipeline with the rows of textcat's recipe default: words and pairs of words with the recipe's
+  `min_df`, weights of zones, BM25 and idf, made with `CountVectorizer` and its stop words. `LinearSVC(C=1)` or
+  `SGDClassifier()`, one-vs-rest, is calibrated by `CalibratedClassifierCV(cv={equal_kind.FOLDS}, method="sigmoid")`,
+  under loky (n_jobs={equal_kind.JOBS}), which is faster here than threads. Decisions are at the recipe's probability,
+  {equal_kind.PROBABILITY}. A topic with fewer than {equal_kind.FOLDS} positives has one fold per positive; a topic
+  with a single positive is not calibrated. The topics' descriptions are not used as examples.
 
 In the table of whole processes, the columns ALL, TOP10 (the ten largest topics) and LAST30 (the thirty smallest) are
 macro-averaged precision (MAP) on the test documents; F1 is over all topics. Peak memory is that of the largest
