@@ -35,6 +35,7 @@ from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
     LAST,
+    NO_VERSION,
     START_OVER,
     Batch,
     Block,
@@ -49,7 +50,9 @@ from textcat.reading.records import (
     UnreadableError,
     reject_or_raise,
     shrunk_error,
+    tell_left_out,
     tell_usual_names,
+    without_superseded,
 )
 from textcat.reading.sources import (
     ARCHIVES,
@@ -382,7 +385,7 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
         model = model._replace(header=header)
         if not model.header.strip():
             return  # an empty file has no names of columns, either
-    is_array = model.format == "json" and holds_array(stream, settings)
+    is_array = model.format in ("json", "ninjs") and holds_array(stream, settings)
     whole = _WholeRecords(ahead, model, settings, largest, is_array)
     if position.position:
         ahead.move_to(position.offset)
@@ -584,7 +587,7 @@ def read_documents(
     try:
         subjects: dict[str, tuple[str, ...]] = {}
         labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
-        records = sorted(labelled, key=lambda pair: pair[1].source)
+        records = _current(sorted(labelled, key=lambda pair: pair[1].source))
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
         return _with_last_for_test(documents, settings.labels, inputs)
     finally:
@@ -639,8 +642,19 @@ def _documents_of(
             if not topics:
                 continue
         part = part or part_of(record.source, form)
-        documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:]))
+        documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:10]))
     return documents
+
+
+def _current(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    """Return the records of a corpus that count: without older versions, and without those that are to be left out."""
+    if all(record.version == NO_VERSION and not record.left_out for _, record in records):
+        return records
+    items = list(without_superseded(record for _, record in records))
+    for item in items:
+        if isinstance(item, Rejection):
+            tell_left_out(item.source, item.reason)
+    return [pair for pair, item in zip(records, items, strict=True) if isinstance(item, Record)]
 
 
 def _refuse_twins(records: Iterable[tuple[str, Record]], location: str) -> None:

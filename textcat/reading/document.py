@@ -8,7 +8,7 @@ PARTS = ("train", "test", "unused")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Hold a document: its texts by zone, and its id, topics, date and split.
+    """Hold a document: its texts by zone, and its id, topics, date, split and language.
 
     Parameters
     ----------
@@ -19,7 +19,8 @@ class Document:
     topics : tuple of str
         Names of the topics that the document has, each once; the tuple may be empty.
     date : str
-        The date as the source writes it; "" if the source gives none.
+        The date in ISO 8601, with the zone that the source gives; a date in an unknown form is as the source writes it,
+        and "" if the source gives none.
     split : {"", "train", "test", "unused"}
         The part of the corpus it belongs to; "" if the source has no parts.
     labelled_for : tuple of str, optional
@@ -28,6 +29,8 @@ class Document:
     fields : dict, optional
         Further fields of the record, such as authors and year, by name; the values are those of JSON. None:
         `InputSettings.fields` did not ask for fields, or the source has none.
+    language : str
+        The language that the source names, such as "en-GB"; "" if it names none.
     """
 
     id: str
@@ -37,6 +40,7 @@ class Document:
     split: str = ""
     labelled_for: tuple[str, ...] | None = None
     fields: dict[str, Any] | None = None
+    language: str = ""
 
     def __repr__(self) -> str:
         text = " ".join(" ".join(self.zones.values()).split())

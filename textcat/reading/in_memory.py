@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.frames import Frame, is_missing, is_table
+from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
 from textcat.reading.records import listed_in
 
@@ -70,7 +71,7 @@ def as_documents(
             raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         names = record.topics(topics, topics_separator)
         labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
-        date = "" if date is None else str(date)
+        date = "" if date is None else iso_date(str(date))
         documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
     return documents
 

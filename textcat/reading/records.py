@@ -84,6 +84,10 @@ class InputSettings(NamedTuple):
         Fields that hold the id, the topics, and the part: "train", "test" or "unused".
     topics_separator : str
         The separator of topics in one string, such as ";"; "": the string is one topic.
+    date_field : str
+        Field of JSON, CSV, TSV and Parquet that holds the date.
+    topics_scheme : str
+        The scheme of the subjects of news that are topics, such as "medtop"; "": those of all schemes.
     encoding : str
         "" is the default of the format: UTF-8, or UTF-16 and UTF-32 if the file starts with their byte order mark; for
         Reuters SGML latin-1; for RCV1 the one that the file declares.
@@ -114,6 +118,8 @@ class InputSettings(NamedTuple):
     topics_field: str = "topics"
     topics_separator: str = ""
     split_field: str = "split"
+    date_field: str = "date"
+    topics_scheme: str = ""
     encoding: str = ""
     columns: tuple[str, ...] = ()
     quotes: bool = True
@@ -217,6 +223,8 @@ class InputSettings(NamedTuple):
         for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
             if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
                 _check_field(getattr(self, name), names, name, what)
+        if not self.is_default("date_field") and not isinstance(names, Mapping):  # an object may have no date
+            _check_field(self.date_field, names, "date_field", "dates")
 
     def _with_usual_names(self, names: Collection[str], body: Sequence[str]) -> "InputSettings":
         """Return the settings with other names for a table's columns of topics and ids if default names are missing.
@@ -243,9 +251,9 @@ class InputSettings(NamedTuple):
                 settings = settings._replace(id_field=name)
         settings = settings._with_usual_names(names, body)
         settings.check_labels(names)
-        labels = [settings.id_field]
-        if self.labels is not None:
-            labels += [settings.topics_field, self.split_field, "date", "labelled_for"]
+        labels = [settings.id_field, settings.topics_field, self.split_field, self.date_field, "labelled_for"]
+        if self.labels is None:
+            labels[1:] = ["", "", self.date_field, ""]
         fields = tuple(further_fields(names, title, body, self))
         present: Any = (name if name in names else "" for name in labels)
         which = ColumnNames(title, body, *present)._replace(fields=fields)
@@ -363,6 +371,10 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
         )
 
 
+#: The version of records of which there is only one with each id.
+NO_VERSION = (0, "")
+
+
 class Record(NamedTuple):
     """Hold one document of the input."""
 
@@ -374,12 +386,15 @@ class Record(NamedTuple):
     #: The place in the source, counted from 1: the line on which the record starts, its row, or its number.
     position: int
     zones: dict[str, str]  # at least one zone; its text may be empty
-    # The next four are set only if `InputSettings.labels` asks for labels.
+    # Topics, split and labelled_for are set only if `InputSettings.labels` asks for labels.
     topics: tuple[str, ...] = ()
-    date: str = ""
+    date: str = ""  # in ISO 8601 if the form of the source is known
     split: str = ""
     labelled_for: tuple[str, ...] | None = None  # topics that it was judged for; None: all
     fields: dict[str, Any] | None = None  # the fields that `InputSettings.fields` asks for; None: it asks for none
+    language: str = ""  # that the source names
+    version: tuple[int, str] = NO_VERSION  # of news, number and moment: of records with one id, the largest counts
+    left_out: str = ""  # why news is not read, such as that it is canceled, as a sentence; "": it is read
 
 
 class FaultKind(IntEnum):
@@ -393,6 +408,7 @@ class FaultKind(IntEnum):
     LINK = auto()
     STORY = auto()  # the detail is a sentence that names the story
     CHANGED = auto()  # the input shrank or was replaced while it was read
+    LEFT_OUT = auto()  # it is whole, but no document, such as a package of news; a corpus is read without it
 
 
 class Rejection(NamedTuple):
@@ -543,6 +559,9 @@ class RecordContent(NamedTuple):
     split: str = ""
     labelled_for: tuple[str, ...] | None = None
     fields: dict[str, Any] | None = None
+    language: str = ""
+    version: tuple[int, str] = NO_VERSION
+    left_out: str = ""  # as the end of a sentence whose subject is the record
 
 
 class RecordFormat(NamedTuple):
@@ -578,10 +597,43 @@ class RecordFormat(NamedTuple):
                     raise settings.too_long(length)
                 content = parse(span)
                 name = content.id or f"{block.source}:{span.position}"
-                yield Record(name, block.source, span.position, *content[1:])
+                record = Record(name, block.source, span.position, *content[1:])
+                yield record if not content.left_out else record._replace(
+                    left_out=f"{self.unit.format(span.position) or 'The file'} {content.left_out}."
+                )
             except UnreadableError as fault:
+                if fault.kind is FaultKind.LEFT_OUT and settings.labels is not None:
+                    tell_left_out(block.source, f"{self.unit.format(span.position) or 'The file'} {fault}.")
+                    continue
                 part, stored = self.unit.format(span.position), length if span.offset >= 0 else -1
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
+
+
+def without_superseded(items: Iterable[Record | Rejection]) -> Iterator[Record | Rejection]:
+    """Yield records and rejections; a record becomes a rejection if it is to be left out, or is an older version.
+
+    Of records with the same id and with versions, the largest version counts; of the same version, the last one.
+    """
+    items = list(items)
+    newest: dict[str, Record] = {}
+    for item in items:
+        if isinstance(item, Record) and item.version != NO_VERSION:
+            before = newest.get(item.id)
+            if before is None or item.version >= before.version:
+                newest[item.id] = item
+    for item in items:
+        reason = ""
+        if isinstance(item, Record) and newest.get(item.id, item) is not item:
+            reason = f"It is an older version of {item.id!r}, or the same again: the newest one counts."
+        elif isinstance(item, Record):
+            reason = item.left_out
+        yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT) if reason else item
+
+
+@lru_cache(maxsize=1024)
+def tell_left_out(source: str, reason: str) -> None:
+    """Log why a corpus is read without a record of a source."""
+    log.warning("%s: %s", source, reason)
 
 
 def shrunk_error(n_expected: int, n_found: int, what: str = "its rest is") -> UnreadableError:

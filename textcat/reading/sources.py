@@ -25,6 +25,7 @@ from textcat.reading.formats import DOCUMENTS, FORMATS, REFERENCES, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
+from textcat.reading.formats.ninjs import is_ninjs
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
@@ -127,6 +128,8 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
             return _Guess(archive, "content")
     head = _start(head, settings)
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
+    if form in ("json", "jsonl") and settings.is_default("text_fields") and is_ninjs(head):
+        return _Guess("ninjs", "content")
     form = form or ("annif" if annif.annif_kind(_first_line(head)) == "annif" else "")
     if not form and plain_name(name).lower().endswith(".json"):
         form = "json" if head.startswith(b"[") else "jsonl"
@@ -156,6 +159,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
         )
     if form == "rcv1" and not settings.format and _EXPORT.match(_start(stream.peek(_XML_HEAD), settings)):
         return "endnote"
+    if form in ("json", "jsonl") and settings.is_default("text_fields"):
+        form = "ninjs" if is_ninjs(stream.peek(_HEAD, until=_LINE)) else form
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
         return "json"

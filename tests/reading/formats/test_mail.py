@@ -32,7 +32,7 @@ def test_mail_has_its_date_and_the_topics_of_a_header(tmp_path):
     (tmp_path / "a.eml").write_text("Subject: Tin\nDate: Thu, 1 Jan 1970 00:00:00 +0000\nX-Labels: tin, ore\n\nRose.\n")
     settings = InputSettings(format="eml", topics_field="X-Labels", topics_separator=",")
     (document,) = open_corpus(tmp_path / "a.eml", settings=settings).train
-    assert (document.topics, document.date) == (("tin", "ore"), "Thu, 1 Jan 1970 00:00:00 +0000")
+    assert (document.topics, document.date) == (("tin", "ore"), "1970-01-01T00:00:00+00:00")
 
 
 # Mail

@@ -517,7 +517,7 @@ NEWS = (
 
 
 def test_a_story_of_rcv1_is_a_file(place):
-    assert place("rcv1", NEWS.encode()) == [Record("2286", "a", 1, {"title": "Tin", "body": "rose"})]
+    assert place("rcv1", NEWS.encode()) == [Record("2286", "a", 1, {"title": "Tin", "body": "rose"}, (), "1996-08-20")]
     (fault,) = place("rcv1", NEWS[:-5].encode())
     assert fault.reason.startswith("The file is not a story of RCV1 (")
     assert (fault.position, fault.offset, fault.length) == (1, 0, len(NEWS) - 5)

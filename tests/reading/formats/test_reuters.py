@@ -106,7 +106,7 @@ def test_a_story_gives_its_id_zones_topics_date_and_part():
     (document,) = parse(STORY)
     assert document.id == "7"
     assert document.topics == ("tin", "gold")
-    assert document.date == "3-MAR-1987 10:02:11.63"
+    assert document.date == "1987-03-03T10:02:11.63"
     assert document.split == "train"
     assert list(document.zones) == ["title", "dateline", "body"]
     assert document.zones["title"] == "TIN <TIN> UP"

@@ -12,6 +12,7 @@ from textcat.reading.formats import (
     jsonl,
     mail,
     markdown,
+    ninjs,
     parquet,
     pdf,
     rcv1,
@@ -19,7 +20,7 @@ from textcat.reading.formats import (
     reuters,
     text,
 )
-from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection
+from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, UnreadableError, without_superseded
 
 FORMATS = {
     "jsonl": jsonl.LINES,
@@ -32,6 +33,7 @@ FORMATS = {
     "lines": text.LINES,
     "mbox": mail.MBOX,
     "json": jsonl.ARRAY,
+    "ninjs": ninjs.FORMAT,
     "ris": references.RIS,
     "nbib": references.MEDLINE,
     "bibtex": bibtex.FORMAT,
@@ -45,6 +47,8 @@ FORMATS = {
 }
 #: The formats in which a file is one document; the topic of the document is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
+#: The formats of news agencies and feeds, which have versions.
+NEWS = frozenset({"ninjs"})
 #: The formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
 #: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.
@@ -54,10 +58,17 @@ WHOLE = DOCUMENTS | {"rcv1"}
 
 
 def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
-    """Yield the records of a batch in the order of the input, and a Rejection for each part that is not a record.
+    """Return the records of a batch in the order of the input, with a Rejection for each part that is not a record.
 
-    The settings must be those with which the batch was read.
+    Of news, a document that is canceled or not yet released, and an older version of a document in the same batch, are
+    rejections, too. The settings must be those with which the batch was read.
     """
+    items = _items(batch, settings)
+    has_versions = any(isinstance(block, Block) and block.format in NEWS for block in batch.blocks)
+    return without_superseded(items) if has_versions else items
+
+
+def _items(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
     for block in batch.blocks:
         if isinstance(block, Rejection):
             yield block
@@ -77,7 +88,10 @@ def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
     """
     form, settings = FORMATS[block.format], _settings_of(block, settings)
     (span,) = form.spans(block, settings)
-    return form.parser(block, settings)(span).zones
+    content = form.parser(block, settings)(span)
+    if content.left_out:
+        raise UnreadableError(content.left_out)
+    return content.zones
 
 
 def _settings_of(block: Block, settings: InputSettings) -> InputSettings:

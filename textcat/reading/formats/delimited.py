@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import uris_in
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.records import (
@@ -172,10 +173,10 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
         zones = titled_zones(cells[title], [cells[column] for column in body], settings)
         fields = {name: cells[column] for name, column in kept} if kept else None
         if settings.labels is None:
-            return RecordContent(cells[name], zones, fields=fields)
+            return RecordContent(cells[name], zones, (), iso_date(cells[date]), fields=fields)
         part = settings.part_in(cells[split].strip())
         judged = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
-        return RecordContent(cells[name], zones, topics_in(cells[topics]), cells[date], part, judged, fields)
+        return RecordContent(cells[name], zones, topics_in(cells[topics]), iso_date(cells[date]), part, judged, fields)
 
     return content
 

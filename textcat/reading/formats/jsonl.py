@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import has_subjects, is_subject
 from textcat.reading.formats.text import LineCutter, nonblank_lines
 from textcat.reading.records import (
@@ -43,8 +44,8 @@ class _Lines(RecordFormat):
         for number, line in enumerate(data.split(b"\n"), block.position):
             content = plain(line) if plain is not None and len(line) <= limit else None
             if content is not None:
-                name, zones, fields = content
-                yield Record(name or f"{source}:{number}", source, number, zones, fields=fields)
+                name, zones, date, fields = content
+                yield Record(name or f"{source}:{number}", source, number, zones, (), date, fields=fields)
             elif line.strip():
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
@@ -133,11 +134,11 @@ def _without_escape(data: bytes) -> int:
     return len(data) - n_backslashes % 2
 
 
-_Plain = tuple[str, dict[str, str], dict[str, Any] | None]
+_Plain = tuple[str, dict[str, str], str, dict[str, Any] | None]
 
 
 def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] | None:
-    """Return a fast function that takes a line and returns its id, zones and further fields.
+    """Return a fast function that takes a line and returns its id, zones, date and further fields.
 
     The function returns None for a line that needs the slower parser, for example if orjson would read it differently
     from Python's json. Instead of a function, None is returned if labels are wanted or the encoding is not UTF-8.
@@ -145,6 +146,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
     if settings.labels is not None or not settings.in_utf8():
         return None
     id_field, requires_id = settings.id_field, not settings.is_default("id_field")
+    date_field = settings.date_field
     title_field = "" if settings.text_fields == ("title",) else "title"
     body = tuple(field for field in settings.text_fields if field != title_field)
 
@@ -167,12 +169,15 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
             text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
         if type(text) is not str or type(name) is not str or type(title) is not str:
             return None  # also an integer of more than 64 bits, which orjson gives as a float
+        date = fields.get(date_field) or ""
+        if date:
+            date = _date(date)
         others = _further_fields(fields, settings)
         if others and not all(map(_is_plain, others.values())):
             return None  # it may hold a number that orjson reads as another one
         if title:
-            return name, {"title": title, "body": text} if text else {"title": title}, others
-        return name, {"body": text}, others
+            return name, {"title": title, "body": text} if text else {"title": title}, date, others
+        return name, {"body": text}, date, others
 
     return plain
 
@@ -187,7 +192,7 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    return object_content(*_with_usual_names(_object(settings.text_of(span)), source, settings))
+    return object_content(*_with_usual_names(read_object(settings.text_of(span)), source, settings))
 
 
 def _with_usual_names(
@@ -237,16 +242,17 @@ def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordCon
     identifier = fields.get(settings.id_field)
     name = str(identifier) if type(identifier) is int else _text(fields, settings.id_field)
     zones, others = settings.filled(_zones(fields, settings)), _further_fields(fields, settings)
+    date = fields.get(settings.date_field)
     if settings.labels is None:
-        return RecordContent(name, zones, fields=others)
+        return RecordContent(name, zones, (), _date(date), fields=others)
     part = settings.part_in(_text(fields, settings.split_field))
     labelled_for = (
         None if fields.get("labelled_for") is None else _topics(fields, settings._replace(topics_field="labelled_for"))
     )
-    return RecordContent(name, zones, _topics(fields, settings), _text(fields, "date"), part, labelled_for, others)
+    return RecordContent(name, zones, _topics(fields, settings), _date(date), part, labelled_for, others)
 
 
-def _object(text: str) -> dict[str, Any]:
+def read_object(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:
@@ -317,6 +323,11 @@ def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ..
         if type(name) is not int and (not isinstance(name, str) or not name.strip()):
             raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
     return tuple(dict.fromkeys(join_surrogates(str(name)) for name in names))
+
+
+def _date(value: Any) -> str:
+    """Return the date in a field; a value that is neither a text nor a whole number, such as a year, is no date."""
+    return iso_date(join_surrogates(str(value))) if type(value) in (str, int) else ""
 
 
 def _text(fields: Mapping[str, Any], field: str) -> str:

@@ -8,6 +8,7 @@ from html import unescape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from textcat.reading.dates import iso_date
 from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import extract_page
 from textcat.reading.records import (
@@ -31,7 +32,7 @@ _HEADED = re.compile(rb"(?:From [^\n]*\n)?[!-9;-~]{1,998}[ \t]*:")
 _START = b"\nFrom "
 _LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
 # Python takes more than twice the time for headers twice as long.
-_HEADER = re.compile(rb"^(content-[a-z-]+|subject|message-id):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(rb"^(content-[a-z-]+|subject|message-id|date):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
 _LONGEST = 1 << 16
 # A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">".
 # Its name is looked ahead for, so that it is taken whole or not at all.
@@ -130,11 +131,12 @@ def _message(
         message = email.message_from_bytes(data, policy=compat32)
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
         name = _header(message, "Message-ID")
+        date = iso_date(_header(message, "Date"))
         if settings.labels is None:
-            return name, ExtractedText(title, body)
+            return name, ExtractedText(title, body, (), date)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
         topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
-        return name, ExtractedText(title, body, settings.topics_in(topics), _header(message, "Date"))
+        return name, ExtractedText(title, body, settings.topics_in(topics), date)
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts

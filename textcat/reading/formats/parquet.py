@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import IO, Any
 
 from textcat.errors import TextcatError, install_hint
+from textcat.reading.dates import iso_date
 from textcat.reading.records import (
     Block,
     ColumnNames,
@@ -160,13 +161,13 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             raise settings.too_long(length)
         name = _name(values[which.id][i], settings)
         fields = {name: _plain(values[name][i], settings) for name in which.fields} if which.fields else None
+        date = "" if (when := values[which.date][i]) is None else iso_date(str(when))
         if settings.labels is None:
-            return RecordContent(name, zones, fields=fields)
-        date, part = values[which.date][i], _text(values[which.split][i], settings) or ""
+            return RecordContent(name, zones, (), date, fields=fields)
         topics = _topics(values[which.topics][i], settings)
         names = values[which.labelled_for][i]
         labelled_for = None if names is None else _topics(names, settings)
-        date, part = "" if date is None else str(date), settings.part_in(part)
+        part = settings.part_in(_text(values[which.split][i], settings) or "")
         return RecordContent(name, zones, topics, date, part, labelled_for, fields)
 
     return parse

@@ -56,9 +56,10 @@ def _content(settings: InputSettings, span: RecordSpan) -> RecordContent:
     # The title is the headline, with the name of a country before it.
     title = " ".join(texts["headline"]) or " ".join(texts["title"])
     zones = settings.filled({"title": title, "dateline": " ".join(texts["dateline"]), "body": "\n".join(texts["p"])})
+    language = story.attributes.get("xml:lang", "")
     if settings.labels is None:
-        return RecordContent(name, zones)
-    return RecordContent(name, zones, *_labels(story, int(name), date, settings.labels))
+        return RecordContent(name, zones, (), date, language=language)
+    return RecordContent(name, zones, *_labels(story, int(name), date, settings.labels), language=language)
 
 
 def _labels(story: "_Story", itemid: int, date: str, labels: LabelSettings) -> tuple[tuple[str, ...], str, str]:

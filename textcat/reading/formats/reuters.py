@@ -7,6 +7,7 @@ from html.entities import name2codepoint
 from itertools import pairwise
 from typing import NamedTuple
 
+from textcat.reading.dates import iso_date
 from textcat.reading.records import (
     Block,
     FaultKind,
@@ -115,10 +116,10 @@ def _story(story: str, settings: InputSettings) -> RecordContent:
     attributes = dict(_ATTRIBUTE.findall(story, 0, head))
     name = _value(attributes, "NEWID")
     zones = settings.filled(_zones(story, _index(story, "<TEXT", head)))
+    date = iso_date(_between(story, "<DATE>", "</DATE>", head))
     if settings.labels is None:
-        return RecordContent(name, zones)
+        return RecordContent(name, zones, (), date)
     topics = _ENTRY.findall(_between(story, "<TOPICS>", "</TOPICS>", _index(story, "<TOPICS>", head)))
-    date = _between(story, "<DATE>", "</DATE>", head).strip()
     # A few stories name a topic twice.
     return RecordContent(
         name, zones, tuple(dict.fromkeys(topics)), date, _part(attributes, SPLITS[settings.labels.split])

@@ -1,0 +1,123 @@
+"""News items of ninjs: alone, in arrays, one a line and in feeds; their versions, and which are left out."""
+
+import json
+
+from formats_read import parsed
+from read_sources import ids, read
+
+from textcat import open_corpus
+from textcat.reading import Record, Rejection, find_sources
+from textcat.reading.records import InputSettings
+
+FIRST = {
+    "uri": "urn:tin:1",
+    "type": "text",
+    "versioncreated": "2024-05-01T10:00:00+02:00",
+    "version": "2",
+    "language": "en-GB",
+    "headline": "Tin rose",
+    "slugline": "tin-up",
+    "description_text": "About tin.",
+    "body_xhtml": "<p>Tin rose.</p><p>Ore &amp; all.</p>",
+    "subject": [
+        {"scheme": "http://cv.iptc.org/newscodes/mediatopic/", "code": "20000170", "name": "metal"},
+        {"code": "house:tin"},
+    ],
+}
+THIRD = {
+    "uri": "urn:tin:3",
+    "versionCreated": "2024-05-02T10:00:00Z",
+    "pubStatus": "usable",
+    "headlines": [{"role": "main", "value": "Gold fell"}],
+    "bodies": [
+        {"role": "html", "contentType": "text/html", "value": "<p>Gold <b>fell</b>.</p>"},
+        {"role": "plain", "contentType": "text/plain", "value": "Gold fell."},
+    ],
+    "subjects": [{"uri": "http://cv.iptc.org/newscodes/mediatopic/20000171", "name": "gold"}, {"name": "Money"}],
+}
+
+
+def test_an_item_gives_its_texts_date_language_and_subjects(folder):
+    (folder / "a.json").write_text(json.dumps(FIRST, indent=1))
+    assert find_sources(["a.json"], InputSettings())[0].format == "ninjs"
+    (record,) = read("a.json", fields=("*",))
+    assert record.id == "urn:tin:1"
+    assert record.zones == {
+        "title": "Tin rose",
+        "slugline": "tin-up",
+        "abstract": "About tin.",
+        "body": "Tin rose.\nOre & all.",
+    }
+    assert (record.date, record.language) == ("2024-05-01T10:00:00+02:00", "en-GB")
+    assert record.fields["subjects"] == [
+        {"scheme": "medtop", "code": "20000170", "name": "metal"},
+        {"scheme": "house", "code": "tin", "name": ""},
+    ]
+
+
+def test_items_are_read_alike_however_they_are_kept(folder):
+    (folder / "array.json").write_text(json.dumps([FIRST, THIRD], indent=2))
+    (folder / "lines.jsonl").write_text(f"{json.dumps(FIRST)}\n{json.dumps(THIRD)}\n")
+    (folder / "feed.json").write_text(json.dumps({"data": {"items": [{"item": FIRST}, {"item": THIRD}]}}, indent=2))
+    (folder / "nameless").write_text(json.dumps([FIRST, THIRD]))
+    array = read("array.json")
+    assert ids(array) == ["urn:tin:1", "urn:tin:3"]
+    for name in ("lines.jsonl", "feed.json", "nameless"):
+        assert [record._replace(source="") for record in read(name)] == [one._replace(source="") for one in array]
+
+
+def test_topics_are_those_of_the_scheme_that_is_chosen(folder):
+    (folder / "a.json").write_text(json.dumps([FIRST, THIRD]))
+    all_topics = [d.topics for d in open_corpus("a.json").train]
+    assert all_topics == [("medtop:20000170", "house:tin"), ("medtop:20000171", "Money")]
+    for scheme in ("medtop", "mediatopic"):
+        chosen = open_corpus("a.json", settings=InputSettings(topics_scheme=scheme)).train
+        expected = [("medtop:20000170",), ("medtop:20000171",)] if scheme == "medtop" else [(), ()]
+        assert [d.topics for d in chosen] == expected
+    assert [d.date for d in open_corpus("a.json").train] == ["2024-05-01T10:00:00+02:00", "2024-05-02T10:00:00Z"]
+
+
+def test_the_newest_version_counts_and_a_canceled_one_is_told(folder):
+    older, newer = {**FIRST, "version": "9"}, {**FIRST, "version": "10", "headline": "Tin rose again"}
+    killed = {**THIRD, "version": "2", "pubStatus": "http://cv.iptc.org/newscodes/pubstatusg2/canceled"}
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, [newer, older, THIRD, killed])))
+    kinds = [item.zones["title"] if isinstance(item, Record) else item.reason for item in read("a.jsonl")]
+    assert kinds[0] == "Tin rose again"
+    assert all("older version" in kinds[i] for i in (1, 2))
+    assert "canceled" in kinds[3]
+    assert [d.zones["title"] for d in open_corpus("a.jsonl").train] == ["Tin rose again"]
+
+
+def test_embargoes_hold_until_their_date(folder):
+    times = {"1": "2999-01-01T00:00:00Z", "2": "2001-01-01T00:00:00Z", "3": "", "4": None}
+    items = [{**FIRST, "uri": uri, "embargoed": when} for uri, when in times.items()]
+    (folder / "a.json").write_text(json.dumps(items))
+    assert ids(read("a.json")) == ["2", "4"]
+    assert "embargo until 2999-01-01" in read("a.json")[0].reason
+
+
+def test_events_and_items_without_text_are_left_out_by_name(folder):
+    event = {"uri": "urn:e", "type": "event", "versionCreated": "2024-05-01", "title": "Fair"}
+    (folder / "a.json").write_text(json.dumps([event, {"uri": "urn:p", "version": "1", "pubStatus": "usable"}, FIRST]))
+    event, empty, item = read("a.json")
+    assert "event" in event.reason and "no text" in empty.reason and item.id == "urn:tin:1"
+    assert len(open_corpus("a.json").train) == 1
+
+
+def test_json_with_a_text_of_its_own_is_no_ninjs(folder):
+    (folder / "a.jsonl").write_text('{"uri": "x", "headline": "Tin", "text": "Tin rose."}\n')
+    (record,) = read("a.jsonl")
+    assert record.zones == {"body": "Tin rose."}
+
+
+def test_a_broken_item_gets_one_sentence():
+    data = json.dumps([FIRST]).encode()
+    for end in range(2, len(data) - 1, 7):
+        (fault,) = parsed("ninjs", data[:end])
+        assert isinstance(fault, Rejection) and fault.reason.count("\n") == 0
+    (fault,) = parsed("ninjs", b'[{"headline": "x", "version": ' + b"[" * 5000 + b"]}]")
+    assert "not valid JSON" in fault.reason
+    (fault,) = parsed("ninjs", b'{"a": 1}')
+    assert "no uri" in fault.reason
+    (record,) = parsed("ninjs", b'{"uri": 3, "guid": "g", "headline": [1], "body_text": "\\ud83d", "subject": 7}')
+    assert record.zones == {"body": "?"}

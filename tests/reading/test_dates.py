@@ -1,0 +1,47 @@
+"""Dates in the forms of agencies, feeds, mail and Reuters become ISO 8601, and have an order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from textcat.reading.dates import date_range, iso_date, moment
+
+FORMS = {
+    "2018-11-21T16:25:32-05:00": "2018-11-21T16:25:32-05:00",
+    "2018-11-21T16:25:32.150Z": "2018-11-21T16:25:32.150Z",
+    " 2018-11-21T16:25:32Z\n": "2018-11-21T16:25:32Z",
+    "20181121T162532-0500": "2018-11-21T16:25:32-05:00",
+    "20181121T1625+01": "2018-11-21T16:25:00+01:00",
+    "2018-11-21 16:25:32": "2018-11-21T16:25:32",
+    "20181121": "2018-11-21",
+    "2018-11-21": "2018-11-21",
+    "Tue, 10 Jun 2003 04:00:00 GMT": "2003-06-10T04:00:00Z",
+    "10 Jun 03 04:00 EST": "2003-06-10T04:00:00-05:00",
+    "Thu, 1 Jan 1970 00:00:00 +0000 (UTC)": "1970-01-01T00:00:00+00:00",
+    "26-FEB-1987 15:01:01.01": "1987-02-26T15:01:01.01",
+    "10 June 2003": "2003-06-10",
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_a_date_is_written_in_iso_8601_with_its_zone(text):
+    assert iso_date(text) == FORMS[text]
+    assert iso_date(FORMS[text]) == FORMS[text]
+
+
+@pytest.mark.parametrize("text", ["", "1987", "2018-11", "spring", "2018-02-30", "31 Foo 2018", "2018-11-21T25:00", "9" * 99])
+def test_what_is_no_date_that_is_known_stays_as_it_is(text):
+    assert iso_date(text) == text
+
+
+def test_dates_are_ordered_by_the_moments_they_stand_for():
+    dates = ["2018-11-21T16:25:32-05:00", "2018-11-21T21:25:31Z", "2018-11-21", "spring", ""]
+    assert date_range(dates) == ("2018-11-21", "2018-11-21T16:25:32-05:00")
+    assert date_range(["spring", ""]) is None
+    assert date_range(["1987", "1987-02"]) == ("1987", "1987-02")
+
+
+@given(st.text(max_size=40) | st.from_regex(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}T[0-9]{2}:?[0-9]{2}(Z|[+-][0-9]{4})?"))
+def test_any_text_gives_a_date_that_stays_the_same(text):
+    assert iso_date(iso_date(text)) == iso_date(text)
+    moment(iso_date(text))

@@ -1,0 +1,80 @@
+"""Write dates in ISO 8601, given the forms that agencies, feeds, mail and Reuters-21578 use."""
+
+import re
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+
+_TIME = r"(?P<hour>\d\d):?(?P<minute>\d\d)(?::?(?P<second>\d\d)(?P<part>[.,]\d+)?)?"
+_NUMBERS = re.compile(
+    r"(?P<year>\d{4})(?P<dash>-?)(?P<month>\d\d)(?P=dash)(?P<day>\d\d)"
+    rf"(?:[Tt ]{_TIME}\s*(?P<zone>[Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?"
+)
+_WORDS = re.compile(
+    r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
+    rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?"
+)
+_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+# The zones of RFC 822; the meaning of any other name depends on who writes it.
+_ZONES = {"z": "Z", "ut": "Z", "utc": "Z", "gmt": "Z", "est": "-05:00", "edt": "-04:00", "cst": "-06:00"}
+_ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}
+_SHORT = re.compile(r"(\d{4})(?:-(\d\d))?")
+_LONGEST = 80  # characters of a date
+
+
+@lru_cache(maxsize=4096)  # the documents of a batch have few
+def iso_date(text: str) -> str:
+    """Return a date in ISO 8601, with its time and zone if the text has them; an unknown form stays as it is written.
+
+    A date without a zone is left without one.
+    """
+    text = text.strip()
+    match = (_NUMBERS.fullmatch(text) or _WORDS.fullmatch(text)) if len(text) <= _LONGEST else None
+    if not match:
+        return text
+    month = match["month"]
+    number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
+    year = match["year"] if len(match["year"]) == 4 else str(int(match["year"]) + (1900 if match["year"] > "49" else 2000))
+    try:
+        datetime(int(year), number, int(match["day"]), int(match["hour"] or 0), int(match["minute"] or 0))
+    except ValueError:
+        return text
+    day = f"{year}-{number:02}-{int(match['day']):02}"
+    if match["hour"] is None:
+        return day
+    part = (match["part"] or "").replace(",", ".")
+    return f"{day}T{match['hour']}:{match['minute']}:{match['second'] or '00'}{part}{_zone(match['zone'])}"
+
+
+def _zone(text: str | None) -> str:
+    if not text or text[0] not in "+-":
+        return _ZONES.get((text or "").lower(), "")
+    digits = text[1:].replace(":", "").ljust(4, "0")
+    return f"{text[0]}{digits[:2]}:{digits[2:]}"
+
+
+@lru_cache(maxsize=4096)
+def moment(date: str) -> datetime | None:
+    """Return the moment of a date in ISO 8601, by which dates are ordered; None if the text is in another form.
+
+    A date without a time counts as its first second, and one without a zone as UTC.
+    """
+    if short := _SHORT.fullmatch(date):
+        date = f"{short[1]}-{short[2] or '01'}-01"
+    match = _NUMBERS.fullmatch(date)
+    if not match:
+        return None
+    numbers = [int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")]
+    zone = _zone(match["zone"]) if match["zone"] else "Z"
+    offset = timedelta() if zone in ("Z", "") else timedelta(hours=int(zone[1:3]), minutes=int(zone[4:]))
+    try:
+        numbers[5] = min(numbers[5], 59)  # of a leap second
+        naive = datetime(*numbers, int(1e6 * float(f"0{(match['part'] or '.0').replace(',', '.')}")))  # type: ignore[arg-type]
+        return (naive - offset if not zone.startswith("-") else naive + offset).replace(tzinfo=timezone.utc)
+    except (OverflowError, ValueError):
+        return None
+
+
+def date_range(dates: "list[str]") -> tuple[str, str] | None:
+    """Return the first and the last of the dates whose moments are known, as they are written; None if none is."""
+    known = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]
+    return (min(known)[1], max(known)[1]) if known else None

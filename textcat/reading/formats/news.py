@@ -1,0 +1,134 @@
+"""Make documents of news items: what the formats of agencies and feeds have in common."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from functools import cache
+from typing import Any, NamedTuple
+
+from textcat.reading.dates import iso_date, moment
+from textcat.reading.records import NO_VERSION, FaultKind, InputSettings, RecordContent, UnreadableError
+from textcat.surrogates import mark_surrogates
+
+_ZONES = ("title", "slugline", "abstract", "body")
+# Schemes of the IPTC that have a short name in every catalogue, by the end of their URI.
+_IPTC = re.compile(r"https?://cv\.iptc\.org/newscodes/([\w-]+)/", re.IGNORECASE)
+_ALIASES = {"mediatopic": "medtop", "subjectcode": "subj"}
+_URI = re.compile(r"((?:https?|tag|urn):\S*[/#:])([^/#\s]+)[/#]?")
+_QCODE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
+_REASONS = {
+    "canceled": "is canceled by its publisher",
+    "cancelled": "is canceled by its publisher",
+    "killed": "is killed by its publisher",
+    "withheld": "is withheld by its publisher",
+    "embargoed": "is under embargo",
+}
+
+
+class Subject(NamedTuple):
+    """Hold a subject of a news item: its scheme such as "medtop", its code there and its name; each may be ""."""
+
+    scheme: str
+    code: str
+    name: str = ""
+
+    @property
+    def topic(self) -> str:
+        """Return the subject as the name of a topic: "medtop:20000065", a URI, or if it has no code, its name."""
+        if not self.code:
+            return self.name
+        return f"{self.scheme}{'' if self.scheme.endswith(('/', '#', ':')) or not self.scheme else ':'}{self.code}"
+
+    def is_of(self, scheme: str) -> bool:
+        """Return whether the subject is of a scheme, which is given by its short name, its URI or the URI's end."""
+        bare = self.scheme.rstrip("/#:")
+        return scheme.rstrip("/#:") in (bare, re.split("[/#:]", bare)[-1])
+
+
+def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
+    """Return the subject of a code, which may be a URI or have the short name of its scheme before it, as medtop:1."""
+    code, name, scheme = (" ".join(text.split()) for text in (code, name, scheme))
+    match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
+    if match:
+        scheme, code = match[1], match[2]
+    elif scheme and code.startswith(f"{scheme}:"):
+        code = code[len(scheme) + 1 :]
+    if iptc := _IPTC.fullmatch(scheme):
+        scheme = _ALIASES.get(iptc[1].lower(), iptc[1].lower())
+    return Subject(scheme, code, name)
+
+
+class NewsItem(NamedTuple):
+    """Hold a news item as its format has it; a text that it does not have is ""."""
+
+    id: str
+    texts: Mapping[str, str]  # by zone: title, slugline, abstract, body
+    date: str = ""
+    language: str = ""
+    subjects: Iterable[Subject] = ()
+    version: str = ""  # a whole number
+    status: str = ""  # that of its publication, such as "usable", "stat:canceled" or a URI
+    embargo: str | None = None  # the date of its release; "": not before its publisher says so; None: no embargo
+    version_date: str = ""  # by which versions with the same number are ordered; "": its date
+
+
+def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
+    """Return the content of a news item; raise UnreadableError if it has no text.
+
+    If it has no body, its abstract is the body. If it must not be published, it is left out.
+    """
+    texts = {zone: mark_surrogates(item.texts.get(zone, "")).strip() for zone in _ZONES}
+    for zone in ("title", "slugline"):
+        texts[zone] = " ".join(texts[zone].split())
+    if not texts["body"]:
+        texts["body"], texts["abstract"] = texts["abstract"], ""
+    version, date = item.version.strip(), iso_date(item.date)
+    if reason := _reason(item.status, item.embargo):
+        reason = f"{reason}, so it is left out"
+    elif not any(texts.values()):
+        raise left_out("has no text, as its content is elsewhere or empty")
+    elif not (texts["title"] or texts["body"]):
+        texts["body"] = texts["slugline"]
+    number = int(version) if version.isdecimal() and len(version) < 20 else 0
+    updated = moment(iso_date(item.version_date) or date) if item.id else None
+    key = (number, updated.isoformat() if updated else "") if item.id else NO_VERSION
+    subjects = list(dict.fromkeys(subject for subject in item.subjects if subject.topic))
+    chosen = [one for one in subjects if not settings.topics_scheme or one.is_of(settings.topics_scheme)]
+    topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
+    zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
+    said = (_fields(item, date, subjects, settings), item.language.strip(), key, reason)
+    return RecordContent(item.id, zones, topics, date, "", None, *said)
+
+
+def left_out(why: str) -> UnreadableError:
+    """Return the error for an item that is whole, but no document."""
+    return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT)
+
+
+def _reason(status: str, embargo: str | None) -> str:
+    said = re.split("[/#:]", status.strip().lower())[-1]
+    if said in _REASONS:
+        return _REASONS[said]
+    if embargo is None:
+        return ""
+    release = moment(iso_date(embargo))
+    if release is None:
+        return _REASONS["embargoed"]
+    return f"{_REASONS['embargoed']} until {iso_date(embargo)}" if release > _now() else ""
+
+
+@cache
+def _now() -> datetime:
+    return datetime.now(timezone.utc)  # the same for all that a process reads
+
+
+def _fields(item: NewsItem, date: str, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:
+    if not settings.fields:
+        return None
+    fields = {
+        "date": date,
+        "language": item.language.strip(),
+        "version": item.version.strip(),
+        "subjects": [subject._asdict() for subject in subjects],
+    }
+    return {name: value for name, value in fields.items() if value and {name, "*"} & {*settings.fields}}

@@ -1,0 +1,141 @@
+"""Read ninjs, the JSON of news agencies, versions 1 to 3: an item, an array, one item per line, or a feed of items."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from textcat.reading.formats import jsonl
+from textcat.reading.formats.html import extract_page
+from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+
+_OF_ITEM = re.compile(rb'"(?:uri|guid)"\s*:')
+_NAMES = re.compile(
+    rb'"(?:versioncreated|representationtype|pubstatus|headlines?|headline_\w+|bodies|body_\w+|descriptions|'
+    rb'description_\w+|eventdetails)"\s*:|"name"\s*:\s*"ninjs"',
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(rb'"(?:text|zones|topics)"\s*:\s*["\[{]')  # names of the package's own JSON
+_MARKED_UP = re.compile(r"x?html|rich", re.IGNORECASE)
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+_LISTS = ("items", "_items", "newsItems", "data", "results", "articles")  # names that feeds give their list of items
+_LIST = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(name.encode() for name in _LISTS))
+_FIRST = ("main", "text", "plain")  # roles or ends of names of the texts to prefer
+
+
+def is_ninjs(head: bytes) -> bool:
+    """Return whether the first bytes of JSON are those of news items of ninjs."""
+    return bool(_OF_ITEM.search(head) and _NAMES.search(head)) and not _OTHERS.search(head)
+
+
+def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+    """Yield the span of each item; the items of a feed are written anew, as its own bytes are those of the feed."""
+    for span in jsonl.ARRAY.spans(block, settings):
+        for i, item in enumerate(_items_in(span, settings) or [None]):
+            yield span if item is None else RecordSpan(span.position + i, -1, orjson.dumps(item))
+
+
+def _items_in(span: RecordSpan, settings: InputSettings) -> list[Any]:
+    if len(span.data) > settings.max_bytes or not _LIST.search(span.data):
+        return []
+    try:
+        fields = orjson.loads(settings.text_of(span))
+        return _listed(fields) if "uri" not in fields else []
+    except (UnreadableError, ValueError, TypeError):
+        return []  # it is told when the span is parsed
+
+
+def _listed(value: Any, depth: int = 2) -> list[Any]:
+    """Return the items that the object of a feed lists, itself or in an object within."""
+    items: list[Any] = []
+    for name in _LISTS if isinstance(value, dict) else ():
+        found = value.get(name)
+        if isinstance(found, list) and found and all(isinstance(one, dict) for one in found):
+            items += [one.get("item", one) for one in found]
+        elif depth:
+            items += _listed(found, depth - 1)
+    return items
+
+
+def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        utf8 = settings if span.offset >= 0 else settings._replace(encoding="")
+        return _content(jsonl.read_object(utf8.text_of(span)), settings)
+
+    return parse
+
+
+def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+    """Return the content of an item: ninjs 1 has texts such as body_text, later versions have lists of them."""
+    lower = {name.lower(): value for name, value in fields.items()}
+    if lower.get("type") in ("event", "planning") or "eventdetails" in lower:
+        raise left_out("is an event, not a news item")
+    name = _string(lower, "uri") or _string(lower, "guid")
+    if not name:
+        raise UnreadableError("has no uri, so it is not an item of ninjs: name the format with --format")
+    texts = {
+        "title": _text(lower, "headline", "headlines") or _string(lower, "title"),
+        "slugline": _string(lower, "slugline"),
+        "abstract": _text(lower, "description", "descriptions"),
+        "body": _text(lower, "body", "bodies"),
+    }
+    dates = [_string(lower, key) for key in ("versioncreated", "contentcreated", "firstcreated")]
+    item = NewsItem(
+        name,
+        texts,
+        next(filter(None, dates), ""),
+        _string(lower, "language"),
+        _subjects(lower),
+        str(lower.get("version") or ""),
+        _string(lower, "pubstatus"),
+        _string(lower, "embargoed") if lower.get("embargoed") is not None else None,
+    )
+    return news_content(item, settings)
+
+
+def _string(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _text(fields: Mapping[str, Any], stem: str, plural: str) -> str:
+    """Return the best text of a kind, such as the body: plain text if there is any, else HTML without its tags."""
+    texts = [(name[len(stem) :].strip("_"), "", value) for name, value in fields.items() if _is_named(name, stem)]
+    for entry in fields.get(plural) or () if isinstance(fields.get(plural), list) else ():
+        if isinstance(entry, dict):
+            lower = {name.lower(): value for name, value in entry.items()}
+            texts.append((_string(lower, "role"), _string(lower, "contenttype"), lower.get("value")))
+    strings = [(role.lower(), kind.lower(), text) for role, kind, text in texts if isinstance(text, str)]
+    ranked = sorted(strings, key=lambda one: (_is_marked_up(*one), one[0] not in ("", *_FIRST)))
+    for role, kind, text in ranked:
+        plain = extract_page(text).body if _is_marked_up(role, kind, text) else text
+        if plain.strip():
+            return plain
+    return ""
+
+
+def _is_named(name: str, stem: str) -> bool:
+    return name == stem or name.startswith(f"{stem}_")
+
+
+def _is_marked_up(role: str, kind: str, text: str) -> bool:
+    return bool(_MARKED_UP.search(kind or role)) and bool(_TAG.search(text) or "&" in text)
+
+
+def _subjects(fields: Mapping[str, Any]) -> list[Subject]:
+    """Return the subjects of an item: those of ninjs 1 have scheme and code, those of later versions a URI."""
+    subjects = []
+    for key in ("subject", "subjects"):
+        for entry in fields.get(key) or () if isinstance(fields.get(key), list) else ():
+            if isinstance(entry, dict):
+                code = _string(entry, "uri") or _string(entry, "code") or _string(entry, "literal")
+                scheme = "" if _string(entry, "uri") else _string(entry, "scheme")
+                subjects.append(subject_of(code, _string(entry, "name"), scheme))
+            elif isinstance(entry, str):
+                subjects.append(subject_of(entry))
+    return subjects
+
+
+FORMAT = RecordFormat(_spans, _parser, "Item {}", jsonl.ARRAY.cutter)
