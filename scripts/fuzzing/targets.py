@@ -1,6 +1,6 @@
 """All targets by name."""
 
-from . import configs, documents, inputs, models, packed, tagging
+from . import configs, documents, inputs, models, news, packed, tagging
 from .target import Target
 
 TARGETS: dict[str, Target] = {
@@ -16,6 +16,12 @@ TARGETS: dict[str, Target] = {
     "nbib": inputs.NBIB,
     "bibtex": inputs.BIBTEX,
     "endnote": inputs.ENDNOTE,
+    "ninjs": news.NINJS,
+    "newsml-g2": news.G2,
+    "nitf": news.NITF,
+    "newsml": news.NEWSML,
+    "rss": news.RSS,
+    "atom": news.ATOM,
     "text": inputs.TEXT,
     "html": documents.HTML,
     "eml": documents.EML,

@@ -156,15 +156,37 @@ def test_the_settings_go_before_name_and_content_but_archives_are_opened(folder)
 
 def test_a_file_in_a_folder_or_archive_whose_format_nothing_tells_is_rejected(folder):
     (folder / "in").mkdir()
-    (folder / "in" / "a.jpg").write_bytes(b"\xff\xd8\xff\xe0")
+    (folder / "in" / "a.dat").write_bytes(b"\xff\xd8\x00\xe0")
     (folder / "in" / "b.txt").write_text("Tin")
-    (folder / "c.zip").write_bytes(zipped(("a.jpg", b"\xff\xd8\xff\xe0"), ("d.jsonl", LINES)))
+    (folder / "c.zip").write_bytes(zipped(("a.dat", b"\xff\xd8\x00\xe0"), ("d.jsonl", LINES)))
     found = read("in", "c.zip")
-    assert [fault.source for fault in faults(found)] == ["in/a.jpg", "c.zip/a.jpg"]
+    assert [fault.source for fault in faults(found)] == ["in/a.dat", "c.zip/a.dat"]
     assert faults(found)[0].reason == (
         "The file is not read, as neither its name nor its content tells the format: name it with --format."
     )
     assert len(ids(found)) == 51
+
+
+def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
+    (folder / "in").mkdir()
+    ods = zipped(("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), method=zipfile.ZIP_STORED)
+    files = {"a.xlsx": b"PK", "b": b"\xff\xd8\xff\xe0", "c.epub": b"PK", "d.odt": b"PK", "e.dat": ods}
+    files |= {"f.json": b'{"$schema": "http://json-schema.org/draft-07/schema#"}', "g.doc": b"\xd0\xcf\x11\xe0"}
+    for name, data in files.items():
+        (folder / "in" / name).write_bytes(data)
+    reasons = [fault.reason for fault in faults(read("in"))]
+    told = (
+        "Excel workbook; save it as CSV",
+        "picture",
+        "e-book",
+        "OpenDocument text",
+        "spreadsheet",
+        "JSON Schema",
+        "Word",
+    )
+    assert all(word in reason for word, reason in zip(told, reasons, strict=True))
+    with pytest.raises(TextcatError, match=r"a\.xlsx is an Excel workbook; save it as CSV"):
+        find_sources(["in/a.xlsx"], InputSettings())
 
 
 # Pipes and URLs

@@ -143,6 +143,7 @@ def input_settings(
         _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
     ] = None,
     id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
+    date_field: Annotated[str, _input(help="Field or column of the date.")] = "date",
     columns: Annotated[
         str,
         _input(help="Comma-separated names of the columns of CSV and TSV.", show_default="those in the first row"),
@@ -167,7 +168,9 @@ def input_settings(
     from textcat.reading import InputSettings
 
     settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=_quotes(quote), lines=lines)
-    settings = settings._replace(columns=_listed(columns), for_files=tuple(map(_for_files, for_ or ())))
+    settings = settings._replace(
+        date_field=date_field, columns=_listed(columns), for_files=tuple(map(_for_files, for_ or ()))
+    )
     return settings._replace(text_fields=tuple(text_field)) if text_field else settings
 
 
@@ -188,7 +191,9 @@ _FOR_FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--id-field": ("id_field", str),
     "--topics-field": ("topics_field", str),
     "--topics-separator": ("topics_separator", str),
+    "--topics-scheme": ("topics_scheme", str),
     "--split-field": ("split_field", str),
+    "--date-field": ("date_field", str),
     "--columns": ("columns", _listed),
     "--encoding": ("encoding", str),
     "--quote": ("quotes", _quotes),
@@ -226,6 +231,9 @@ def corpus_reader(
     topics_separator: Annotated[
         str, _input(help="Separator of topics in one string, such as ';'.", show_default="a string is one topic")
     ] = "",
+    topics_scheme: Annotated[
+        str, _input(help="Scheme of the subjects of news that are topics: medtop.", show_default="all schemes")
+    ] = "",
     split_field: Annotated[str, _input(help="Field or column of the part: train, test or unused.")] = "split",
     test_size: Annotated[
         float | None,
@@ -240,6 +248,7 @@ def corpus_reader(
     from textcat.reading import InputSettings
 
     settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
+    settings = settings._replace(topics_scheme=topics_scheme)
     asked = None if settings == InputSettings() else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")

@@ -13,9 +13,9 @@ from textcat.folders import shipped
 from textcat.reading import FOLDERS, LAST, InputSettings, LabelSettings, is_wanted_story, named_format, plain_name
 from textcat.settings import describe_type, has_type, read_toml
 
-_FIELDS = ("id", "text", "topics", "separator", "split", "test", "encoding")
+_FIELDS = ("id", "text", "topics", "separator", "split", "date", "test", "encoding")
 #: The options of each reader. The readers are formats, but that texts are read by folders, json may be lines, too, and
-#: records are files of several formats, each read by its own.
+#: records are files of several formats, each read by its own; news is of any format of agencies and feeds.
 READERS = {
     "annif": ("test", "encoding"),
     "bibtex": _FIELDS,
@@ -27,6 +27,7 @@ READERS = {
     "lines": ("test", "encoding"),
     "mbox": ("topics", "separator", "encoding"),
     "nbib": _FIELDS,
+    "news": ("scheme", "test", "encoding"),
     "parquet": _FIELDS,
     "rcv1": ("train", "test", "version", "encoding"),
     "records": (*_FIELDS, "columns", "quotes"),
@@ -37,7 +38,7 @@ READERS = {
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
 _LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
 _LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
-_FORMATS = {"folders": FOLDERS, "json": "", "records": ""}
+_FORMATS = {"folders": FOLDERS, "json": "", "news": "", "records": ""}
 #: The readers of files with many records each.
 RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibtex")
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
@@ -48,6 +49,8 @@ _INPUT = (
     ("topics_field", "--topics-field", "topics"),
     ("topics_separator", "--topics-separator", "separator"),
     ("split_field", "--split-field", "split"),
+    ("date_field", "--date-field", "date"),
+    ("topics_scheme", "--topics-scheme", "scheme"),
     ("columns", "--columns", "columns"),
     ("encoding", "--encoding", "encoding"),
     ("quotes", "--quote none", "quotes"),
@@ -142,6 +145,8 @@ def holds_documents(reader: str, name: str) -> bool:
         return plain_name(name).lower().endswith(".json")
     if reader == "records":
         return any(holds_documents(kind, name) for kind in RECORD_READERS)
+    if reader == "news":
+        return named_format(name) in ("rcv1", "jsonl") or holds_documents("json", name)
     if reader == "endnote":
         return plain_name(name).lower().endswith(".xml")
     if reader == "annif":

@@ -23,6 +23,7 @@ from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
 from textcat.frames import is_table
 from textcat.reading import (
+    NEWS,
     STEP,
     SUBJECTS,
     ByteStream,
@@ -35,6 +36,7 @@ from textcat.reading import (
     is_matched,
     is_url,
     matches,
+    named_format,
     open_file,
     plain_name,
     read_documents,
@@ -321,6 +323,8 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
     reader = "folders" if settings.format == "text" else settings.format
     if not reader:
         reader = "annif" if _list_subjects(data, names, settings) else _reader_of(names, settings)
+        if reader in ("", "folders", "json", "jsonl", "records") and _hold_news(data, names, settings):
+            reader = "news"
     if not reader:
         raise TextcatError(
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
@@ -382,16 +386,27 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
     `names` are the names of all files in `data`.
     """
     texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
-    beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))][:_LOOKED_INTO]
+    beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))]
+    return SUBJECTS in _formats_of(data, beside, settings)
+
+
+def _hold_news(data: str, names: list[str], settings: InputSettings) -> bool:
+    """Return whether XML files, of which `names` has the names with those of others, are news of agencies or feeds."""
+    return not NEWS.isdisjoint(_formats_of(data, [name for name in names if named_format(name) == "rcv1"], settings))
+
+
+def _formats_of(data: str, names: list[str], settings: InputSettings) -> list[str]:
+    """Return the formats of the first of the named files, as far as their names and contents tell it."""
     forms = []
 
     def look(name: str, stream: ByteStream) -> None:
         with suppress(UnreadableError):
             forms.append(format_of(stream, name, settings))
 
-    if beside:
-        read_documents([data], settings, beside.__contains__, look)
-    return SUBJECTS in forms
+    looked_into = names[:_LOOKED_INTO]
+    if looked_into:
+        read_documents([data], settings, looked_into.__contains__, look)
+    return forms
 
 
 def _reader_of(names: list[str], settings: InputSettings) -> str:

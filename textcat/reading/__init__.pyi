@@ -10,6 +10,7 @@ from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.changes import FileState as FileState
 from textcat.reading.containers import open_file as open_file
+from textcat.reading.dates import date_range as date_range
 from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document
 from textcat.reading.forked import STREAM_ERRORS as STREAM_ERRORS
@@ -17,6 +18,7 @@ from textcat.reading.forked import ForkedCorpus as ForkedCorpus
 from textcat.reading.forked import read_forked as read_forked
 from textcat.reading.formats import DOCUMENTS as DOCUMENTS
 from textcat.reading.formats import FORMATS as FORMATS
+from textcat.reading.formats import NEWS as NEWS
 from textcat.reading.formats import batch_records as batch_records
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS
 from textcat.reading.formats.parquet import packed_column as packed_column

@@ -23,12 +23,15 @@ from textcat.reading.formats import (
     BINARY,
     DOCUMENTS,
     FORMATS,
+    NEWS,
     WHOLE,
     annif,
+    batch_records,
     block_records,
     block_zones,
     delimited,
     parquet,
+    xml_items,
 )
 from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
@@ -385,8 +388,11 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
         model = model._replace(header=header)
         if not model.header.strip():
             return  # an empty file has no names of columns, either
+    if model.format in xml_items.TAGS:
+        model = _with_opening(ahead, model, settings, largest)
     is_array = model.format in ("json", "ninjs") and holds_array(stream, settings)
-    whole = _WholeRecords(ahead, model, settings, largest, is_array)
+    is_enclosed = is_array or model.format in xml_items.TAGS
+    whole = _WholeRecords(ahead, model, settings, largest, is_enclosed)
     if position.position:
         ahead.move_to(position.offset)
         whole.position = position.position
@@ -397,16 +403,40 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
         n_left = fault.n_expected - ahead.offset if fault.n_expected >= 0 and stream.file else -1
         rejection = reject_or_raise(settings, fault, name, offset=ahead.offset, length=n_left, subject=subject)
         yield _Step(rejection, None, stream.consumed())
-    elif is_array:
+    elif is_enclosed and (end := _end_of_enclosed(ahead, model, settings, whole.position, name, is_array)):
+        yield _Step(end, None, stream.consumed())
+
+
+def _with_opening(ahead: LookAhead, model: Block, settings: InputSettings, largest: int) -> Block:
+    """Return a block without data whose header is what stands before the first item of an XML file, if it has any."""
+    n = ahead.find(lambda data, _: xml_items.first_item(model.format, data) + 1, settings.block_bytes, largest)
+    if not n and not ahead.ended:
+        raise UnreadableError(f"has no item in its first {largest} bytes: check its format")
+    return model._replace(header=ahead.drop(n - 1)) if n else model
+
+
+def _end_of_enclosed(
+    ahead: LookAhead, model: Block, settings: InputSettings, position: int, name: str, is_array: bool
+) -> Block | Rejection | None:
+    """Return what is left of a file behind its last whole record; None if it is nothing.
+
+    It is a Rejection if the array or the element that encloses all records is not closed.
+    """
+    rest = model._replace(offset=ahead.offset, position=position, data=ahead.data)
+    if is_array:
         # The end is a step of its own, and no place is behind it: whoever resumes after the last object meets it again.
-        rest = model._replace(offset=ahead.offset, position=whole.position, data=ahead.data)
         if settings.without_mark(rest)[0].strip(b" \t\r\n[,"):  # a ], or what is no whole object and rejected as such
-            yield _Step(rest, None, stream.consumed())
-        else:
-            why = "ends without ], so objects may be missing: check whether the file is complete"
-            fault = UnreadableError(why, FaultKind.DAMAGE, "its array ends without ]")
-            end = reject_or_raise(settings, fault, name, "The array", rest.position, rest.offset, len(rest.data))
-            yield _Step(end, None, stream.consumed())
+            return rest
+        closing, what, missing = "]", "The array", "objects"
+    else:
+        is_cut_off = xml_items.first_item(model.format, rest.data) >= 0
+        root = "" if is_cut_off else xml_items.ends_without_root(model.header, rest.data)
+        if not root:
+            return rest if rest.data.strip() or (rest.data and rest.offset) else None
+        closing, what, missing = f"</{root}>", "The file", "items"
+    why = f"ends without {closing}, so {missing} may be missing: check whether the file is complete"
+    fault = UnreadableError(why, FaultKind.DAMAGE, f"its {'array ' if is_array else 'XML '}ends without {closing}")
+    return reject_or_raise(settings, fault, name, what, rest.position, rest.offset, len(rest.data))
 
 
 def text_of_file(name: str, data: bytes) -> dict[str, str]:
@@ -417,14 +447,15 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     Parameters
     ----------
     name : str
-        The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF or text. If it has no
-        ending, the content tells the format.
+        The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF, text, or XML or JSON
+        of a news agency or feed with a single item. If it has no ending, the content tells the format.
     data : bytes
 
     Returns
     -------
     dict
-        The text of each zone: ``title``, if the document has one, and ``body``.
+        The text of each zone: ``title``, if the document has one, ``body`` and, of news, ``slugline`` and
+        ``abstract``.
 
     Raises
     ------
@@ -434,10 +465,16 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     settings, stream = InputSettings(), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
-    if form not in DOCUMENTS or plain_name(name) != name:
-        raise TextcatError(f"{called} is not a document: give HTML, .eml, Markdown, .docx, PDF or plain text.")
     try:
-        ((block, *_),) = _documents(stream, Block(called, form, b""), settings, _Place(), called)
+        if form not in DOCUMENTS and plain_name(name) == name:
+            form = format_of(stream, name, settings, form)
+        if form not in DOCUMENTS | NEWS or plain_name(name) != name:
+            what = "HTML, .eml, Markdown, .docx, PDF, plain text, or news of an agency"
+            raise TextcatError(f"{called} is not a document: give {what}.")
+        steps = _documents(stream, Block(called, form, b""), settings, _Place(), called)
+        if form in NEWS:
+            return _zones_of_news(called, [item for item, *_ in steps], settings)
+        ((block, *_),) = steps
         assert isinstance(block, Block)
         return block_zones(block, settings)
     except UnreadableError as fault:
@@ -446,19 +483,33 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
         raise TextcatError(f"{called} {fault}.") from None
 
 
+def _zones_of_news(name: str, blocks: list[Block | Rejection], settings: InputSettings) -> dict[str, str]:
+    """Return the texts of the only item in a file; raise a TextcatError if it has none, or several."""
+    items = [*batch_records(Batch(tuple(blocks), (), (), 0), settings)]
+    records = [item for item in items if isinstance(item, Record)]
+    if len(records) == 1:
+        return records[0].zones
+    if records:
+        raise TextcatError(f"{name} has {len(records)} documents: give a file of one, or use `textcat tag`.")
+    reason = items[0].reason if items and isinstance(items[0], Rejection) else "It is empty."
+    raise TextcatError(f"{name} has no document to read. {reason}")
+
+
 def _document_in(stream: ByteStream, settings: InputSettings) -> str:
     """Return the format of a nameless document by its content, or "text" if the content does not tell it."""
     form = format_by_content(stream, "a.", settings).format
-    return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS else "text"
+    return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS | NEWS else "text"
 
 
 class _WholeRecords:
     """Take whole records from a buffer of a file's next bytes: about `block_bytes`, or more if a record is longer."""
 
-    def __init__(self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_array: bool) -> None:
-        self.position = 1 + model.header.count(b"\n")
+    def __init__(
+        self, ahead: LookAhead, model: Block, settings: InputSettings, largest: int, is_enclosed: bool
+    ) -> None:
+        self.position = 1 + (0 if model.format in xml_items.TAGS else model.header.count(b"\n"))
         self._ahead, self._model, self._settings, self._largest = ahead, model, settings, largest
-        self._is_array = is_array
+        self._is_enclosed = is_enclosed
         self._cutter = FORMATS[model.format].cutter(model.header, model.format, settings)  # type: ignore[misc]
         if isinstance(self._cutter, RowCutter):
             tell_usual_names(model.source, self._cutter.columns, settings)
@@ -479,7 +530,7 @@ class _WholeRecords:
     def _end(self, data: bytes, whole: bool) -> int:
         # A line that had been written in part when the file was found is left with what was added after it.
         is_part = whole and isinstance(self._cutter, LineCutter) and self._ahead.ends_within_line()
-        return len(data) if whole and not self._is_array and not is_part else self._cutter.cut(data)
+        return len(data) if whole and not self._is_enclosed and not is_part else self._cutter.cut(data)
 
     def _without_rest(self, size: int) -> int:
         """Return how many bytes to read: `size`, or fewer if a line ends shortly before `size`.

@@ -1,6 +1,7 @@
 """Write dates in ISO 8601, given the forms that agencies, feeds, mail and Reuters-21578 use."""
 
 import re
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
@@ -13,7 +14,8 @@ _WORDS = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?(?P<day>\d\d?)[ -](?P<month>[A-Za-z]{3,9})\.?[ -](?P<year>\d{4}|\d\d)"
     rf"(?:,?\s+{_TIME}\s*(?P<zone>[A-Za-z]{{1,4}}|[+-]\d\d:?\d\d)?(?:\s+\([^()]*\))?)?"
 )
-_MONTHS = {name: i for i, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
+_MONTHS = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6}
+_MONTHS |= {"jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12}
 # The zones of RFC 822; the meaning of any other name depends on who writes it.
 _ZONES = {"z": "Z", "ut": "Z", "utc": "Z", "gmt": "Z", "est": "-05:00", "edt": "-04:00", "cst": "-06:00"}
 _ZONES |= {"cdt": "-05:00", "mst": "-07:00", "mdt": "-06:00", "pst": "-08:00", "pdt": "-07:00"}
@@ -33,7 +35,9 @@ def iso_date(text: str) -> str:
         return text
     month = match["month"]
     number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
-    year = match["year"] if len(match["year"]) == 4 else str(int(match["year"]) + (1900 if match["year"] > "49" else 2000))
+    year = (
+        match["year"] if len(match["year"]) == 4 else str(int(match["year"]) + (1900 if match["year"] > "49" else 2000))
+    )
     try:
         datetime(int(year), number, int(match["day"]), int(match["hour"] or 0), int(match["minute"] or 0))
     except ValueError:
@@ -63,18 +67,20 @@ def moment(date: str) -> datetime | None:
     match = _NUMBERS.fullmatch(date)
     if not match:
         return None
-    numbers = [int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")]
+    year, month, day, hour, minute, second = (
+        int(match[name] or 0) for name in ("year", "month", "day", "hour", "minute", "second")
+    )
     zone = _zone(match["zone"]) if match["zone"] else "Z"
     offset = timedelta() if zone in ("Z", "") else timedelta(hours=int(zone[1:3]), minutes=int(zone[4:]))
     try:
-        numbers[5] = min(numbers[5], 59)  # of a leap second
-        naive = datetime(*numbers, int(1e6 * float(f"0{(match['part'] or '.0').replace(',', '.')}")))  # type: ignore[arg-type]
+        naive = datetime(year, month, day, hour, minute, min(second, 59))  # 59 for a leap second
+        naive += timedelta(seconds=float(f"0{(match['part'] or '.0').replace(',', '.')}"))
         return (naive - offset if not zone.startswith("-") else naive + offset).replace(tzinfo=timezone.utc)
     except (OverflowError, ValueError):
         return None
 
 
-def date_range(dates: "list[str]") -> tuple[str, str] | None:
+def date_range(dates: Iterable[str]) -> tuple[str, str] | None:
     """Return the first and the last of the dates whose moments are known, as they are written; None if none is."""
     known = [(when, date) for date in dict.fromkeys(dates) if (when := moment(date)) is not None]
     return (min(known)[1], max(known)[1]) if known else None

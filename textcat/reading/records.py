@@ -598,8 +598,12 @@ class RecordFormat(NamedTuple):
                 content = parse(span)
                 name = content.id or f"{block.source}:{span.position}"
                 record = Record(name, block.source, span.position, *content[1:])
-                yield record if not content.left_out else record._replace(
-                    left_out=f"{self.unit.format(span.position) or 'The file'} {content.left_out}."
+                yield (
+                    record
+                    if not content.left_out
+                    else record._replace(
+                        left_out=f"{self.unit.format(span.position) or 'The file'} {content.left_out}."
+                    )
                 )
             except UnreadableError as fault:
                 if fault.kind is FaultKind.LEFT_OUT and settings.labels is not None:

@@ -21,13 +21,15 @@ from textcat.errors import TextcatError
 from textcat.reading import streams
 from textcat.reading.changes import Change, FileState, FolderMarks, mark_file
 from textcat.reading.containers import ContainerEntry, files_in, folder_entries, hidden, open_file, walk
-from textcat.reading.formats import DOCUMENTS, FORMATS, REFERENCES, annif
+from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
-from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.ninjs import is_ninjs
+from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
+from textcat.reading.formats.unread import unread_format
+from textcat.reading.formats.xml_items import xml_format
 from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
 from textcat.reading.streams import ByteStream, exact_encoding, of_file, pipe_stream, unpacked_stream, unreadable
 from textcat.surrogates import decode_surrogates
@@ -43,7 +45,7 @@ _BY_NAME = {
     "tsv": ("tsv", "tab"),
     "parquet": ("parquet", "pq"),
     "reuters": ("sgm", "sgml"),
-    "rcv1": ("xml",),
+    "rcv1": ("xml", "nitf", "newsml", "rss", "atom"),  # XML, of which the content tells more
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
     "ris": ("ris",),
@@ -57,7 +59,7 @@ _BY_NAME = {
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
 _COMPRESSED = tuple(ending for compression in streams.COMPRESSIONS for ending in compression.endings)
-_HEAD, _START = 1 << 16, 64  # bytes looked at
+_HEAD, _START = 1 << 16, 128  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
 _XML_HEAD, _ELEMENT = 1 << 10, re.compile(rb"<[A-Za-z]+[\s>]")
@@ -127,6 +129,8 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
         if archive:
             return _Guess(archive, "content")
     head = _start(head, settings)
+    if head.startswith(b"<") and (form := xml_format(_start(stream.peek(_HEAD, until=_ELEMENT), settings))[0]):
+        return _Guess(form, "content")
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
     if form in ("json", "jsonl") and settings.is_default("text_fields") and is_ninjs(head):
         return _Guess("ninjs", "content")
@@ -153,18 +157,30 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
         line, end, _ = _start(stream.peek(_HEAD, until=_LINE), settings).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
+    is_unsure = form in ("", "json", "jsonl", "rcv1") and not settings.format
+    if is_unsure and (what := unread_format(plain, stream.peek(_START, until=_LINE))):
+        raise UnreadableError(f"is {what}")
     if not form:
         raise UnreadableError(
             "is not read, as neither its name nor its content tells the format: name it with --format"
         )
-    if form == "rcv1" and not settings.format and _EXPORT.match(_start(stream.peek(_XML_HEAD), settings)):
-        return "endnote"
+    if form == "rcv1" and not settings.format:
+        return _format_of_xml(_start(stream.peek(_HEAD), settings))
     if form in ("json", "jsonl") and settings.is_default("text_fields"):
         form = "ninjs" if is_ninjs(stream.peek(_HEAD, until=_LINE)) else form
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
         return "json"
     return form
+
+
+def _format_of_xml(head: bytes) -> str:
+    if _EXPORT.match(head):
+        return "endnote"
+    form, root = xml_format(head)
+    if not form and root not in ("", "newsitem"):
+        raise UnreadableError(f"is XML with the root <{root}>, of no format that is read: leave it out, or convert it")
+    return form or "rcv1"
 
 
 def _first_line(head: bytes) -> bytes:
@@ -365,13 +381,21 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
             guess = format_by_content(unpacked_stream(stored, name), name, settings)
     except UnreadableError:
         return by_name  # what it is read as does not matter
-    if by_name.format and guess.format not in REFERENCES:
+    if by_name.format and guess.format not in REFERENCES | NEWS:
         return by_name
     if not guess.format:
+        if what := _unread(name, reading):
+            raise TextcatError(f"{name} is {what}.")
         raise TextcatError(
             f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
         )
     return guess
+
+
+def _unread(name: str, reading: Callable[[], ByteStream]) -> str:
+    """Return what a file is if it is of a known format that is not read, with the remedy; or else ""."""
+    with closing(reading()) as stored:
+        return unread_format(plain_name(name), unpacked_stream(stored, name).peek(_START))
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:

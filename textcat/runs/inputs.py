@@ -12,6 +12,7 @@ from textcat.folders import installed_version
 from textcat.reading import (
     ARCHIVES,
     DOCUMENTS,
+    NEWS,
     START_OVER,
     Batch,
     Change,
@@ -43,6 +44,7 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
         "--format": settings.format,
         "--text-field": ", ".join(settings.text_fields),
         "--id-field": settings.id_field,
+        **({} if settings.is_default("date_field") else {"--date-field": settings.date_field}),
         "--encoding": settings.encoding,
         **({} if settings.quotes else {"--quote": "none"}),
         "--lines": settings.lines,
@@ -57,7 +59,7 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
 
     The version "none" means that the library is not installed. Return {} if no source holds such documents.
     """
-    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS} - {"text"} for source in sources):
+    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS, *NEWS} - {"text"} for source in sources):
         return {}
     versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
     for name in versions:

@@ -83,3 +83,10 @@ def test_hostile_pages_take_time_in_proportion_to_their_length(page):
 def test_of_html_what_is_shown_is_read(html, text):
     record = parsed("mbox", FROM + f"Content-Type: text/html; charset=utf-8\n\n{html}".encode())[0]
     assert " ".join(record.zones["body"].split()) == text
+
+
+@pytest.mark.parametrize("name", ['property="article:published_time"', 'name="Date"', 'itemprop="datePublished"'])
+def test_a_page_has_the_date_of_its_publication(name, place):
+    (record,) = place("html", f'<html><head><meta {name} content="2024-05-01T10:15:00+0200"><body>Tin'.encode())
+    assert record.date == "2024-05-01T10:15:00+02:00"
+    assert place("html", b"<p>Tin")[0].date == ""

@@ -100,7 +100,9 @@ def test_events_and_items_without_text_are_left_out_by_name(folder):
     event = {"uri": "urn:e", "type": "event", "versionCreated": "2024-05-01", "title": "Fair"}
     (folder / "a.json").write_text(json.dumps([event, {"uri": "urn:p", "version": "1", "pubStatus": "usable"}, FIRST]))
     event, empty, item = read("a.json")
-    assert "event" in event.reason and "no text" in empty.reason and item.id == "urn:tin:1"
+    assert "event" in event.reason
+    assert "no text" in empty.reason
+    assert item.id == "urn:tin:1"
     assert len(open_corpus("a.json").train) == 1
 
 
@@ -114,7 +116,8 @@ def test_a_broken_item_gets_one_sentence():
     data = json.dumps([FIRST]).encode()
     for end in range(2, len(data) - 1, 7):
         (fault,) = parsed("ninjs", data[:end])
-        assert isinstance(fault, Rejection) and fault.reason.count("\n") == 0
+        assert isinstance(fault, Rejection)
+        assert fault.reason.count("\n") == 0
     (fault,) = parsed("ninjs", b'[{"headline": "x", "version": ' + b"[" * 5000 + b"]}]")
     assert "not valid JSON" in fault.reason
     (fault,) = parsed("ninjs", b'{"a": 1}')

@@ -8,17 +8,22 @@ from textcat.reading.formats import (
     delimited,
     docx,
     endnote,
+    feeds,
     html,
     jsonl,
     mail,
     markdown,
+    newsml,
+    newsml_g2,
     ninjs,
+    nitf,
     parquet,
     pdf,
     rcv1,
     references,
     reuters,
     text,
+    xml_items,
 )
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, UnreadableError, without_superseded
 
@@ -34,6 +39,11 @@ FORMATS = {
     "mbox": mail.MBOX,
     "json": jsonl.ARRAY,
     "ninjs": ninjs.FORMAT,
+    "newsml-g2": newsml_g2.FORMAT,
+    "nitf": nitf.FORMAT,
+    "newsml": newsml.FORMAT,
+    "rss": feeds.RSS,
+    "atom": feeds.ATOM,
     "ris": references.RIS,
     "nbib": references.MEDLINE,
     "bibtex": bibtex.FORMAT,
@@ -48,7 +58,7 @@ FORMATS = {
 #: The formats in which a file is one document; the topic of the document is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
 #: The formats of news agencies and feeds, which have versions.
-NEWS = frozenset({"ninjs"})
+NEWS = frozenset({"ninjs", *xml_items.TAGS})
 #: The formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
 #: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.

@@ -3,6 +3,7 @@
 import codecs
 import re
 
+from textcat.reading.dates import iso_date
 from textcat.reading.formats.documents import (
     MISSING,
     ExtractedText,
@@ -33,6 +34,18 @@ _HIDDEN = frozenset(
 _WHOLE = ("html", "body")  # which some hide until a script has run
 _UNSHOWN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _SPACES = re.compile(r"\s+")
+# What pages call the date of their publication in `<meta>`.
+_DATES = frozenset(
+    ("article:published_time", "date", "datepublished", "dc.date", "dc.date.issued", "dcterms.date", "dcterms.issued")
+)
+_DATES |= {
+    "dcterms.created",
+    "og:article:published_time",
+    "parsely-pub-date",
+    "pubdate",
+    "publish-date",
+    "sailthru.date",
+}
 _HEAD = 4096  # bytes in which a page declares its encoding
 _DECLARED = re.compile(
     rb"""<meta\s[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
@@ -52,17 +65,38 @@ _OF_PAGES = re.compile(r"utf-8|cp125\d|cp8(?:66|74)|cp9(?:32|49)|iso8859-\d+|koi
 _OTHERWISE = "cp1252"
 
 
+# Elements of NITF that begin and end a line, and those that are no text.
+_LINES_OF_NITF = frozenset(
+    ("block", "body.content", "bq", "credit", "dateline", "distributor", "fn", "hedline", "media")
+)
+_LINES_OF_NITF |= {"media-caption", "note", "nitf-table", "hl1", "hl2"}
+_HIDDEN_IN_NITF = frozenset(("media-metadata", "media-object", "media-reference", "media-producer", "datasource"))
+
+
+def is_block(tag: str) -> bool:
+    """Return whether an element of HTML or NITF is set apart from the words before and behind it."""
+    return tag in _LINES or tag in _CELLS or tag in _LINES_OF_NITF
+
+
+def is_unseen(tag: str) -> bool:
+    """Return whether an element of HTML or NITF holds no text for people."""
+    return tag in _HIDDEN or tag in _HIDDEN_IN_NITF
+
+
 class _Page:
     """Gather the visible text of a page; lxml's parser calls the methods, so that no tree is built."""
 
     def __init__(self) -> None:
-        self.title = ""
+        self.title, self.date = "", ""
         self._shown: list[str] = []
         self._main: list[str] = []
         self._unseen, self._mains, self._pre = 0, 0, 0  # of how many such elements what comes is part
         self._in_title = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag == "meta" and not self.date:
+            name = (attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or "").lower()
+            self.date = attributes.get("content", "") if name in _DATES else ""
         if self._unseen or tag in _HIDDEN or (tag not in _WHOLE and _is_hidden(attributes)):
             self._unseen += 1
             return
@@ -128,7 +162,7 @@ def extract_page(text: str) -> ExtractedText:
         page = etree.fromstring(mark_surrogates(text).encode(), parser)
     except (etree.LxmlError, ValueError) as error:
         raise broken_file("HTML", error) from None
-    return ExtractedText(page.title, page.body())
+    return ExtractedText(page.title, page.body(), (), iso_date(mark_surrogates(page.date)))
 
 
 def _decoded(data: bytes) -> str:

@@ -253,6 +253,7 @@ def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordCon
 
 
 def read_object(text: str) -> dict[str, Any]:
+    """Return the object of JSON that a text holds; raise UnreadableError if it holds none."""
     try:
         fields = json.loads(text)
     except json.JSONDecodeError as error:

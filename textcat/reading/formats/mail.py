@@ -32,7 +32,9 @@ _HEADED = re.compile(rb"(?:From [^\n]*\n)?[!-9;-~]{1,998}[ \t]*:")
 _START = b"\nFrom "
 _LONGEST_SEPARATOR = 1000  # bytes, with the blank line before it
 # Python takes more than twice the time for headers twice as long.
-_HEADER = re.compile(rb"^(content-[a-z-]+|subject|message-id|date):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE)
+_HEADER = re.compile(
+    rb"^(content-[a-z-]+|subject|message-id|date):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
+)
 _LONGEST = 1 << 16
 # A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">".
 # Its name is looked ahead for, so that it is taken whole or not at all.

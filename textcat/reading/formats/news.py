@@ -1,4 +1,4 @@
-"""Make documents of news items: what the formats of agencies and feeds have in common."""
+"""Turn news items into documents: what the formats of agencies and feeds have in common."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ class Subject(NamedTuple):
 
 def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
     """Return the subject of a code, which may be a URI or have the short name of its scheme before it, as medtop:1."""
-    code, name, scheme = (" ".join(text.split()) for text in (code, name, scheme))
+    code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
     if match:
         scheme, code = match[1], match[2]
@@ -82,7 +82,7 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
         texts[zone] = " ".join(texts[zone].split())
     if not texts["body"]:
         texts["body"], texts["abstract"] = texts["abstract"], ""
-    version, date = item.version.strip(), iso_date(item.date)
+    version, date, language = item.version.strip(), iso_date(mark_surrogates(item.date)), mark_surrogates(item.language)
     if reason := _reason(item.status, item.embargo):
         reason = f"{reason}, so it is left out"
     elif not any(texts.values()):
@@ -96,8 +96,8 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     chosen = [one for one in subjects if not settings.topics_scheme or one.is_of(settings.topics_scheme)]
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
     zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
-    said = (_fields(item, date, subjects, settings), item.language.strip(), key, reason)
-    return RecordContent(item.id, zones, topics, date, "", None, *said)
+    said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip(), key, reason)
+    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said)
 
 
 def left_out(why: str) -> UnreadableError:
@@ -122,13 +122,13 @@ def _now() -> datetime:
     return datetime.now(timezone.utc)  # the same for all that a process reads
 
 
-def _fields(item: NewsItem, date: str, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:
+def _fields(item: NewsItem, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:
     if not settings.fields:
         return None
     fields = {
-        "date": date,
+        "date": item.date,
         "language": item.language.strip(),
-        "version": item.version.strip(),
+        "version": mark_surrogates(item.version.strip()),
         "subjects": [subject._asdict() for subject in subjects],
     }
     return {name: value for name, value in fields.items() if value and {name, "*"} & {*settings.fields}}

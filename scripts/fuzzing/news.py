@@ -1,0 +1,104 @@
+"""The formats of news agencies and feeds: JSON and XML of many items a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .checks import check_file
+from .inputs import chosen, documents, with_settings
+from .target import Target
+
+_NINJS = (
+    b'[{"uri": "urn:1", "version": "2", "versioncreated": "2024-05-01T10:00:00+02:00", "pubstatus": "usable",\n'
+    b'"headline": "Tin", "body_xhtml": "<p>Tin &amp; ore</p>", "subject": [{"code": "medtop:1", "name": "metal"}]},\n'
+    b'{"uri": "urn:2", "versionCreated": "2024-05-02", "headlines": [{"role": "main", "value": "Gold"}], "version": "",'
+    b'"bodies": [{"contentType": "text/html", "value": "<b>Gold</b>"}], "subjects": [{"uri": "http://a/b/1"}]}]'
+)
+_WORDS_OF_NINJS = (
+    *(
+        b'"uri"',
+        b'"items"',
+        b'"item"',
+        b'"data"',
+        b'"headline"',
+        b'"bodies"',
+        b'"body_text"',
+        b'"subjects"',
+        b'"value"',
+    ),
+    *(
+        b'"pubstatus"',
+        b'"canceled"',
+        b'"embargoed"',
+        b'"2999-01-01"',
+        b'"type"',
+        b'"event"',
+        b"null",
+        b"[",
+        b"]",
+        b"},{",
+    ),
+    *(b'"versioncreated"', b"\\ud83d", b"&lt;", b"<p>", b'"version"', b"1e9", b'"text"', b"},{", b'"value"'),
+)
+_HEAD = b'<?xml version="1.0" encoding="%s"?>\n'
+_G2 = _HEAD % b"utf-8" + (
+    b'<newsMessage xmlns="http://iptc.org/std/nar/2006-10-01/"><itemSet><packageItem guid="p"/>'
+    b'<newsItem guid="urn:1" version="1" xml:lang="en"><itemMeta><versionCreated>2024-05-01T10:00:00Z</versionCreated>'
+    b'<pubStatus qcode="stat:usable"/></itemMeta><contentMeta><subject qcode="medtop:1"><name>metal</name></subject>'
+    b"<headline>Tin</headline></contentMeta><contentSet><inlineXML><nitf><body><body.content><p>Tin &amp; &eacute;</p>"
+    b"</body.content></body></nitf></inlineXML></contentSet></newsItem><newsItem guid='urn:2'><contentSet><inlineData>"
+    b"Gold</inlineData></contentSet></newsItem></itemSet></newsMessage>"
+)
+_NITF = _HEAD % b"iso-8859-1" + (
+    b'<!DOCTYPE nitf [<!ENTITY a "b">]><nitf xml:lang="en"><head><title>T</title><tobject><tobject.subject '
+    b'tobject.subject.refnum="1"/></tobject><docdata management-status="usable"><doc-id id-string="1"/><date.issue '
+    b'norm="20240501T101500Z"/><identified-content><classifier type="a" value="b">c</classifier></identified-content>'
+    b"</docdata></head><body><body.head><hedline><hl1>Tin</hl1></hedline></body.head><body.content><p>T\xe9n</p>"
+    b"</body.content></body></nitf>"
+)
+_NEWSML = _HEAD % b"utf-8" + (
+    b"<NewsML><NewsItem><Identification><NewsIdentifier><ProviderId>a</ProviderId><DateId>20240501</DateId><NewsItemId>1"
+    b'</NewsItemId><RevisionId>1</RevisionId></NewsIdentifier></Identification><NewsManagement><Status FormalName="'
+    b'Usable"/></NewsManagement><NewsComponent><NewsLines><HeadLine>Tin</HeadLine></NewsLines><ContentItem><DataContent>'
+    b"<p>Tin</p></DataContent></ContentItem></NewsComponent></NewsItem></NewsML>"
+)
+_RSS = _HEAD % b"utf-8" + (
+    b'<rss xmlns:content="c"><channel><language>en</language><item><title>Tin</title><guid>1</guid><pubDate>Wed, 1 May '
+    b'2024 10:15:00 GMT</pubDate><category domain="d">c</category><description>&lt;b&gt;T</description>'
+    b"<content:encoded><![CDATA[<p>Tin</item>]]></content:encoded></item><!-- <item> --><item/></channel></rss>"
+)
+_ATOM = _HEAD % b"utf-8" + (
+    b'<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="en"><entry><title type="html">T&lt;b&gt;</title><id>1</id>'
+    b'<updated>2024-05-01T10:00:00Z</updated><category term="a" scheme="b" label="c"/><content type="xhtml"><div><p>Tin'
+    b"</p></div></content></entry></feed>"
+)
+_MARKUP = (
+    *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"&a;", b"&amp;", b"&#0;", b"&#xd800;", b"<x:y>", b"/>", b"</", b"<?x ?>"),
+    *(b'xmlns="a"', b'xmlns:b="c"', b'xml:lang="de"', b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"\xff", b"\0", b"<a>" * 300),
+    *(b'encoding="utf-16"', b'encoding="rot13"', b'encoding="utf-7"', b'encoding="ebcdic-cp-us"', b">", b'"'),
+)
+
+
+def _check(form: str, ending: str) -> Callable[[bytes], None]:
+    def check(data: bytes) -> None:
+        settings, way, data = chosen(data)
+        settings = settings._replace(format=form, fields=("*",) if settings.quotes else ())
+        check_file(f"a{ending}", form, data, settings, way)
+        documents("news", f"a{ending}", data)
+
+    return check
+
+
+def _target(form: str, seed: bytes, names: bytes, ending: str = ".xml") -> Target:
+    """Return the target of a format of XML; `names` are names of elements, which are tried as tags, too."""
+    tags = [tag for name in names.split() for tag in (b"<%s>" % name, b"</%s>" % name, b"<%s/>" % name)]
+    utf16 = seed.decode("latin-1").replace("iso-8859-1", "utf-16").encode("utf-16")
+    return Target(_check(form, ending), lambda: with_settings(seed, utf16, seed[:-9], b""), (*_MARKUP, *tags))
+
+
+NINJS = Target(_check("ninjs", ".json"), lambda: with_settings(_NINJS, _NINJS[1:-1], b"{}"), _WORDS_OF_NINJS)
+G2 = _target("newsml-g2", _G2, b"newsItem newsMessage planningItem contentSet inlineXML inlineData nitf html embargoed")
+NITF = _target("nitf", _NITF, b"nitf head docdata body body.content body.head block p media hl1")
+NEWSML = _target("newsml", _NEWSML, b"NewsItem NewsML NewsComponent DataContent nitf html Status")
+RSS = _target("rss", _RSS, b"item channel title description guid category content:encoded pubDate")
+ATOM = _target("atom", _ATOM, b"entry feed title content summary id category")

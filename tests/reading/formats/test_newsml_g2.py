@@ -1,0 +1,78 @@
+"""NewsML-G2: news items alone and in messages, with content of all kinds, and the items that are no news."""
+
+import pytest
+from news_items import BODY_OF_DATA, BODY_OF_HTML, BODY_OF_NITF, BODY_OF_XHTML, g2_item, g2_message
+from read_sources import faults, ids, read
+
+from textcat import open_corpus
+from textcat.reading import InputSettings, find_sources
+
+
+@pytest.mark.parametrize("content", [BODY_OF_NITF, BODY_OF_XHTML, BODY_OF_DATA, BODY_OF_HTML])
+def test_content_of_all_kinds_gives_the_same_document(folder, content):
+    (folder / "a.xml").write_text(g2_message(g2_item(content=content)))
+    assert find_sources(["a.xml"], InputSettings())[0].format == "newsml-g2"
+    (record,) = read("a.xml", fields=("subjects",))
+    assert record.zones == {
+        "title": "Tin rose 1",
+        "slugline": "TIN-UP",
+        "abstract": "About tin.",
+        "body": "Tin rose.\nOre fell.",
+    }
+    assert (record.id, record.date, record.language) == ("urn:tin:1", "2024-05-01T10:15:00+02:00", "en")
+    assert [one["code"] for one in record.fields["subjects"]] == ["20000170", "20000171", "tin"]
+
+
+def test_topics_have_their_scheme_before_them(folder):
+    (folder / "a.xml").write_text(g2_message(g2_item()))
+    (document,) = open_corpus("a.xml").train
+    assert document.topics == ("medtop:20000170", "medtop:20000171", "house:tin")
+    (document,) = open_corpus("a.xml", settings=InputSettings(topics_scheme="house")).train
+    assert (document.topics, document.language) == (("house:tin",), "en")
+
+
+def test_an_item_may_be_the_whole_file_with_prefixes_and_another_encoding(folder):
+    item = g2_item().replace("</", "</g:").replace("<", "<g:").replace("<g:/g:", "</g:")
+    item = item.replace("<g:newsItem", '<g:newsItem xmlns:g="http://iptc.org/std/nar/2006-10-01/"').replace(
+        "Ore", "Öre"
+    )
+    for encoding in ("iso-8859-1", "utf-8", "utf-16"):
+        (folder / "a.xml").write_bytes(f'<?xml version="1.0" encoding="{encoding}"?>\n{item}'.encode(encoding))
+        (record,) = read("a.xml")
+        assert record.zones["body"] == "Tin rose.\nÖre fell."
+
+
+def test_items_that_are_no_news_are_left_out_by_their_names(folder):
+    others = [f"<{name}Item guid='x'/>" for name in ("package", "concept", "knowledge", "planning", "catalog")]
+    (folder / "a.xml").write_text(g2_message(*others, g2_item()))
+    found = read("a.xml")
+    assert ids(found) == ["urn:tin:1"]
+    told = ("package", "concept", "knowledge", "planning", "catalog")
+    assert all(name in item.reason for name, item in zip(told, faults(found), strict=True))
+    assert len(open_corpus("a.xml").train) == 1
+
+
+def test_the_newest_version_counts_and_what_must_not_be_published_is_told(folder):
+    items = [
+        g2_item(1, version=2),
+        g2_item(1, version=1),
+        g2_item(2, status="canceled"),
+        g2_item(3, meta="<embargoed>2999-01-01T00:00:00Z</embargoed>"),
+        g2_item(4, meta="<embargoed/>"),
+        g2_item(5, meta="<embargoed>2001-01-01T00:00:00Z</embargoed>"),
+    ]
+    (folder / "a.xml").write_text(g2_message(*items))
+    found = read("a.xml")
+    assert ids(found) == ["urn:tin:1", "urn:tin:5"]
+    reasons = [item.reason for item in faults(found)]
+    assert all(word in why for word, why in zip(("older", "canceled", "until 2999", "embargo"), reasons, strict=True))
+    assert [d.id for d in open_corpus("a.xml").train] == ["urn:tin:1", "urn:tin:5"]
+
+
+def test_a_newer_version_in_another_file_counts_for_a_corpus(folder):
+    (folder / "news").mkdir()
+    for name, item in {"a": g2_item(1, version=2), "b": g2_item(1, version=1), "c": g2_item(2)}.items():
+        (folder / f"news/{name}.xml").write_text(g2_message(item))
+    assert [d.id for d in open_corpus("news").train] == ["urn:tin:1", "urn:tin:2"]
+    (folder / "news/d.xml").write_text(g2_message(g2_item(1, version=3, status="canceled")))
+    assert [d.id for d in open_corpus("news").train] == ["urn:tin:2"]

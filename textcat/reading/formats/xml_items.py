@@ -1,0 +1,302 @@
+"""Cut XML files between their items, such as the news items of a message, and parse each item by itself.
+
+What stands before the first item is the header of all blocks: it declares the encoding and the namespaces. An item is
+parsed without its file's declarations, so that entities other than those of HTML are an error.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache, partial
+from html.entities import name2codepoint
+from typing import Any, NamedTuple, TypeAlias
+
+from textcat.reading.formats.documents import MISSING, tidy_lines
+from textcat.reading.formats.html import is_block, is_unseen
+from textcat.reading.formats.news import left_out
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+
+#: The tags of items by format; a file that begins with one of `_ROOTS` has this format, too.
+TAGS = {
+    "newsml-g2": rb"newsItem|packageItem|conceptItem|knowledgeItem|planningItem|catalogItem",
+    "nitf": rb"nitf",
+    "newsml": rb"NewsItem",
+    "rss": rb"item",
+    "atom": rb"entry",
+}
+_ROOTS = {"newsMessage": "newsml-g2", "NewsML": "newsml", "rss": "rss", "RDF": "rss", "feed": "atom"}
+_NO_MARKUP = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
+_NAME = rb"(?:[\w.-]+:)?"
+_REST_OF_TAG = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
+_TOKENS = {
+    form: re.compile(rb"%s|<(/?)%s(?:%s)(?=[\s/>])" % (_NO_MARKUP, _NAME, tags), re.DOTALL)
+    for form, tags in TAGS.items()
+}
+_TAG = re.compile(rb"<(/?)%s([\w.-]+)%s>" % (_NAME, _REST_OF_TAG))
+_TAG_NAME = re.compile(rb"<%s([\w.-]+)" % _NAME)
+_START = re.compile(rb"(?:%s|<[?!][^<>]*>)+|<%s([A-Za-z_][\w.-]*)(?=[\s/>])" % (_NO_MARKUP, _NAME), re.DOTALL)
+_ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)["']""")
+_NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
+_LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]+)["']|<language>\s*([\w-]+)\s*</language>""")
+_ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
+_OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
+_LONGEST_TAG = 1000  # bytes that are kept while a long item is passed over
+_LONGEST_END = 200  # bytes of an end tag
+_XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+class Opening(NamedTuple):
+    """Hold what the start of a file says about all its items."""
+
+    root: str  # the name of its first element; "": the item is the root
+    encoding: str  # "" if none is declared
+    namespaces: bytes  # declarations, as attributes
+    language: str
+
+
+def xml_format(head: bytes) -> tuple[str, str]:
+    """Return the format of items and the name of the root of a file, given the file's start; "" where unknown."""
+    start = next((match for match in _START.finditer(head) if match[1]), None)
+    root = start[1].decode() if start else ""
+    form = next((form for form, tags in TAGS.items() if root.encode() in tags.split(b"|") and form != "rss"), "")
+    form = form or _ROOTS.get(root, "")
+    if not form and root not in ("", "newsitem", "html", "xml", "records"):
+        form = "nitf" if re.search(rb"<nitf[\s>]", head) else ""  # inside of something else
+    return form, root
+
+
+def first_item(form: str, data: bytes) -> int:
+    """Return where the first item begins, or -1 if there is none."""
+    return next((match.start() for match in _TOKENS[form].finditer(data) if match[1] == b""), -1)
+
+
+def ends_without_root(header: bytes, rest: bytes) -> str:
+    """Return the name of the root if it is not closed in the rest of its file, behind the last item; or else ""."""
+    root = _opening(header).root
+    return root if root and not re.search(rb"</%s%s\s*>" % (_NAME, re.escape(root.encode())), rest) else ""
+
+
+@lru_cache(maxsize=64)
+def _opening(header: bytes) -> Opening:
+    tags = [match for match in _TAG.finditer(header) if not match[1]]
+    declared = {name: value for tag in tags for name, value in _NAMESPACE.findall(tag[0])}
+    languages = [(match[1] or match[2]).decode() for match in _LANGUAGE.finditer(header)]
+    encoding = _ENCODING.match(header.removeprefix(b"\xef\xbb\xbf"))
+    return Opening(
+        tags[0][2].decode("utf-8", "replace") if tags else "",
+        encoding[1].decode() if encoding else "",
+        b"".join(b" %s=%s" % pair for pair in declared.items()),
+        languages[-1] if languages else "",
+    )
+
+
+def _items(form: str, data: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield where each item begins and ends, and whether it is whole; one without its end tag ends at the next one."""
+    start = -1
+    for token in _TOKENS[form].finditer(data):
+        if token[1] is None:
+            continue
+        if token[1]:
+            end = data.find(b">", token.end()) + 1
+            if start >= 0 and end:
+                yield start, end, True
+                start = -1
+            continue
+        if start >= 0:
+            yield start, token.start(), True
+        start, tag = token.start(), _TAG.match(data, token.start())
+        if tag and tag[0].endswith(b"/>"):
+            yield start, tag.end(), True
+            start = -1
+    if start >= 0:
+        yield start, len(data), False
+
+
+class _ItemCutter:
+    """Cut a file after items."""
+
+    def __init__(self, form: str) -> None:
+        self._form, self._inside = form, False  # whether of an item that is passed over the start was passed
+
+    def cut(self, data: bytes) -> int:
+        return max((end for _, end, is_whole in _items(self._form, data) if is_whole), default=0)
+
+    def count(self, data: bytes) -> int:
+        return sum(1 for match in _TOKENS[self._form].finditer(data) if match[1] == b"")
+
+    def skip(self, data: bytes) -> tuple[int, bool]:
+        tokens = (match for match in _TOKENS[self._form].finditer(data) if match[1] is not None)
+        for token in tokens:
+            if not token[1] and not self._inside:
+                self._inside = True
+                continue
+            end = data.find(b">", token.end()) + 1 if token[1] else token.start()
+            if end and self._inside:
+                self._inside = False
+                return end, True
+        return max(len(data) - _LONGEST_TAG, 0), False
+
+
+def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
+    position, data = block.position, block.data
+    for start, end, _is_whole in _items(block.format, data):
+        yield RecordSpan(position, block.offset + start, data[start:end])
+        position += 1
+    if position == block.position and not block.header and block.offset == 0:
+        yield RecordSpan(position, 0, data)  # a file without items
+
+
+# Takes an item and what the start of its file says, and returns the content of the item.
+_Content: TypeAlias = "Callable[[Any, Opening, InputSettings], RecordContent]"
+
+
+def item_format(content: _Content) -> RecordFormat:
+    """Return a format whose files have many items; `content` makes a record's content of an item's element."""
+    return RecordFormat(_spans, partial(_parser, content), "Item {}", lambda _, form, __: _ItemCutter(form))
+
+
+def _parser(content: _Content, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    opening, tags = _opening(block.header), TAGS[block.format]
+    tag = re.compile(rb"<%s(%s)(?=[\s/>])" % (_NAME, tags))
+    end = re.compile(rb"</%s(?:%s)\s*>\Z|/>\Z" % (_NAME, tags))
+
+    def parse(span: RecordSpan) -> RecordContent:
+        start = tag.match(span.data)
+        if not start:
+            raise _no_items(span.data, block.format)
+        if not end.search(span.data, max(len(span.data) - _LONGEST_END, 0)):
+            raise UnreadableError(f"is cut off before </{start[1].decode()}>: check whether the file is complete")
+        try:
+            item = parse_item(span.data, opening, settings)
+            return content(item, opening, settings)
+        except RecursionError:
+            raise UnreadableError("has elements that are nested too deeply: leave it out") from None
+
+    return parse
+
+
+def _no_items(data: bytes, form: str) -> UnreadableError:
+    """Return the error for a file without items."""
+    root = next((match[1].decode() for match in _START.finditer(data) if match[1]), "")
+    names = " or ".join(f"<{tag.decode()}>" for tag in TAGS[form].split(b"|")[:2])
+    if root and re.search(
+        rb"</%s%s\s*>\s*(?:%s|\s)*\Z" % (_NAME, re.escape(root.encode()), _NO_MARKUP), data, re.DOTALL
+    ):
+        return left_out(f"has no {names}")
+    return UnreadableError(f"has no whole {names}, so it is cut off or of another format: check the file")
+
+
+def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
+    """Return the element of an item; raise UnreadableError if it is not well-formed."""
+    if b"&" in data:
+        data = _ENTITY.sub(_character, data)
+    try:
+        item = _tree(b"<_%s>%s</_>" % (opening.namespaces, data), settings.encoding or opening.encoding or "utf-8")
+    except UnicodeError:
+        raise UnreadableError("is in an encoding that it does not declare: name it with --encoding") from None
+    if len(item) != 1:
+        raise UnreadableError("has elements behind its end: check the file")
+    return item[0]
+
+
+def _character(match: "re.Match[bytes]") -> bytes:
+    code = None if match[1] in _OF_XML else name2codepoint.get(match[1].decode())
+    return match[0] if code is None else b"&#%d;" % code
+
+
+def _tree(data: bytes, encoding: str) -> Any:
+    try:
+        from lxml import etree
+    except ImportError:
+        raise UnreadableError(MISSING) from None
+    try:
+        return etree.fromstring(data, _xml_parser(encoding.lower()))
+    except LookupError:
+        raise UnreadableError(f"is in the encoding {encoding!r}, which is unknown: name it with --encoding") from None
+    except (etree.LxmlError, ValueError) as error:
+        text = re.sub(r", line \d+, column \d+ \(<string>.*", "", " ".join(str(error).split()))
+        if "ncoding" in text or "UTF-8" in text or "nput is not proper" in text:
+            raise UnreadableError(f"is not {encoding} ({text:.80}): name its encoding with --encoding") from None
+        raise UnreadableError(f"is not well-formed XML ({text:.100}): correct it, or leave it out") from None
+
+
+@lru_cache(maxsize=16)
+def _xml_parser(encoding: str) -> Any:
+    from lxml import etree
+
+    off = {
+        "resolve_entities": False,
+        "no_network": True,
+        "huge_tree": False,
+        "load_dtd": False,
+        "dtd_validation": False,
+    }
+    return etree.XMLParser(encoding=encoding, remove_comments=True, remove_pis=True, **off)
+
+
+# --- what elements have -----------------------------------------------------------------------------------------------
+
+
+def child(element: Any, *path: str) -> Any:
+    """Return the first child of an element by its name, in any namespace; with more names, that child's, and so on.
+
+    None is returned if there is none, or if the element is None.
+    """
+    for name in path:
+        if element is None:
+            return None
+        element = next(element.iterchildren(f"{{*}}{name}"), None)
+    return element
+
+
+def children(element: Any, name: str) -> Iterable[Any]:
+    """Return the children of an element by their name, in any namespace; none if the element is None."""
+    return () if element is None else element.iterchildren(f"{{*}}{name}")
+
+
+def attribute(element: Any, *names: str) -> str:
+    """Return the first of these attributes that an element has, or ""."""
+    values = (element.get(name) for name in names) if element is not None else ()
+    return next(filter(None, values), "").strip()
+
+
+def language_of(*elements: Any) -> str:
+    """Return the language that the first of these elements declares that declares one, or ""."""
+    return next(filter(None, (attribute(element, _XML_LANG) for element in elements)), "")
+
+
+def line_of(element: Any) -> str:
+    """Return the text of an element on one line; "" for None."""
+    if element is None:
+        return ""
+    text = element.text or "" if not len(element) else "".join(element.itertext())
+    return " ".join(text.split())
+
+
+def lines_of(element: Any) -> str:
+    """Return the text of an element with a line for each paragraph and the like, without hidden parts; "" for None."""
+    if element is None:
+        return ""
+    pieces: list[str] = []
+    _gather(element, pieces)
+    return tidy_lines("".join(pieces))
+
+
+@lru_cache(maxsize=4096)
+def _kind(tag: str) -> int:
+    name = tag.rpartition("}")[2]
+    return 2 if is_unseen(name) else 1 if is_block(name) else 0
+
+
+def _gather(element: Any, pieces: list[str]) -> None:
+    if element.text:
+        pieces.append(element.text.replace("\n", " "))
+    for part in element:
+        kind = _kind(part.tag)
+        if kind < 2:
+            if kind:
+                pieces.append("\n")
+            _gather(part, pieces)
+            if kind:
+                pieces.append("\n")
+        if part.tail:
+            pieces.append(part.tail.replace("\n", " "))
