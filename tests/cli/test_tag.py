@@ -406,3 +406,32 @@ def test_languages_are_counted_and_those_without_a_model_are_told(run, model, tm
     run("tag", "models", "texts.txt")
     assert run.code == 1
     assert "give --lang auto" in run.err
+
+
+# --- dates -----------------------------------------------------------------------------------------------------------
+
+
+def test_dates_come_from_the_field_that_is_named_into_every_format(run, model):
+    table = "number,text,day\n1,wheat harvest,1 May 2024\n2,gold,\n"
+    Path("a.csv").write_text(table)
+    for to, options in {"jsonl": (), "csv": ("--per-document",)}.items():
+        run("tag", model, "a.csv", "--date-field", "day", "--to", to, "--out", to, *options)
+    lines = rows(Path("jsonl/part-00000.jsonl").read_text())
+    assert [line.get("date") for line in lines] == ["2024-05-01", None]
+    cells = [line.split(",") for line in Path("csv/part-00000.csv").read_text().splitlines()]
+    assert [line[3] for line in cells] == ["date", '"2024-05-01"', '""']
+
+
+def test_without_dates_a_table_has_no_column_of_them(run, model):
+    Path("a.jsonl").write_text('{"text": "wheat"}\n')
+    run("tag", model, "a.jsonl", "--to", "csv", "--out", "out")
+    assert Path("out/part-00000.csv").read_text().startswith("id,source,position,topic,")
+    Path("b.jsonl").write_text('{"text": "wheat", "date": "2024-05-01"}\n')
+    run("tag", model, "b.jsonl", "--to", "csv", "--out", "dated")
+    assert Path("dated/part-00000.csv").read_text().startswith("id,source,position,date,topic,")
+
+
+def test_a_field_of_dates_that_a_table_lacks_is_told(run, model):
+    Path("a.csv").write_text("text\nwheat\n")
+    result = run("tag", model, "a.csv", "--date-field", "day", "--out", "out")
+    assert "'day'" in Path("out/_rejected.jsonl").read_text(), result

@@ -24,7 +24,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.former_names import todays_recipe
 from textcat.margin.learners import LEARNERS, PAUM
-from textcat.model import MODEL, ModelError, read_manifest
+from textcat.model import MODEL, ModelError, check_entries, read_manifest
 from textcat.model.storage import check_target, load, save
 from textcat.teaching.pool import build_pool, open_pool
 from textcat.training.update import learn
@@ -144,6 +144,26 @@ def test_the_manifest_says_what_the_model_is(tagger, tmp_path):
     assert manifest["train_sizes"] == tagger.train_sizes.tolist()
     for fact in ("tau_pos", "epochs", "updates", "support", "stopped"):
         assert len(manifest["facts"][fact]) == len(tagger.topics)
+
+
+def test_a_model_keeps_the_first_and_the_last_date_of_its_training(small, tmp_path):
+    assert "train_dates" not in read_manifest(save(small, tmp_path / "without"))
+    documents = [
+        textcat.Document("1", {"body": "corn and wheat"}, ("grain",), "2024-05-02T01:00:00+02:00"),
+        textcat.Document("2", {"body": "gold and silver"}, ("metal",), "2024-05-01T23:30:00Z"),
+        textcat.Document("3", {"body": "gold"}, ("metal",), "in spring"),
+    ]
+    corpus = textcat.Corpus.from_documents("dated", documents)
+    tagger = textcat.Tagger.fit(corpus, textcat.Recipe("small"), updatable=True)
+    model = save(tagger, tmp_path / "model")
+    dates = ["2024-05-02T01:00:00+02:00", "2024-05-01T23:30:00Z"]
+    assert read_manifest(model)["train_dates"] == dates
+    assert load(model).train_dates == tuple(dates)
+    newer = textcat.Document("4", {"body": "silver"}, ("metal",), "2025-01-01")
+    learn(model, textcat.Corpus.from_documents("newer", [newer]), out=tmp_path / "learnt")
+    assert read_manifest(tmp_path / "learnt")["train_dates"] == [dates[0], "2025-01-01"]
+    with pytest.raises(ModelError):
+        check_entries(model, {**read_manifest(model), "train_dates": "2024"})
 
 
 def test_the_same_seed_gives_the_same_files_with_one_job_or_two(corpus, tmp_path):

@@ -20,7 +20,7 @@ from textcat.tagging.output import (
 )
 
 
-def expected(documents):
+def expected(documents, with_dates=True):
     for record, found in documents:
         topics = [
             {"topic": topic, "score": round(score, 4), "probability": p if p is None else round(p, 4)}
@@ -30,6 +30,7 @@ def expected(documents):
             "id": escape_undecodable(record.id),
             "source": escape_undecodable(record.source),
             "position": record.position,
+            **({"date": escape_undecodable(record.date)} if record.date and with_dates else {}),
             "topics": topics,
         }
 
@@ -67,8 +68,30 @@ def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
 def test_a_row_of_parquet_holds_a_document(documents):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     assert parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist() == list(
-        expected(documents)
+        expected(documents, with_dates=False)
     )
+
+
+def test_dates_are_kept_in_every_format():
+    records = [
+        Record("a", "b", 1, {"body": "corn"}, (), "2024-05-01T10:15:00+02:00"),
+        Record("c", "b", 2, {"body": ""}),
+    ]
+    tags = [[("grain", 1.0, None)], []]
+
+    def rows(to, **how):
+        settings = OutputSettings(to, dates=True, **how)
+        made = file_format(settings)
+        return made.begin() + made.add(ENCODERS[to](records, tags, settings=settings)) + made.end()
+
+    dates = [record.date for record in records]
+    assert [json.loads(line).get("date", "") for line in rows("jsonl").splitlines()] == dates
+    for how in ({}, {"per_document": True}):
+        table = [*csv.DictReader(io.StringIO(rows("csv", **how).decode()))]
+        assert [*table[0]][:5] == ["id", "source", "position", "date", [*table[0]][4]]
+        assert [row["date"] for row in table] == dates
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    assert parquet.read_table(io.BytesIO(rows("parquet"))).column("date").to_pylist() == dates
 
 
 def test_terms_that_explain_stand_behind_each_topic_in_every_format():

@@ -405,6 +405,7 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
     if as_json:
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         facts_stored = {name: manifest.get(name) for name in names}
+        facts_stored |= {name: manifest[name] for name in ("train_dates",) if name in manifest}
         names_stored = {"named_topics": len(named), "names_language": language} if named else {}
         tables.print_json(console, {"model": str(folder), **facts_stored, **counts, **names_stored, "bytes": size})
         return
@@ -414,6 +415,7 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
     facts = {
         "model": f"{folder} ({size / 1e6:.1f} MB, format {manifest['format']})",
         "corpus": f"{manifest['corpus']}, {manifest['train_documents']} training documents",
+        "dates": " to ".join(manifest["train_dates"]) if "train_dates" in manifest else None,
         **counts,
         "recipe": recipe.title,
         **{section: settings_text(getattr(recipe, section)) for section in ("tokens", "features", "learner")},

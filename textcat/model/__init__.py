@@ -94,9 +94,15 @@ def check_entries(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> N
         or not _are_names(manifest.get("topic_names", []), len(manifest["topics"]))
         or not isinstance(manifest.get("names_language", ""), str)
         or not isinstance(manifest.get("choices", {}), dict)
+        or not _are_dates(manifest.get("train_dates", ["", ""]))
     ):
         raise MODEL.damaged_manifest(folder)
     manifest["recipe"] = todays_recipe(manifest["recipe"])
+
+
+def _are_dates(dates: Any) -> bool:
+    """Return whether `dates` are two texts, the first and the last date of the training documents."""
+    return isinstance(dates, list) and [*map(type, dates)] == [str, str]
 
 
 def _are_names(names: Any, n_topics: int) -> bool:

@@ -191,6 +191,7 @@ def _manifest(tagger: Tagger, recipe: dict[str, Any], folder: Path) -> dict[str,
         "origin": tagger.origin,
         "recipe": recipe,
         "train_documents": tagger.train_documents,
+        **({"train_dates": [*tagger.train_dates]} if tagger.train_dates else {}),
         "topics": list(tagger.topics),
         **_names(tagger),
         **({"choices": tagger.choices} if tagger.choices else {}),
@@ -400,6 +401,7 @@ class _Contents(NamedTuple):
             names_language=manifest.get("names_language", ""),
             choices=manifest.get("choices", {}),
             part_length=manifest.get("part_length", 0),
+            train_dates=tuple(manifest["train_dates"]) if "train_dates" in manifest else None,
             **optional,
         )
 

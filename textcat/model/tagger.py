@@ -81,6 +81,8 @@ class Tagger:
     part_length : int
         A document with more characters in a zone is scored in parts of this length, and its topics are ordered by
         probability; 0: every document is scored as a whole. Needs a shortlist and probabilities.
+    train_dates : (str, str), optional
+        The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     """
 
     features: TfIdf
@@ -104,6 +106,7 @@ class Tagger:
     converged: np.ndarray | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
     part_length: int = 0
+    train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):

@@ -60,6 +60,7 @@ class TrainingCounts:
             "labelled_for": sets,
             "labelled_for_of": [None if judged is None else set_of[judged] for judged in labelled_for],
             "zones_of": None if self.keep_support == "none" else [document.zones for document in corpus.train],
+            **({"dates": dates} if any(dates := [document.date for document in documents]) else {}),
             "zones": self.counts.zones,
             "terms": self.counts.counts.terms,
         }
@@ -76,7 +77,8 @@ class TrainingCounts:
             raise ValueError("its documents were counted for another recipe")
         counts = StoredCounts.from_arrays(entries["zones"], entries["terms"], arrays)
         names, sets, ids, n_train = (entries[name] for name in ("topics", "labelled_for", "ids", "n_train"))
-        surrogate_bytes("".join([*ids, *names, *counts.zones, *counts.counts.terms]))
+        dates = entries.get("dates", [""] * len(ids))
+        surrogate_bytes("".join([*ids, *names, *dates, *counts.zones, *counts.counts.terms]))
         labelled_for = [tuple(names[i] for i in judged) for judged in sets]
         n_test = len(ids) - n_train
         zones_of = [*(entries["zones_of"] or [{}] * n_train), *([{}] * n_test)]
@@ -84,10 +86,14 @@ class TrainingCounts:
             raise ValueError("its lists of documents do not fit together")
         documents = [
             Document(
-                id_, dict(zones), tuple(names[i] for i in topics), labelled_for=None if k is None else labelled_for[k]
+                id_,
+                dict(zones),
+                tuple(names[i] for i in topics),
+                date,
+                labelled_for=None if k is None else labelled_for[k],
             )
-            for id_, zones, topics, k in zip(
-                ids, zones_of, entries["topics_of"], entries["labelled_for_of"], strict=True
+            for id_, zones, topics, date, k in zip(
+                ids, zones_of, entries["topics_of"], dates, entries["labelled_for_of"], strict=True
             )
         ]
         corpus = Corpus(
@@ -122,7 +128,7 @@ def without_texts(corpus: Corpus, keep_support: str) -> Corpus:
         zones = {}
         if keep != "none":
             zones = dict(document.zones) if keep == "texts" else {"title": title_of(document, False)}
-        return Document(document.id, zones, document.topics, labelled_for=document.labelled_for)
+        return Document(document.id, zones, document.topics, document.date, labelled_for=document.labelled_for)
 
     train = [shortened(document, keep_support) for document in corpus.train]
     return replace(corpus, train=train, test=[shortened(document, "none") for document in corpus.test], unused=[])

@@ -62,6 +62,9 @@ class OutputSettings(NamedTuple):
     other_languages : {"rejected", "untagged"}
         With models by language, what becomes of documents in a language without a model: they are rejected, each with a
         reason, or written without topics.
+    dates : bool
+        Whether CSV and Parquet have a column with the date of each document; JSON Lines have the date of each document
+        that has one. A run sets it to whether the first documents of its inputs have dates.
     """
 
     to: str = "jsonl"
@@ -76,6 +79,7 @@ class OutputSettings(NamedTuple):
     per_document: bool = False
     raw_cells: bool = False
     other_languages: str = "rejected"
+    dates: bool = False
 
     @property
     def suffix(self) -> str:
@@ -134,11 +138,13 @@ def _encode_jsonl(
     for record, tags_of_record in zip(records, tags, strict=True):
         topics = _topic_objects(record, tags_of_record, terms, names)
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
+        if record.date:
+            line["date"] = record.date
         line |= {"fields": record.fields or {}, "topics": topics} if settings.carry else {"topics": topics}
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:  # a file's name is not UTF-8
-            line |= {"id": escape_undecodable(record.id), "source": escape_undecodable(record.source)}
+            line |= {name: escape_undecodable(line[name]) for name in ("id", "source", "date") if name in line}
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     return b"".join(lines)
 
@@ -206,7 +212,8 @@ def _encode_csv(
         write_row(map(safe, cells))
 
     for record, tags_of_record in zip(records, tags, strict=True):
-        of_document = (record.id, record.source, record.position, *_carried(record, settings))
+        date = (record.date,) if settings.dates else ()
+        of_document = (record.id, record.source, record.position, *date, *_carried(record, settings))
         if settings.per_document:
             write((*of_document, *map(_BETWEEN_TOPICS.join, _columns_of(tags_of_record, names))))
             continue
@@ -252,13 +259,20 @@ def _encode_parquet(
         "source": [escape_undecodable(record.source) for record in records],
         "position": [record.position for record in records],
     }
+    if settings.dates:
+        columns["date"] = [escape_undecodable(record.date) for record in records]
     cells = [[escape_undecodable(text) for text in _carried(record, settings)] for record in records]
     columns |= dict(zip(settings.carry, map(list, zip(*cells, strict=True)), strict=False)) | {"topics": topics}
-    schema = _arrow_schema(terms is not None, names is not None, settings.carry)
+    schema = _arrow_schema(terms is not None, names is not None, _extra_columns(settings))
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
 
-def _arrow_schema(with_terms: bool, with_names: bool, carried: Sequence[str]) -> Any:
+def _extra_columns(settings: OutputSettings) -> tuple[str, ...]:
+    """Return the names of the columns between those of a document and those of its topics."""
+    return (*(("date",) if settings.dates else ()), *settings.carry)
+
+
+def _arrow_schema(with_terms: bool, with_names: bool, extra: Sequence[str]) -> Any:
     import pyarrow as pa
 
     term = pa.struct([("term", pa.string()), ("adds", pa.float64())])
@@ -268,7 +282,7 @@ def _arrow_schema(with_terms: bool, with_names: bool, carried: Sequence[str]) ->
         [("topic", pa.string()), *name, ("score", pa.float64()), ("probability", pa.float64()), *extra_fields]
     )
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
-    types |= dict.fromkeys(carried, pa.string()) | {"topics": pa.list_(tag)}
+    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag)}
     return pa.schema(types.items())
 
 
@@ -280,7 +294,7 @@ def file_format(settings: OutputSettings) -> PlainFile:
     """Return the object that builds the output files; raise a TextcatError if its library is not installed."""
     if settings.to == "parquet":
         return ParquetFile(
-            settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names, settings.carry)
+            settings.suffix, partial(_arrow_schema, settings.explain > 0, settings.names, _extra_columns(settings))
         )
     head = _csv_head(settings) if settings.to == "csv" else b""
     return (ZstandardFile if settings.compress else PlainFile)(settings.suffix, head)
@@ -290,7 +304,8 @@ def _csv_head(settings: OutputSettings) -> bytes:
     """Return the first line of CSV: the names of the columns, quoted only where they must be."""
     topic, name, score, probability = _OF_TOPICS if settings.per_document else _OF_TOPIC
     topic_columns = [topic, *([name] if settings.names else []), score, probability]
-    carried = settings.carry if settings.raw_cells else map(safe_cell, settings.carry)
+    columns = _extra_columns(settings)
+    carried = columns if settings.raw_cells else map(safe_cell, columns)
     line = io.StringIO()
     terms = ["terms"] if settings.explain else []
     csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *carried, *topic_columns, *terms])

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -16,7 +17,18 @@ from textcat.folders import installed_version
 from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
-from textcat.reading import START_OVER, Batch, Block, InputSettings, Rejection, Source, find_sources, read_batches
+from textcat.reading import (
+    START_OVER,
+    Batch,
+    Block,
+    InputSettings,
+    Record,
+    Rejection,
+    Source,
+    batch_records,
+    find_sources,
+    read_batches,
+)
 from textcat.runs.folder import Growing, facts_of_run, open_folder, write_shards
 from textcat.runs.growth import Growth, restricted_sources
 from textcat.runs.inputs import (
@@ -183,9 +195,22 @@ def make_plan(
         input_settings = input_settings._replace(fields=output_settings.carry)
     folder = str(Path(model).expanduser().resolve())
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
-    job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
-    return Plan(job, find_sources([os.fspath(path) for path in paths], input_settings), manifest, **how)
+    sources = find_sources([os.fspath(path) for path in paths], input_settings)
+    if output_settings.to != "jsonl" and "date" not in output_settings.carry:
+        output_settings = output_settings._replace(dates=_have_dates(sources, input_settings))
+    job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
+    return Plan(job, sources, manifest, **how)
+
+
+def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
+    """Return whether the user names a field of dates, or documents in the first batch of files have dates."""
+    if not settings.is_default("date_field"):
+        return True
+    files = [source for source in sources if source.kind != "pipe"]
+    first = islice(read_batches(files, settings), 1)
+    items = [item for batch in first for item in batch_records(batch, settings)]
+    return any(isinstance(item, Record) and item.date for item in items)
 
 
 def _models_by_language(folder: Path, lang: str, output: OutputSettings) -> dict[str, dict[str, Any]]:
@@ -363,6 +388,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         **({"--carry": ", ".join(write.carry)} if write.carry else {}),
         **({"--per-document": True} if write.per_document else {}),
         **({"--raw-cells": True} if write.raw_cells else {}),
+        **({"dates": True} if write.dates else {}),
         **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }

@@ -29,6 +29,7 @@ from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
 from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
+from textcat.reading import date_range
 from textcat.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import (
     SCRIPT_SAMPLE,
@@ -334,6 +335,7 @@ class _Training:
             origin=corpus.origin,
             topic_names={topic: names[0] for topic, names in corpus.names.items()},
             names_language=corpus.names_language,
+            train_dates=date_range(document.date for document in corpus.train),
         )
         if described is not None:
             with self.stages.stage("train topics", len(corpus.topics)) as advance:

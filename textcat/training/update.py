@@ -353,7 +353,7 @@ class _Change(NamedTuple):
             return replace(new, zones=new.zones if any(new.zones.values()) else old.zones)
 
         staying = [
-            [replace(d, date="", split="") if d.date or d.split else d for d in (*map(current, stay), *added)]
+            [replace(d, split="") if d.split else d for d in (*map(current, stay), *added)]
             for stay, added in zip(self._staying(), self.added, strict=True)
         ]
         # Topics that only removed documents had must be forgotten, as if no document had been judged for them.

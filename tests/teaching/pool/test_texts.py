@@ -104,3 +104,12 @@ def test_documents_made_by_programs_may_hold_halves_of_surrogate_pairs(tmp_path)
     pool = build_pool(corpus, tmp_path / "pool")
     assert pool.document(0) == {"body": "a \\ud800 word"}
     assert list(pool.ids) == ["\\udcff", "b"]
+
+
+def test_a_pool_keeps_dates(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Tin rose.", "date": "1 May 2024"}\n{"text": "Gold fell."}\n')
+    pool = build_pool(path, tmp_path / "pool")
+    assert [pool.date(0), pool.date(1)] == ["2024-05-01", ""]
+    corpus = Corpus.from_documents("a", [Document("1", {"body": "Tin rose."}, ("tin",), "2024-05-01")])
+    assert build_pool(corpus, tmp_path / "other").date(0) == "2024-05-01"

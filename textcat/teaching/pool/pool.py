@@ -64,7 +64,7 @@ class Pool:
     groups : ndarray of shape (n_documents,), int32
         For each document, the position of the first document of its group of near-duplicates: see `near_duplicates`.
     texts : sequence of dict
-        The ``zones`` of each document, and maybe ``source``, ``position``, ``topics`` and ``fields``.
+        The ``zones`` of each document, and maybe ``source``, ``position``, ``topics``, ``fields`` and ``date``.
     folder : Path or None
         None for a pool in memory.
     n_rejected : int
@@ -132,6 +132,7 @@ class Pool:
                 "zones": zones_of_document(document, i),
                 "topics": getattr(document, "topics", ()),
                 "fields": getattr(document, "fields", None),
+                "date": getattr(document, "date", ""),
             }
             for i, document in enumerate(records)
         ]
@@ -148,6 +149,10 @@ class Pool:
         """Return the texts of document i by zone (a named part, such as title or body)."""
         zones: dict[str, str] = self._texts[i]["zones"]
         return dict(zones)
+
+    def date(self, i: int) -> str:
+        """Return the date of a document, in ISO 8601; "" if it has none."""
+        return str(self._texts[i].get("date") or "")
 
     def fields(self, i: int) -> dict[str, Any]:
         """Return the further fields of a document's record, such as authors and year; {} if it has none."""

@@ -238,7 +238,13 @@ def _read(
             batch = documents[start : start + _DOCUMENTS_PER_BATCH]
             records = [
                 Record(
-                    document.id, reading.corpus.name, start + i, document.zones, document.topics, fields=document.fields
+                    document.id,
+                    reading.corpus.name,
+                    start + i,
+                    document.zones,
+                    document.topics,
+                    document.date,
+                    fields=document.fields,
                 )
                 for i, document in enumerate(batch, 1)
             ]
@@ -281,6 +287,8 @@ def _line(record: Record) -> bytes:
     fields = {"id": record.id, "source": record.source, "position": record.position, "zones": record.zones}
     if record.topics:
         fields["topics"] = record.topics
+    if record.date:
+        fields["date"] = record.date
     if further := {name: value for name, value in (record.fields or {}).items() if name not in _NOT_FURTHER}:
         fields["fields"] = further
     try:
