@@ -335,3 +335,18 @@ def test_a_study_prints_what_varies_and_the_recipe_to_take_and_writes_both(tmp_p
     table = (tmp_path / "table.md").read_text(encoding="utf-8").splitlines()
     assert table[2].startswith("| 20 | - | 0.7500 |")
     assert read_recipe(tmp_path / "recipe.toml").learner == trials[1].recipe.learner
+
+
+def test_a_model_is_trained_on_the_subjects_of_one_scheme(capsys, monkeypatch, tmp_path):
+    from commands import Run
+    from news_items import g2_item, g2_message
+
+    monkeypatch.chdir(tmp_path)
+    items = [g2_item(n, f"<inlineData>{text}</inlineData>") for n, text in enumerate(["Tin rose.", "Gold fell."], 1)]
+    (tmp_path / "a.xml").write_text(g2_message(*items))
+    run = Run(capsys, monkeypatch)
+    run("train", "a.xml", "--topics-scheme", "house", "--out", "model")
+    manifest = json.loads((tmp_path / "model/manifest.json").read_text())
+    assert manifest["topics"] == ["house:tin"]
+    assert manifest["train_dates"] == ["2024-05-01T10:15:00+02:00", "2024-05-02T10:15:00+02:00"]
+    assert "2024-05-01T10:15:00+02:00 to" in run("show", "model").out

@@ -2,10 +2,10 @@
 
 import pytest
 from news_items import BODY_OF_DATA, BODY_OF_HTML, BODY_OF_NITF, BODY_OF_XHTML, g2_item, g2_message
-from read_sources import faults, ids, read
+from read_sources import COMPRESSIONS, faults, ids, read, tarred, zipped
 
 from textcat import open_corpus
-from textcat.reading import InputSettings, find_sources
+from textcat.reading import InputSettings, find_sources, read_batches
 
 
 @pytest.mark.parametrize("content", [BODY_OF_NITF, BODY_OF_XHTML, BODY_OF_DATA, BODY_OF_HTML])
@@ -76,3 +76,26 @@ def test_a_newer_version_in_another_file_counts_for_a_corpus(folder):
     assert [d.id for d in open_corpus("news").train] == ["urn:tin:1", "urn:tin:2"]
     (folder / "news/d.xml").write_text(g2_message(g2_item(1, version=3, status="canceled")))
     assert [d.id for d in open_corpus("news").train] == ["urn:tin:2"]
+
+
+def test_messages_are_read_alike_compressed_and_in_archives(folder):
+    message = g2_message(g2_item(1), g2_item(2, BODY_OF_XHTML)).encode()
+    (folder / "a.xml").write_bytes(message)
+    (folder / "a.xml.gz").write_bytes(COMPRESSIONS[".gz"](message))
+    (folder / "a.zip").write_bytes(zipped(("x/a.xml", message)))
+    (folder / "a.tar").write_bytes(tarred(("a.xml", message)))
+    (folder / "in").mkdir()
+    (folder / "in/a.xml").write_bytes(message)
+    plain = [record._replace(source="") for record in read("a.xml")]
+    for name in ("a.xml.gz", "a.zip", "a.tar", "in", (folder / "a.xml").as_uri()):
+        assert [record._replace(source="") for record in read(name)] == plain
+
+
+def test_reading_goes_on_from_every_checkpoint(folder):
+    (folder / "a.xml").write_text(g2_message(*map(g2_item, range(1, 9))))
+    settings = InputSettings(block_bytes=1)
+    sources = find_sources(["a.xml"], settings)
+    batches = list(read_batches(sources, settings))
+    assert len(batches) > 8
+    for i, batch in enumerate(batches):
+        assert list(read_batches(sources, settings, batch.end)) == batches[i + 1 :]

@@ -45,7 +45,7 @@ class _Lines(RecordFormat):
             content = plain(line) if plain is not None and len(line) <= limit else None
             if content is not None:
                 name, zones, date, fields = content
-                yield Record(name or f"{source}:{number}", source, number, zones, (), date, fields=fields)
+                yield Record(name or f"{source}:{number}", source, number, zones, (), date, "", None, fields)
             elif line.strip():
                 yield from self.read([RecordSpan(number, offset, line)], parse, block, settings)
             offset += len(line) + 1
@@ -169,9 +169,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
             text = "\n".join(filter(None, texts)) if all(type(text) is str for text in texts) and texts else None
         if type(text) is not str or type(name) is not str or type(title) is not str:
             return None  # also an integer of more than 64 bits, which orjson gives as a float
-        date = fields.get(date_field) or ""
-        if date:
-            date = _date(date)
+        date = _date(fields[date_field]) if date_field in fields else ""
         others = _further_fields(fields, settings)
         if others and not all(map(_is_plain, others.values())):
             return None  # it may hold a number that orjson reads as another one

@@ -31,8 +31,9 @@ _TOKENS = {
     form: re.compile(rb"%s|<(/?)%s(?:%s)(?=[\s/>])" % (_NO_MARKUP, _NAME, tags), re.DOTALL)
     for form, tags in TAGS.items()
 }
-_TAG = re.compile(rb"<(/?)%s([\w.-]+)%s>" % (_NAME, _REST_OF_TAG))
-_TAG_NAME = re.compile(rb"<%s([\w.-]+)" % _NAME)
+# The name is looked ahead for, so that it is taken whole or not at all.
+_TAG = re.compile(rb"<(/?)(?=([\w:.-]+))\2%s>" % _REST_OF_TAG)
+_COMMENTS = re.compile(_NO_MARKUP, re.DOTALL)
 _START = re.compile(rb"(?:%s|<[?!][^<>]*>)+|<%s([A-Za-z_][\w.-]*)(?=[\s/>])" % (_NO_MARKUP, _NAME), re.DOTALL)
 _ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)["']""")
 _NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
@@ -82,7 +83,7 @@ def _opening(header: bytes) -> Opening:
     languages = [(match[1] or match[2]).decode() for match in _LANGUAGE.finditer(header)]
     encoding = _ENCODING.match(header.removeprefix(b"\xef\xbb\xbf"))
     return Opening(
-        tags[0][2].decode("utf-8", "replace") if tags else "",
+        tags[0][2].rpartition(b":")[2].decode("utf-8", "replace") if tags else "",
         encoding[1].decode() if encoding else "",
         b"".join(b" %s=%s" % pair for pair in declared.items()),
         languages[-1] if languages else "",
@@ -178,9 +179,8 @@ def _no_items(data: bytes, form: str) -> UnreadableError:
     """Return the error for a file without items."""
     root = next((match[1].decode() for match in _START.finditer(data) if match[1]), "")
     names = " or ".join(f"<{tag.decode()}>" for tag in TAGS[form].split(b"|")[:2])
-    if root and re.search(
-        rb"</%s%s\s*>\s*(?:%s|\s)*\Z" % (_NAME, re.escape(root.encode()), _NO_MARKUP), data, re.DOTALL
-    ):
+    closing = rb"</%s%s\s*>\s*\Z" % (_NAME, re.escape(root.encode()))
+    if root and re.search(closing, _COMMENTS.sub(b"", data)):
         return left_out(f"has no {names}")
     return UnreadableError(f"has no whole {names}, so it is cut off or of another format: check the file")
 
