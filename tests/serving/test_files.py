@@ -1,5 +1,6 @@
 """The texts of files that are sent."""
 
+from news_items import NITF
 from serving_requests import assert_problem, post
 
 from textcat.serving.http.limits import Limits
@@ -18,3 +19,10 @@ def test_the_texts_of_a_file_are_read_by_a_process_with_limits(store, monkeypatc
     monkeypatch.setattr("textcat.serving.files.MEMORY", 1)  # not that of the other process
     slow = Service(store, log=Log(None), limits=Limits(seconds=0.01))
     assert post(slow, "/api/v1/text?name=a.txt", content=b"a").status_code == 503
+
+
+def test_a_news_item_is_a_file_whatever_its_name_says(store):
+    service = Service(store, log=Log(None))
+    for how in ({"params": {"name": "a.xml"}}, {"headers": {"Content-Type": "application/xml"}}, {}):
+        answer = post(service, "/api/v1/text", content=NITF.encode(), **how)
+        assert answer.json()["zones"]["title"] == "Tin étain rose", answer.text

@@ -161,7 +161,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
 
 @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
 async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
-    """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF or plain text; its name tells which."""
+    """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text; its name tells which."""
     name = query.name or files.NAMES.get(call.kind, "")
     return {"zones": await files.of_file(name, await call.data(()), call.front.limits.seconds)}
 
