@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
@@ -179,9 +180,10 @@ class _FileStream(ByteStream):
         try:
             while len(data) < n and (part := self._file.read(n - len(data))):
                 data += part
-            self._file.seek(position)
         except READ_ERRORS:
-            pass
+            pass  # it is raised again where it matters
+        with suppress(*READ_ERRORS):
+            self._file.seek(position)
         return data
 
     def skip(self, n: int) -> None:
