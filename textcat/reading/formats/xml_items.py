@@ -117,14 +117,24 @@ class _ItemCutter:
 
     def __init__(self, form: str) -> None:
         self._form, self._inside = form, False  # whether of an item that is passed over the start was passed
+        self._cut = 0, 0  # the length that was returned last, and how many items it has
 
     def cut(self, data: bytes) -> int:
-        return max((end for _, end, is_whole in _items(self._form, data) if is_whole), default=0)
+        end = n = 0
+        for _, end_of_item, is_whole in _items(self._form, data):
+            if is_whole:
+                end, n = end_of_item, n + 1
+        self._cut = end, n
+        return end
 
     def count(self, data: bytes) -> int:
+        (length, n), self._cut = self._cut, (0, 0)
+        if length and length == len(data):  # what was cut off
+            return n
         return sum(1 for match in _TOKENS[self._form].finditer(data) if match[1] == b"")
 
     def skip(self, data: bytes) -> tuple[int, bool]:
+        self._cut = 0, 0
         tokens = (match for match in _TOKENS[self._form].finditer(data) if match[1] is not None)
         for token in tokens:
             if not token[1] and not self._inside:
