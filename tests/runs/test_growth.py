@@ -120,6 +120,15 @@ def test_the_tags_and_rejections_of_changed_files_are_replaced(model, folder, ou
         run(model, [folder], out, write=FORMS[form])
 
 
+def test_further_shards_have_the_columns_of_the_first(model, folder, out):
+    run(model, [folder], out, write=OutputSettings(to="csv"))
+    line = json.dumps({"id": "dated", "text": "wheat", "date": "2026-01-01"})
+    (folder / "00.jsonl").write_text(line + "\n")
+    assert run(model, [folder], out, write=OutputSettings(to="csv")).growth.new
+    heads = {path.read_bytes().partition(b"\n")[0] for path in out.glob("part-*")}
+    assert len(heads) == 1
+
+
 def test_a_file_is_known_by_its_sum_when_its_time_or_name_has_changed(model, folder, out, monkeypatch):
     run(model, [folder], out)
     os.utime(folder / "1.jsonl", ns=(1, 1))

@@ -249,6 +249,10 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
+    former = {} if restart else facts_of_run(out)
+    if former and plan.job.output.to != "jsonl":  # its shards have a column of dates or none, whatever has come since
+        output = plan.job.output._replace(dates="dates" in former)
+        plan = plan._replace(job=plan.job._replace(output=output))
     whole_plan = plan
     _log_plan(plan, str(out))
     inputs = [source.fingerprint() for source in plan.sources]
