@@ -1,0 +1,115 @@
+"""Sketch texts, and put each text into the group of an earlier text that it repeats."""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, assign, enter, sketch
+
+#: A text's sketch: the hash of all its words in order, their number, a byte of each bin, and hashes of sampled words.
+SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SAMPLED), ("sample", "<u4", SAMPLED)])
+COPY = 1.0  # the similarity of a text to another one with the same words
+_MOST_WORDS = 2**16 - 1  # that are counted
+_STEP = 1 << 15  # texts by which arrays grow
+_BITS = 16  # of the first table
+
+
+def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
+    """Return the sketches of texts that are given by zone: shape (n_texts,), dtype `SKETCH`.
+
+    Case, punctuation and white space do not count.
+    """
+    joined = [" ".join(zones.values()).lower().encode("utf-8", "surrogatepass") for zones in texts]
+    n = len(joined)
+    fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
+    bins, sample = np.zeros((n, SAMPLED), np.uint8), np.zeros((n, SAMPLED), np.uint32)
+    for i, text in enumerate(joined):
+        fingerprints[i], n_words = sketch(text, bins[i], sample[i])
+        words[i] = min(n_words, _MOST_WORDS)
+    sketches = np.zeros(n, SKETCH)
+    for name, values in zip(SKETCH.names or (), (fingerprints, words, bins, sample), strict=True):
+        sketches[name] = values
+    return sketches
+
+
+class Assigned(NamedTuple):
+    """Hold the groups of texts, which are numbered by the texts that are kept: copies of earlier texts are not."""
+
+    groups: np.ndarray  # int32: the number of the first text of each group; -1: the text has no words
+    similarities: np.ndarray  # float64: to the text that is repeated, 1 if all words are the same; NaN: it repeats none
+    kept: np.ndarray  # bool: whether a text is kept, and has the next number
+
+
+class Groups:
+    """Assign texts to groups, one after the other; a text is never moved to another group.
+
+    In memory, a text takes 70 bytes and its share of tables that double their size; on disk, 24 bytes.
+    """
+
+    def __init__(self) -> None:
+        self.n = 0  # texts that are kept
+        self._bits = _BITS
+        self._head = np.zeros(1 << _BITS, np.uint32)
+        self._counts = np.zeros(COUNTERS, np.uint16)
+        self._fingerprints, self._words = np.zeros(0, np.uint64), np.zeros(0, np.uint16)
+        self._bins, self._group_of = np.zeros((0, SAMPLED), np.uint8), np.zeros(0, np.uint32)
+        self._after = np.zeros(0, np.uint32)
+        self._posted = tempfile.TemporaryFile()  # noqa: SIM115
+
+    def add(self, sketches: np.ndarray) -> Assigned:
+        """Assign texts to groups, given their sketches."""
+        n, before = len(sketches), self.n
+        self._reserve(before + n)
+        groups, shares = np.empty(n, np.int32), np.empty(n, np.int32)
+        posted = np.zeros((n, ENTRIES), np.uint32)
+        columns = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
+        known = self._fingerprints, self._words, self._bins, self._group_of
+        tables = self._head, self._bits, self._after, self._counts
+        n_kept = assign(*columns, *known, *tables, before, groups, shares, posted)
+        posted[:n_kept].tofile(self._posted)
+        self.n += n_kept
+        kept = (shares <= SAMPLED) & (groups >= 0)
+        return Assigned(groups, np.where(shares < 0, np.nan, np.minimum(shares / SAMPLED, COPY)), kept)
+
+    def close(self) -> None:
+        """Close the temporary file."""
+        self._posted.close()
+
+    def _reserve(self, n: int) -> None:
+        """Make room for n texts."""
+        if n > len(self._words):
+            room = -(-n // _STEP) * _STEP
+            # Reallocated in place: memory for old and new arrays is not needed at the same time.
+            for array, shape in ((self._fingerprints, room), (self._words, room), (self._group_of, room)):
+                array.resize(shape, refcheck=False)
+            self._bins.resize((room, SAMPLED), refcheck=False)
+            self._after.resize(room * ENTRIES, refcheck=False)
+        if n * ENTRIES > 2 << self._bits:
+            while n * ENTRIES > 2 << self._bits:
+                self._bits += 1
+            self._head = np.zeros(0, np.uint32)  # freed before the new one is made
+            self._head = np.zeros(1 << self._bits, np.uint32)
+            self._posted.seek(0)
+            for first in range(0, self.n, _STEP):
+                rows = min(_STEP, self.n - first)
+                posted = np.fromfile(self._posted, np.uint32, rows * ENTRIES).reshape(rows, ENTRIES)
+                enter(posted, first, self._head, self._bits, self._after)
+            self._posted.seek(0, 2)
+
+
+def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
+    """Return for each text the position of the first text of its group: shape (n_texts,), int64.
+
+    A text that repeats no other, and is repeated by none, is a group of its own.
+    """
+    sketches = sketch_texts(texts)
+    groups = Groups()
+    assigned = groups.add(sketches)
+    groups.close()
+    positions = np.flatnonzero(assigned.kept)
+    own = np.arange(len(sketches))
+    found = assigned.groups >= 0
+    own[found] = positions[assigned.groups[found]]
+    return own
