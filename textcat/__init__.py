@@ -32,6 +32,7 @@ _NAMES_IN = {
     "reading.document": "Document",
     "reading.records": "InputSettings",
     "recipe": "Recipe read_recipe",
+    "tagging.duplicates": "Reprints find_duplicates",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",
     "teaching.pool.pool": "Pool build_pool",

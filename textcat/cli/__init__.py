@@ -2,7 +2,7 @@
 
 import typer
 
-from textcat.cli import corpora, explain, measure, serve, simulate, tag, teach, train
+from textcat.cli import corpora, duplicates, explain, measure, serve, simulate, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -10,7 +10,7 @@ __all__ = ["app", "main"]
 # In this order `textcat --help` lists them.
 for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report),
-    *(tag.tag, tag.diff, explain.explain, tag.topics, tag.show),
+    *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
     *(train.tune, train.recipes, corpora.reproduce),
 ):

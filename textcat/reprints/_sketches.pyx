@@ -14,10 +14,10 @@ cdef enum:
     LOOKED_AT_COPIES = 64  # the same for fingerprints
     LEAST_WORDS = 20  # of a text that is compared by its sketch; shorter ones must be equal
     LEAST_BYTES = 4  # of a word that can be sampled
-    LEAST_SHARED = 10  # of 32 bins that two texts must share
+    LEAST_SHARED = 9  # of 32 bins that two texts must share
     LEAST_IN_PART = 6  # the same if the shorter text is a part of the longer one
-    FEW_WORDS = 60  # a shorter text must share more, as it may have words of a form only
-    LEAST_OF_FEW = 14
+    FEW_WORDS = 40  # a shorter text must share more, as it may have words of a form only
+    LEAST_OF_FEW = 13
     COUNTER_BITS = 20  # of the table that counts sampled words
 
 SAMPLED, ENTRIES, COUNTERS, SHORT = BINS, SLOTS, 1 << COUNTER_BITS, LEAST_WORDS

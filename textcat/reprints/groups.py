@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from textcat import folders
 from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, assign, enter, sketch
 
 #: A text's sketch: the hash of all its words in order, their number, a byte of each bin, and hashes of sampled words.
@@ -56,20 +57,21 @@ class Groups:
         self._fingerprints, self._words = np.zeros(0, np.uint64), np.zeros(0, np.uint16)
         self._bins, self._group_of = np.zeros((0, SAMPLED), np.uint8), np.zeros(0, np.uint32)
         self._after = np.zeros(0, np.uint32)
-        self._posted = tempfile.TemporaryFile()  # noqa: SIM115
+        self._posted = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
 
     def add(self, sketches: np.ndarray) -> Assigned:
-        """Assign texts to groups, given their sketches."""
-        n, before = len(sketches), self.n
-        self._reserve(before + n)
+        """Assign texts to groups, given their sketches; the result does not depend on how many are given at a time."""
+        n = len(sketches)
         groups, shares = np.empty(n, np.int32), np.empty(n, np.int32)
-        posted = np.zeros((n, ENTRIES), np.uint32)
-        columns = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
-        known = self._fingerprints, self._words, self._bins, self._group_of
-        tables = self._head, self._bits, self._after, self._counts
-        n_kept = assign(*columns, *known, *tables, before, groups, shares, posted)
-        posted[:n_kept].tofile(self._posted)
-        self.n += n_kept
+        begin = 0
+        while begin < n:
+            room = (2 << self._bits) // ENTRIES - self.n  # until the table is doubled
+            if room:
+                part = slice(begin, min(begin + room, n))
+                self._assign(sketches[part], groups[part], shares[part])
+                begin = part.stop
+            else:
+                self._double()
         kept = (shares <= SAMPLED) & (groups >= 0)
         return Assigned(groups, np.where(shares < 0, np.nan, np.minimum(shares / SAMPLED, COPY)), kept)
 
@@ -77,26 +79,37 @@ class Groups:
         """Close the temporary file."""
         self._posted.close()
 
+    def _assign(self, sketches: np.ndarray, groups: np.ndarray, shares: np.ndarray) -> None:
+        self._reserve(self.n + len(sketches))
+        posted = np.zeros((len(sketches), ENTRIES), np.uint32)
+        columns = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
+        known = self._fingerprints, self._words, self._bins, self._group_of
+        tables = self._head, self._bits, self._after, self._counts
+        n_kept = assign(*columns, *known, *tables, self.n, groups, shares, posted)
+        folders.write_all(self._posted, posted[:n_kept].tobytes())
+        self.n += n_kept
+
     def _reserve(self, n: int) -> None:
         """Make room for n texts."""
-        if n > len(self._words):
-            room = -(-n // _STEP) * _STEP
-            # Reallocated in place: memory for old and new arrays is not needed at the same time.
-            for array, shape in ((self._fingerprints, room), (self._words, room), (self._group_of, room)):
-                array.resize(shape, refcheck=False)
-            self._bins.resize((room, SAMPLED), refcheck=False)
-            self._after.resize(room * ENTRIES, refcheck=False)
-        if n * ENTRIES > 2 << self._bits:
-            while n * ENTRIES > 2 << self._bits:
-                self._bits += 1
-            self._head = np.zeros(0, np.uint32)  # freed before the new one is made
-            self._head = np.zeros(1 << self._bits, np.uint32)
-            self._posted.seek(0)
-            for first in range(0, self.n, _STEP):
-                rows = min(_STEP, self.n - first)
-                posted = np.fromfile(self._posted, np.uint32, rows * ENTRIES).reshape(rows, ENTRIES)
-                enter(posted, first, self._head, self._bits, self._after)
-            self._posted.seek(0, 2)
+        if n <= len(self._words):
+            return
+        room = -(-n // _STEP) * _STEP
+        # Reallocated in place: memory for old and new arrays is not needed at the same time.
+        for array in (self._fingerprints, self._words, self._group_of):
+            array.resize(room, refcheck=False)
+        self._bins.resize((room, SAMPLED), refcheck=False)
+        self._after.resize(room * ENTRIES, refcheck=False)
+
+    def _double(self) -> None:
+        """Double the table, and enter all texts again."""
+        self._bits += 1
+        self._head = np.zeros(0, np.uint32)  # freed before the new one is made
+        self._head = np.zeros(1 << self._bits, np.uint32)
+        self._posted.seek(0)
+        for first in range(0, self.n, _STEP):
+            rows = min(_STEP, self.n - first)
+            data = self._posted.read(rows * ENTRIES * 4)
+            enter(np.frombuffer(data, np.uint32).reshape(rows, ENTRIES), first, self._head, self._bits, self._after)
 
 
 def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:

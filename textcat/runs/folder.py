@@ -47,7 +47,7 @@ _FILES = "_files-{:05}.jsonl"  # of a generation
 _FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_files-\d{{5,}}\.jsonl|part-\d{{5,}}\.(?:jsonl|csv|parquet)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_files-\d{{5,}}\.jsonl|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000

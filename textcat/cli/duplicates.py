@@ -1,0 +1,64 @@
+"""The command `duplicates`: find the reprints of an archive."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from textcat.cli import common, terminal
+from textcat.cli.app import Interrupted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.reading import InputSettings
+    from textcat.tagging.duplicates import Reprints
+
+
+@common.with_options(read=common.input_settings)
+def duplicates(
+    read: "InputSettings",
+    inputs: Annotated[list[str], Argument(help="Files, folders, patterns such as '*.jsonl', URLs.")],
+    out: Annotated[Path, Option(help="File for a JSON line per reprint; FILE.sketches keeps what resuming needs.")],
+    as_json: Annotated[bool, Option("--json", help="Print the summary as JSON.")] = False,
+    jobs: Annotated[
+        int, Option("--jobs", "-j", callback=common.number_of_jobs, help="Processes that sketch; -1: one per core.")
+    ] = -1,
+    restart: Annotated[bool, Option("--restart", help="Remove the earlier run of --out, and start again.")] = False,
+    quiet: Annotated[bool, Option("--quiet", "-q", help="Show no progress, and print no summary.")] = False,
+) -> None:
+    """Find documents that repeat an earlier one: exact, cut, reworded or misread. Each group keeps its first one's id.
+
+    An interrupted run resumes when the same command is given again, and an archive that has grown is read only where it
+    is new. The exit code is 3 if documents could not be read.
+    """
+    from textcat.runs.progress import progress_shown
+    from textcat.tagging.duplicates import find_duplicates
+
+    drawn_on = (lambda: None) if quiet else partial(terminal.console, stderr=True)
+    try:
+        with progress_shown(drawn_on) as show:
+            found = find_duplicates(inputs, out, input_settings=read, jobs=jobs, restart=restart, progress=show)
+    except Interrupted:
+        raise Interrupted("give the same command without --restart to resume the run") from None
+    if not quiet:
+        show_reprints(terminal.console(), found, out, as_json=as_json)
+    raise typer.Exit(3 if found.counts.rejected or any(not change.grew for change in found.changes) else 0)
+
+
+def show_reprints(console: "Console", found: "Reprints", out: Path, *, as_json: bool = False) -> None:
+    """Print how many documents are reprints, and in how many groups."""
+    from textcat.cli import tables
+
+    counts = {"documents": found.counts.records, "rejected": found.counts.rejected, "groups": found.groups}
+    counts |= {"exact reprints": found.exact, "other reprints": found.near}
+    if as_json:
+        named = {name.replace(" ", "_"): n for name, n in counts.items()}
+        cost = {"seconds": found.seconds, "peak_memory": found.memory}
+        tables.print_json(console, named | cost | {"output": str(out)})
+        return
+    facts = {name: f"{n:,}" for name, n in counts.items()}
+    cost = {"seconds": f"{found.seconds:.1f}", "peak memory": f"{found.memory / 1e6:,.0f} MB", "output": str(out)}
+    tables.show_facts(console, facts | cost)

@@ -1,0 +1,302 @@
+"""Find the reprints of an archive, and write for each the document whose text it repeats.
+
+Workers sketch texts, and the run keeps these sketches in a folder of shards. This process assigns the texts to groups, in
+the order of the input. A run that resumes, or whose archive has grown, first assigns the texts of all shards again.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Collection, Generator, Iterable, Iterator
+from contextlib import closing
+from functools import partial
+from itertools import compress
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import orjson
+
+from textcat import __version__, folders
+from textcat.errors import TextcatError
+from textcat.folders import UNFINISHED
+from textcat.progress import peak_memory
+from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
+from textcat.reprints.groups import COPY, SKETCH, Groups, sketch_texts
+from textcat.runs.folder import Growing, RemovedRows, is_within, open_folder, write_shards
+from textcat.runs.growth import restricted_sources
+from textcat.runs.inputs import (
+    InputChange,
+    check_output_apart,
+    documents_of_inputs,
+    facts_of_reading,
+    total_size,
+    warn_of_changes,
+)
+from textcat.runs.output import PlainFile
+from textcat.runs.progress import RunProgress, RunState, ShowProgress
+from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.workers import open_workers, ordered_map
+from textcat.surrogates import escape_undecodable
+
+_SUFFIX = ".sketches"  # of shards, and of the folder that has them
+_SIZES = np.dtype("<u4")
+_DECIMALS = 2  # of similarities
+INPUT = InputSettings()
+
+
+class Reprints(NamedTuple):
+    """Hold what is known of the reprints of an archive."""
+
+    counts: Counts  # of documents
+    exact: int  # documents with the same words as an earlier one
+    near: int  # documents that repeat an earlier one otherwise
+    groups: int  # of two documents or more
+    seconds: float
+    memory: int  # peak of all processes, in bytes
+    changes: tuple[InputChange, ...] = ()  # in the inputs during the run
+
+
+def find_duplicates(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    input_settings: InputSettings = INPUT,
+    jobs: int = -1,
+    restart: bool = False,
+    progress: ShowProgress | None = None,
+    **limits: int,
+) -> Reprints:
+    """Find the documents of an archive that repeat an earlier one, and write a line of JSON for each to a file.
+
+    Documents that repeat each other are a group, which has the id of its first document as its name. If the run is
+    interrupted, the same call resumes it; if the archive has grown since, the same call reads what is new or has
+    changed, and all other documents stay in their groups. For this, sketches are kept in a folder beside the file, with
+    ``.sketches`` added to its name.
+
+    Parameters
+    ----------
+    inputs : path, or iterable of paths
+        Files, folders, patterns such as ``*.jsonl``, and URLs.
+    out : path
+        The file to write: id, source and position of each reprint; the id of its group and the source and the position
+        of the group's first document; and its similarity to the document that it repeats most, 1 if all words are the
+        same.
+    input_settings : InputSettings
+        How inputs are read.
+    jobs : int, default -1
+        Number of processes that sketch texts; -1: one per core. The result does not depend on it.
+    restart : bool, default False
+        Remove the sketches of an earlier run.
+    progress : callable, optional
+        Called with a `RunProgress` after each batch of the input.
+    **limits : int
+        The arguments `max_records` and `max_bytes` of `ShardWriter`.
+
+    Returns
+    -------
+    Reprints
+
+    Raises
+    ------
+    TextcatError
+        If an input does not exist, the sketches are damaged or of a run with other settings, or a file cannot be
+        written.
+    """
+    out = Path(out).expanduser()
+    if out.is_dir():
+        raise TextcatError(f"{out} is a folder: name a file to write.")
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
+    sources = find_sources([os.fspath(path) for path in paths], input_settings)
+    folder = out.with_name(out.name + _SUFFIX)
+    check_output_apart(sources, folder)
+    check_output_apart(sources, out)
+    return _run(sources, input_settings, out, folder, jobs, restart, progress, limits)
+
+
+def _run(
+    sources: list[Source],
+    settings: InputSettings,
+    out: Path,
+    folder: Path,
+    jobs: int,
+    restart: bool,
+    progress: ShowProgress | None,
+    limits: dict[str, int],
+) -> Reprints:
+    facts = {"command": "duplicates", "textcat": __version__, **facts_of_reading(sources, settings)}
+    inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _without_files)
+    with (
+        open_workers(jobs, total_size(sources)) as workers,
+        open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
+        closing(_Assignment(folder, progress, total_size(sources), state)) as assignment,
+    ):
+        read = sources if state.files is None else restricted_sources(sources, state.files)
+        for number in range(state.shards):
+            assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
+        if not state.finished:
+            batches = read_batches(read, settings, state.checkpoint, state.pipes)
+            mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
+            write_shards(folder, state, PlainFile(_SUFFIX), assignment.watched(mapped, read), **limits)
+            assignment.changes = warn_of_changes(read, settings, assignment.counts.inputs, {})
+        if state.files is None or state.growth is not None:
+            assignment.write(out)
+            return assignment.summary()
+    # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
+    return _run(sources, settings, out, folder, jobs, False, progress, limits)
+
+
+def sketch_batch(settings: InputSettings, batch: Batch) -> BatchResult:
+    """Read the records of a batch, and return their ids, sources, positions and sketches as bytes."""
+    items = list(batch_records(batch, settings))
+    records = [item for item in items if isinstance(item, Record)]
+    rejections = [item for item in items if isinstance(item, Rejection)]
+    names = (_name(record.id, record.source, record.position) for record in records)
+    frames = [_frame(sketch_texts(record.zones for record in records), b"".join(names))] if records else []
+    counts = Counts(len(items), len(records))
+    counts.inputs.update(record.source for record in records)
+    counts.add_rejections(rejections)
+    return BatchResult(frames, rejections, counts, process_name(), peak_memory() or 0)
+
+
+def _name(id_: str, source: str, position: int) -> bytes:
+    try:
+        return orjson.dumps([id_, source, position], option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:  # a file's name is not UTF-8
+        name = [escape_undecodable(id_), escape_undecodable(source), position]
+        return orjson.dumps(name, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _frame(sketches: np.ndarray, names: bytes) -> bytes:
+    return np.array([len(sketches), len(names)], _SIZES).tobytes() + sketches.tobytes() + names
+
+
+def _frames(data: bytes) -> Iterator[tuple[np.ndarray, list[bytes]]]:
+    """Yield the sketches and the names of each frame."""
+    begin = 0
+    while begin < len(data):
+        n, length = map(int, np.frombuffer(data, _SIZES, 2, begin))
+        sketches = np.frombuffer(data, SKETCH, n, begin + 2 * _SIZES.itemsize)
+        begin += 2 * _SIZES.itemsize + sketches.nbytes + length
+        yield sketches, data[begin - length : begin].splitlines(keepends=True)
+
+
+def _without_files(path: Path, files: Collection[str]) -> RemovedRows:
+    """Return a shard without the documents of some files."""
+    frames, counts = [], Counts()
+    removed = is_within({escape_undecodable(name) for name in files})
+    for sketches, names in _frames(path.read_bytes()):
+        sources = [orjson.loads(name)[1] for name in names]
+        kept = np.array([not removed(source) for source in sources])
+        n_removed = len(kept) - int(kept.sum())
+        counts.add(Counts(-n_removed, -n_removed))
+        if kept.any():
+            frames.append(_frame(sketches[kept], b"".join(compress(names, kept.tolist()))))
+    return RemovedRows(b"".join(frames), counts)
+
+
+class _Assignment:
+    """Assign documents to groups, and write a line for each reprint to a temporary file."""
+
+    def __init__(self, folder: Path, progress: ShowProgress | None, total: int | None, state: RunState):
+        self.counts, self.changes = Counts(), list[InputChange]()
+        self.counts.add(state.counts)
+        self._groups, self._names, self._lines = Groups(), _Names(folder), folder / f"_groups.jsonl{UNFINISHED}"
+        folders.remove(self._lines)
+        self._file = folders.create(self._lines)
+        self._exact = self._near = 0
+        self._has_reprint = bytearray()  # of documents that are kept
+        self._progress, self._total, self._state = progress, total, state
+        self._started, self._memory = time.monotonic(), dict[str, int]()
+
+    def replay(self, shard: Path) -> None:
+        """Assign the documents of a shard."""
+        for sketches, names in _frames(shard.read_bytes()):
+            self._add(sketches, names)
+
+    def watched(
+        self, results: Generator[tuple[Batch, BatchResult]], sources: list[Source]
+    ) -> Generator[tuple[Batch, BatchResult]]:
+        """Yield batches with their results, and assign the documents of each that has been written."""
+        with closing(results):
+            for batch, result in results:
+                result.counts.inputs = documents_of_inputs(result.counts.inputs, sources, batch)
+                yield batch, result
+                self.counts.add(result.counts)
+                self._memory[result.process] = result.memory
+                for frame in result.rows:
+                    for sketches, names in _frames(frame):
+                        self._add(sketches, names)
+                if self._progress is not None:
+                    records, n_bytes = self.counts.records - self._state.counts.records, batch.read - self._state.read
+                    self._progress(RunProgress(self.counts, batch.read, self._total, records, n_bytes, *self._cost()))
+
+    def _add(self, sketches: np.ndarray, names: list[bytes]) -> None:
+        groups, similarities, kept = self._groups.add(sketches)
+        self._names.add(list(compress(names, kept.tolist())))
+        self._has_reprint.extend(bytes(self._groups.n - len(self._has_reprint)))
+        lines = []
+        for i in np.flatnonzero(similarities >= 0).tolist():
+            group, similarity = int(groups[i]), float(similarities[i])
+            self._has_reprint[group] = True
+            self._exact += similarity == COPY and not kept[i]
+            self._near += bool(kept[i])
+            lines.append(_line(names[i], self._names[group], similarity))
+        folders.write_all(self._file, b"".join(lines))
+
+    def write(self, out: Path) -> None:
+        """Give the file of lines its name."""
+        with folders.raise_write_errors(out, "fix that, and the same command resumes the run"):
+            folders.sync(self._file)
+            self._file.close()
+            folders.rename(self._lines, out)
+            folders.sync_folder(out.parent)
+
+    def summary(self) -> Reprints:
+        groups = sum(self._has_reprint)
+        return Reprints(self.counts, self._exact, self._near, groups, *self._cost(), tuple(self.changes))
+
+    def close(self) -> None:
+        """Close all files."""
+        for file in (self._file, self._groups, self._names):
+            file.close()
+
+    def _cost(self) -> tuple[float, int]:
+        memory = self._memory | {process_name(): peak_memory() or 0}
+        return max(time.monotonic() - self._started, 0.0), sum(memory.values())
+
+
+def _line(name: bytes, first: bytes, similarity: float) -> bytes:
+    (id_, source, position), (group, *place) = orjson.loads(name), orjson.loads(first)
+    line = {"id": id_, "source": source, "position": position, "group": group}
+    line |= {"group_source": place[0], "group_position": place[1], "similarity": round(similarity, _DECIMALS)}
+    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+
+
+class _Names:
+    """Keep the names of documents in temporary files, so that memory does not grow with them."""
+
+    def __init__(self, folder: Path):
+        self._names: BinaryIO
+        self._ends: BinaryIO
+        self._names, self._ends = tempfile.TemporaryFile(dir=folder), tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        self._length = 0
+
+    def add(self, names: list[bytes]) -> None:
+        ends = np.cumsum([len(name) for name in names], dtype=np.int64) + self._length
+        self._length = int(ends[-1]) if names else self._length
+        self._names.write(b"".join(names))
+        self._ends.write(ends.tobytes())
+        self._names.flush()
+        self._ends.flush()
+
+    def __getitem__(self, number: int) -> bytes:
+        begin, end = 0, 0
+        first = max(number - 1, 0)
+        found = np.frombuffer(os.pread(self._ends.fileno(), 8 * (number - first + 1), 8 * first), np.int64).tolist()
+        begin, end = (0, *found)[-2:]
+        return os.pread(self._names.fileno(), end - begin, begin)
+
+    def close(self) -> None:
+        self._names.close()
+        self._ends.close()
