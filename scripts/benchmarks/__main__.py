@@ -15,6 +15,7 @@ import held_out
 import hostile_texts
 import many_topics
 import other_corpora
+import reprints
 import serving
 import tagging
 import teaching
@@ -45,6 +46,7 @@ PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
     "hostile-texts": hostile_texts.main,
     "many-topics": many_topics.main,
+    "reprints": reprints.main,
     "serving": serving.main,
     "teaching": teaching.main,
     "teaching-stopping": teaching_stopping.main,
@@ -73,7 +75,7 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
         "scripts/benchmark hostile-texts, texts that repeat a pattern; "
-        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark serving, the server; "
+        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; scripts/benchmark serving, the server; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",
     )

@@ -1,9 +1,19 @@
 """Compiled: sketches of texts, and the search for the earlier text that each text repeats."""
 
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define PREFETCH(address) __builtin_prefetch(address)
+    #else
+    #define PREFETCH(address) ((void)(address))
+    #endif
+    """
+    void PREFETCH(const void* address) noexcept nogil
 
 cdef enum:
     BINS = 32  # of a sketch, and the number of words that are sampled
@@ -165,7 +175,7 @@ def enter(const uint32_t[:, ::1] posted, size_t first, uint32_t[::1] head, int b
 
 def assign(
     const uint64_t[::1] fingerprints, const uint16_t[::1] sizes, const uint8_t[:, ::1] bins,
-    const uint32_t[:, ::1] words, uint64_t[::1] known_fingerprints, uint16_t[::1] known_sizes,
+    const uint32_t[:, ::1] words, uint32_t[::1] known_fingerprints, uint16_t[::1] known_sizes,
     uint8_t[:, ::1] known_bins, uint32_t[::1] group_of, uint32_t[::1] head, int bits, uint32_t[::1] after,
     uint16_t[::1] counts, size_t n, int32_t[::1] groups, int32_t[::1] shares, uint32_t[:, ::1] posted,
 ):
@@ -194,10 +204,11 @@ def assign(
         Written: the keys of the texts that are kept.
     """
     cdef Py_ssize_t i
-    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, n_keys, n_new, n_seen
+    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, n_keys, n_new, n_seen, left
     cdef uint32_t entry, y, best, key, n_before = <uint32_t>n
     cdef uint32_t keys[BINS]
     cdef uint16_t seen[BINS]
+    cdef uint32_t chains[ASKED]
     cdef uint16_t count
     cdef size_t slot
     with nogil:
@@ -205,11 +216,19 @@ def assign(
             groups[i] = shares[i] = -1
             if not sizes[i]:
                 continue
+            if i + 1 < sizes.shape[0]:
+                PREFETCH(&head[place(<uint32_t>(fingerprints[i + 1] >> 32) | 1, bits)])
+                for k in range(BINS):
+                    PREFETCH(&counts[place(words[i + 1, k], COUNTER_BITS)])
             key = <uint32_t>(fingerprints[i] >> 32) | 1
             entry, looked_at = head[place(key, bits)], 0
             while entry and looked_at < LOOKED_AT_COPIES:
                 y = (entry - 1) // SLOTS
-                if known_fingerprints[y] == fingerprints[i] and known_sizes[y] == sizes[i]:
+                if (
+                    known_fingerprints[y] == <uint32_t>fingerprints[i]
+                    and known_sizes[y] == sizes[i]
+                    and memcmp(&known_bins[y, 0], &bins[i, 0], BINS) == 0
+                ):
                     groups[i], shares[i] = <int32_t>group_of[y], BINS + 1
                     break
                 entry = after[entry - 1]
@@ -219,7 +238,7 @@ def assign(
             posted[n - n_before, 0] = key
             for k in range(1, SLOTS):
                 posted[n - n_before, k] = 0
-            group_of[n], known_fingerprints[n], known_sizes[n] = <uint32_t>n, fingerprints[i], sizes[i]
+            group_of[n], known_fingerprints[n], known_sizes[n] = <uint32_t>n, <uint32_t>fingerprints[i], sizes[i]
             memcpy(&known_bins[n, 0], &bins[i, 0], BINS)
             if sizes[i] >= LEAST_WORDS:
                 n_keys = 0
@@ -241,9 +260,19 @@ def assign(
                     n_new += 1
                 best, best_shared, best_used, asked = 0, 0, 1, 0
                 for k in range(n_new, min(n_new + ASKED, n_keys)):
-                    entry, looked_at = head[place(keys[k], bits)], 0
-                    while entry and looked_at < LOOKED_AT:
-                        y = (entry - 1) // SLOTS
+                    PREFETCH(&head[place(keys[k], bits)])
+                for k in range(n_new, min(n_new + ASKED, n_keys)):
+                    if head[place(keys[k], bits)]:
+                        chains[asked] = head[place(keys[k], bits)]
+                        asked += 1
+                # All chains go one step at a time, so that memory is read for all of them at once.
+                for looked_at in range(LOOKED_AT):
+                    for k in range(asked):
+                        PREFETCH(&known_bins[(chains[k] - 1) // SLOTS, 0])
+                        PREFETCH(&after[chains[k] - 1])
+                    left = 0
+                    for k in range(asked):
+                        y = (chains[k] - 1) // SLOTS
                         shared = shared_bins(&known_bins[n, 0], &known_bins[y, 0], &used)
                         if (
                             (shared > best_shared or (shared == best_shared and y < best))
@@ -251,8 +280,11 @@ def assign(
                             and repeats(shared, used, sizes[i], known_sizes[y])
                         ):
                             best, best_shared, best_used = y, shared, used
-                        entry = after[entry - 1]
-                        looked_at += 1
+                        chains[left] = after[chains[k] - 1]
+                        left += chains[left] != 0
+                    asked = left
+                    if not asked:
+                        break
                 if best_shared:
                     group_of[n] = group_of[best]
                     shares[i] = best_shared * BINS // best_used

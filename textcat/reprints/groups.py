@@ -13,7 +13,8 @@ from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, assign, enter
 SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SAMPLED), ("sample", "<u4", SAMPLED)])
 COPY = 1.0  # the similarity of a text to another one with the same words
 _MOST_WORDS = 2**16 - 1  # that are counted
-_STEP = 1 << 15  # texts by which arrays grow
+_STEP = 1 << 13  # texts by which arrays grow
+_ROOM = 3 << 19  # texts for which large arrays have room from the start
 _BITS = 16  # of the first table
 
 
@@ -46,7 +47,7 @@ class Assigned(NamedTuple):
 class Groups:
     """Assign texts to groups, one after the other; a text is never moved to another group.
 
-    In memory, a text takes 70 bytes and its share of tables that double their size; on disk, 24 bytes.
+    In memory, a text takes 66 bytes and its share of tables that double their size; on disk, 24 bytes.
     """
 
     def __init__(self) -> None:
@@ -54,9 +55,10 @@ class Groups:
         self._bits = _BITS
         self._head = np.zeros(1 << _BITS, np.uint32)
         self._counts = np.zeros(COUNTERS, np.uint16)
-        self._fingerprints, self._words = np.zeros(0, np.uint64), np.zeros(0, np.uint16)
-        self._bins, self._group_of = np.zeros((0, SAMPLED), np.uint8), np.zeros(0, np.uint32)
-        self._after = np.zeros(0, np.uint32)
+        self._fingerprints, self._words = np.zeros(0, np.uint32), np.zeros(0, np.uint16)
+        self._group_of = np.zeros(0, np.uint32)
+        # Memory is taken when it is written to; blocks of this size are never copied when they grow.
+        self._bins, self._after = np.empty((_ROOM, SAMPLED), np.uint8), np.empty(_ROOM * ENTRIES, np.uint32)
         self._posted = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
 
     def add(self, sketches: np.ndarray) -> Assigned:
@@ -97,8 +99,9 @@ class Groups:
         # Reallocated in place: memory for old and new arrays is not needed at the same time.
         for array in (self._fingerprints, self._words, self._group_of):
             array.resize(room, refcheck=False)
-        self._bins.resize((room, SAMPLED), refcheck=False)
-        self._after.resize(room * ENTRIES, refcheck=False)
+        if room > len(self._bins):
+            self._bins.resize((room, SAMPLED), refcheck=False)
+            self._after.resize(room * ENTRIES, refcheck=False)
 
     def _double(self) -> None:
         """Double the table, and enter all texts again."""
