@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -226,7 +226,7 @@ class Corpus:
             )
         return cls.from_records(frame, **{"name": TABLE, **fields})
 
-    def split(self, test_size: float, *, seed: int = 0) -> "Corpus":
+    def split(self, test_size: float, *, seed: int = 0, keep_groups: bool = False) -> "Corpus":
         """Return a corpus whose test part is a random sample of the training documents of this one.
 
         Every document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
@@ -239,6 +239,10 @@ class Corpus:
             The size of the test part: a fraction of the training documents, between 0 and 1, or a number of documents.
         seed : int
             The same seed gives the same parts.
+        keep_groups : bool, default=False
+            Keep documents that repeat each other in the same part (see `textcat.reprints`), so that no test document
+            has a twin in training. The documents are then drawn group by group: if none repeats another, they are the
+            same as otherwise, and if a group is larger than the test part, it is never drawn.
 
         Returns
         -------
@@ -259,7 +263,8 @@ class Corpus:
                 f"A test part of {test_size} documents cannot be made of {len(self.train):,}: "
                 "give a fraction between 0 and 1, or a smaller number."
             )
-        in_test = set(random.Random(seed).sample(range(len(self.train)), int(n_test)))
+        drawn = random.Random(seed).sample(range(len(self.train)), int(n_test))
+        in_test = self._with_groups(drawn, seed) if keep_groups else set(drawn)
         train, test = ([d for i, d in enumerate(self.train) if (i in in_test) == of_test] for of_test in (False, True))
         counts, n_before, n_tested = topic_counts(train), topic_counts(self.train), topic_counts(test)
         described = {*self.descriptions, *self.names} if self.topic_rule == "described" else set()
@@ -272,7 +277,46 @@ class Corpus:
         if self.topic_rule == "both":
             kept = [topic for topic in kept if n_tested[topic]]
         origin = {**self.origin, "test_size": test_size, "seed": seed, "sampling": "random"} if self.origin else {}
+        if origin and keep_groups:
+            origin["keep_groups"] = True
         return replace(self, train=train, test=test, topics=tuple(kept), origin=origin)
+
+    def _with_groups(self, drawn: list[int], seed: int) -> set[int]:
+        """Return positions of as many training documents as were drawn, which are whole groups of reprints.
+
+        Groups are taken in the order in which their documents were drawn, and those that are too large for what is left
+        are not taken; others are drawn in their place.
+        """
+        from textcat.reprints.groups import find_groups  # here, so that corpora which are not split need no kernels
+
+        groups = find_groups(document.zones for document in self.train).tolist()
+        members = defaultdict[int, list[int]](list)
+        for position, group in enumerate(groups):
+            members[group].append(position)
+        others = sorted({*range(len(groups))}.difference(drawn))
+        chosen, seen = set[int](), set[int]()
+        for position in chain(drawn, random.Random(seed).sample(others, len(others))):
+            group = groups[position]
+            if group not in seen and len(chosen) + len(members[group]) <= len(drawn):
+                chosen.update(members[group])
+            seen.add(group)
+        if not chosen:
+            raise TextcatError(
+                f"No group of reprints in corpus {self.name} fits into a test part of {len(drawn):,} documents: draw "
+                "more, or leave groups apart."
+            )
+        return chosen
+
+    def twins(self) -> np.ndarray:
+        """Tell of each test document whether it is in a group of reprints with a training one: shape (n_test,), bool.
+
+        See `textcat.reprints`. If the texts of documents have been removed, none has a twin.
+        """
+        from textcat.reprints.groups import find_groups
+
+        n_train = len(self.train)
+        groups = find_groups(document.zones for document in chain(self.train, self.test))
+        return groups[n_train:] < n_train
 
     def described(self) -> list[Document]:
         """Return a document for each of `topics`, made of the topic's names and description.

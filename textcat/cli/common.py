@@ -242,6 +242,9 @@ def corpus_reader(
         ),
     ] = None,
     test_seed: Annotated[int, _input(min=0, help="Seed by which these documents are drawn.")] = 0,
+    keep_groups: Annotated[
+        bool, _input("--keep-groups", help="Draw documents that repeat each other together, so that none has a twin.")
+    ] = False,
     corpus_dir: CorpusDir = None,
 ) -> "CorpusReader":
     """Return a reader that opens a corpus according to the options."""
@@ -252,7 +255,9 @@ def corpus_reader(
     asked = None if settings == InputSettings() else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")
-    return CorpusReader(corpus_dir, asked, test_size, test_seed)
+    if keep_groups and test_size is None:
+        raise BadParameter("--keep-groups draws the documents of --test-size: give both")
+    return CorpusReader(corpus_dir, asked, test_size, test_seed, keep_groups)
 
 
 @with_options(read=corpus_reader)
@@ -278,6 +283,7 @@ class CorpusReader(NamedTuple):
     settings: "InputSettings | None"
     test_size: float | None
     seed: int
+    keep_groups: bool = False
     vocabulary: Path | None = None
     vocabulary_language: str = ""
 

@@ -54,6 +54,10 @@ def output_settings(
     other_languages: Annotated[
         str, _output(help="With --lang auto, documents in a language without a model: rejected or untagged.")
     ] = "rejected",
+    groups: Annotated[
+        Path | None,
+        _output(help="Add the group of each document, from the file that `textcat duplicates` wrote of these inputs."),
+    ] = None,
 ) -> "OutputSettings":
     """Return the settings of the output: which topics are written, and in which format."""
     from textcat.tagging.output import OutputSettings
@@ -63,7 +67,7 @@ def output_settings(
     names = (name.strip() for listed in carry or () for name in listed.split(","))
     shown = OutputSettings(to, compress, top, scores == "all", explain, tuple(topic or ()), min_probability)
     carried = tuple(dict.fromkeys(filter(None, names)))
-    shown = shown._replace(other_languages=other_languages)
+    shown = shown._replace(other_languages=other_languages, groups=str(groups or ""))
     return shown._replace(carry=carried, per_document=per_document, raw_cells=raw_cells)
 
 

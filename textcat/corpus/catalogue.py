@@ -143,6 +143,7 @@ def open_corpus(
     settings: InputSettings | None = None,
     test_size: float | None = None,
     seed: int = 0,
+    keep_groups: bool = False,
     as_read: Callable[[Record], object] | None = None,
     vocabulary: str | Path | None = None,
     vocabulary_language: str | None = None,
@@ -165,7 +166,7 @@ def open_corpus(
     settings : InputSettings, optional
         How data without a card are read; if it names a format, all files are read in this format. For a corpus with a
         card, it may have only settings that the card's reader uses and that the card does not fix.
-    test_size, seed : float or int, int
+    test_size, seed, keep_groups : float or int, int, bool
         If the corpus has no test part, make one of some training documents: see `Corpus.split`.
     as_read : callable, optional
         Called with each record as soon as it is read.
@@ -207,7 +208,7 @@ def open_corpus(
     if words and origin:
         origin |= {"vocabulary": os.path.abspath(words.place), "vocabulary_language": vocabulary_language}
     corpus = replace(_open(described, data, settings, as_read, words, progress), origin=origin)
-    return corpus if test_size is None else corpus.split(test_size, seed=seed)
+    return corpus if test_size is None else corpus.split(test_size, seed=seed, keep_groups=keep_groups)
 
 
 def corpus_of(source: Any, **columns: Any) -> Corpus:

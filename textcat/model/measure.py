@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
+_SPLIT = ("test_size", "seed", "keep_groups")  # what training says of the test part that it set aside
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
 
 
@@ -280,7 +281,7 @@ def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:
     """
     if not is_corpus_of(tagger, name_or_path) or tagger.origin.get("test_size") is None:
         return {}
-    return {name: tagger.origin[name] for name in ("test_size", "seed")}
+    return {name: tagger.origin[name] for name in _SPLIT if name in tagger.origin}
 
 
 def measured_part(tagger: "Tagger", corpus: Corpus, called: str) -> str:
@@ -309,7 +310,7 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
         return corpus
     warn_of_joined_topics(tagger, corpus.test or corpus.train)
     source, own = corpus.origin, tagger.origin
-    same_parts = all(source.get(name) == own.get(name) for name in ("test_size", "seed"))
+    same_parts = all(source.get(name) == own.get(name) for name in _SPLIT)
     if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
         pass
     elif not corpus.test or not same_parts:

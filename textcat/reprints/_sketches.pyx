@@ -28,7 +28,7 @@ cdef enum:
     LEAST_IN_PART = 6  # the same if the shorter text is a part of the longer one
     FEW_WORDS = 40  # a shorter text must share more, as it may have words of a form only
     LEAST_OF_FEW = 13
-    COUNTER_BITS = 20  # of the table that counts sampled words
+    COUNTER_BITS = 19  # of the table that counts sampled words
 
 SAMPLED, ENTRIES, COUNTERS, SHORT = BINS, SLOTS, 1 << COUNTER_BITS, LEAST_WORDS
 cdef uint64_t ONES = 0x0101010101010101, SEVENS = 0x7F7F7F7F7F7F7F7F
@@ -66,62 +66,67 @@ cdef inline int separator(const uint8_t* text, Py_ssize_t left) noexcept nogil:
     return 0
 
 
-def sketch(const uint8_t[::1] text, uint8_t[::1] bins, uint32_t[::1] words):
-    """Write the sketch and the sampled words of a text in small letters; return its fingerprint and number of words.
+def sketch(
+    list texts, uint64_t[::1] fingerprints, uint16_t[::1] sizes, uint8_t[:, ::1] bins, uint32_t[:, ::1] words
+):
+    """Write the sketches of texts, which are given in small letters, in UTF-8.
 
-    The sketch has, for each of 32 bins, a byte of the smallest hash of a pair of consecutive words that falls into the
-    bin, and 0 for an empty bin. Of the words of four bytes or more, the one with the smallest hash of each bin is
-    sampled: its hash, or 0. In scripts without spaces, each character is a word, and pairs of characters are sampled.
+    A sketch has a fingerprint of all words in order; their number, at most 65,535; for each of 32 bins, a byte of the
+    smallest hash of a pair of consecutive words that falls into the bin, and 0 for an empty bin; and a sample of words:
+    the smallest hash in each bin of a word of four bytes or more, or 0. In scripts without spaces, each character is a
+    word, and pairs of characters are sampled.
 
     Parameters
     ----------
-    text : ndarray of shape (n_bytes,), uint8
-        In UTF-8.
-    bins : ndarray of shape (32,), uint8
-    words : ndarray of shape (32,), uint32
+    texts : list of bytes
+    fingerprints, sizes : ndarray of shape (n_texts,), uint64 and uint16
+    bins, words : ndarray of shape (n_texts, 32), uint8 and uint32
     """
+    cdef Py_ssize_t i
+    cdef bytes text
+    for i, text in enumerate(texts):
+        sketch_text(<const uint8_t*>(<char*>text), len(text), &fingerprints[i], &sizes[i], &bins[i, 0], &words[i, 0])
+
+
+cdef void sketch_text(
+    const uint8_t* t, Py_ssize_t end, uint64_t* fingerprint_of, uint16_t* size, uint8_t* bins, uint32_t* words
+) noexcept nogil:
     cdef uint64_t pairs[BINS]
     cdef uint64_t singles[BINS]
-    cdef Py_ssize_t i = 0, end = text.shape[0], start, n = 0
+    cdef Py_ssize_t i = 0, start, n = 0
     cdef uint64_t h, before = 0, pair, word, fingerprint = 0
     cdef int k, w, step
-    cdef const uint8_t* t = &text[0] if end else NULL
-    with nogil:
-        for k in range(BINS):
-            pairs[k] = singles[k] = <uint64_t>-1
+    for k in range(BINS):
+        pairs[k] = singles[k] = <uint64_t>-1
+    while i < end:
+        step = separator(t + i, end - i)
+        if step:
+            i += step
+            continue
+        h, start, w = <uint64_t>0xCBF29CE484222325, i, width(t + i, end - i)
         while i < end:
-            step = separator(t + i, end - i)
-            if step:
-                i += step
-                continue
-            h, start, w = <uint64_t>0xCBF29CE484222325, i, width(t + i, end - i)
-            while i < end:
-                if w:
-                    if i == start + w:
-                        break
-                elif i > start and t[i] >= 0x80 and width(t + i, end - i):
+            if w:
+                if i == start + w:
                     break
-                if not w and separator(t + i, end - i):
-                    break
-                h = (h ^ t[i]) * <uint64_t>0x100000001B3
-                i += 1
-            pair = mixed(before * 3 + h)
-            if n:
-                k = <int>(pair >> 59)
-                if pair < pairs[k]:
-                    pairs[k] = pair
-            word = pair if w else mixed(h + <uint64_t>0x9E3779B97F4A7C15)
-            if w or i - start >= LEAST_BYTES:
-                k = <int>(word >> 59)
-                if word < singles[k]:
-                    singles[k] = word
-            fingerprint = mixed(fingerprint + h)
-            before = h
-            n += 1
-        for k in range(BINS):
-            bins[k] = <uint8_t>(1 + (pairs[k] & 0xFFFF) % 255) if pairs[k] != <uint64_t>-1 else 0
-            words[k] = <uint32_t>(singles[k] >> 32) | 1 if singles[k] != <uint64_t>-1 else 0
-    return fingerprint, n
+            elif separator(t + i, end - i) or (i > start and width(t + i, end - i)):
+                break
+            h = (h ^ t[i]) * <uint64_t>0x100000001B3
+            i += 1
+        pair = mixed(before * 3 + h)
+        if n:
+            k = <int>(pair >> 59)
+            pairs[k] = min(pairs[k], pair)
+        word = pair if w else mixed(h + <uint64_t>0x9E3779B97F4A7C15)
+        if w or i - start >= LEAST_BYTES:
+            k = <int>(word >> 59)
+            singles[k] = min(singles[k], word)
+        fingerprint = mixed(fingerprint + h)
+        before = h
+        n += 1
+    for k in range(BINS):
+        bins[k] = <uint8_t>(1 + (pairs[k] & 0xFFFF) % 255) if pairs[k] != <uint64_t>-1 else 0
+        words[k] = <uint32_t>(singles[k] >> 32) | 1 if singles[k] != <uint64_t>-1 else 0
+    fingerprint_of[0], size[0] = fingerprint, <uint16_t>min(n, 65535)
 
 
 cdef inline int zero_bytes(uint64_t x) noexcept nogil:
@@ -193,7 +198,7 @@ def assign(
         Rows of the n texts that are kept, with room for those to come; group_of has the first text of the group.
     head, bits, after : ndarray, int, ndarray
         Chains of entries by hash: the latest entry, from 1, of each of 2**bits chains, and the one before each entry.
-    counts : ndarray of shape (2**20,), uint16
+    counts : ndarray of shape (2**19,), uint16
         The number of texts with each sampled word, by hash.
     n : int
     groups, shares : ndarray of shape (n_texts,), int32

@@ -2,6 +2,8 @@
 
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import closing
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +13,8 @@ from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, assign, enter
 
 #: A text's sketch: the hash of all its words in order, their number, a byte of each bin, and hashes of sampled words.
 SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SAMPLED), ("sample", "<u4", SAMPLED)])
+_AT_ONCE = 1 << 10  # texts that are held in memory for sketching
 COPY = 1.0  # the similarity of a text to another one with the same words
-_MOST_WORDS = 2**16 - 1  # that are counted
 _STEP = 1 << 13  # texts by which arrays grow
 _ROOM = 3 << 19  # texts for which large arrays have room from the start
 _BITS = 16  # of the first table
@@ -27,9 +29,7 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
     bins, sample = np.zeros((n, SAMPLED), np.uint8), np.zeros((n, SAMPLED), np.uint32)
-    for i, text in enumerate(joined):
-        fingerprints[i], n_words = sketch(text, bins[i], sample[i])
-        words[i] = min(n_words, _MOST_WORDS)
+    sketch(joined, fingerprints, words, bins, sample)
     sketches = np.zeros(n, SKETCH)
     for name, values in zip(SKETCH.names or (), (fingerprints, words, bins, sample), strict=True):
         sketches[name] = values
@@ -120,12 +120,13 @@ def find_groups(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
     A text that repeats no other, and is repeated by none, is a group of its own.
     """
-    sketches = sketch_texts(texts)
-    groups = Groups()
-    assigned = groups.add(sketches)
-    groups.close()
-    positions = np.flatnonzero(assigned.kept)
-    own = np.arange(len(sketches))
-    found = assigned.groups >= 0
-    own[found] = positions[assigned.groups[found]]
-    return own
+    texts, parts = iter(texts), list[Assigned]()
+    with closing(Groups()) as groups:
+        while part := list(islice(texts, _AT_ONCE)):
+            parts.append(groups.add(sketch_texts(part)))
+    if not parts:
+        return np.zeros(0, np.int64)
+    numbers, _, kept = map(np.concatenate, zip(*parts, strict=True))
+    positions, found = np.arange(len(kept)), numbers >= 0
+    positions[found] = np.flatnonzero(kept)[numbers[found]]
+    return positions

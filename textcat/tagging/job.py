@@ -16,6 +16,7 @@ from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, Record, Rejection, batch_records
 from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.tagging.groups import open_groups
 from textcat.tagging.output import ENCODERS, OutputSettings
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def tag_batch(job: Job, batch: Batch) -> BatchResult:
         counts.records += len(held)
         counts.inputs.update(item.source for item in held if isinstance(item, Record))  # files; the run sums up inputs
         records = [item for item in held if isinstance(item, Record)]
+        if job.output.groups:
+            records = open_groups(job.output.groups).add_groups(records)
         if job.by_language:
             tag_by_language(taggers, job.output, records, tagged)
         else:
@@ -191,6 +194,8 @@ def load_taggers(job: Job) -> "dict[str, Tagger]":
 
     The taggers are kept for the next call with the same job. A TextcatError is raised as by `tag_batch`.
     """
+    if job.output.groups:
+        open_groups(job.output.groups)
     taggers = {language: load_tagger(of_language) for language, of_language in job.jobs().items()}
     if job.by_language:
         from textcat.training.identification import identify_languages

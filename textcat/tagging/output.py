@@ -65,6 +65,9 @@ class OutputSettings(NamedTuple):
     dates : bool
         Whether CSV and Parquet have a column with the date of each document; JSON Lines have the date of each document
         that has one. A run sets it to whether the first documents of its inputs have dates.
+    groups : str
+        The file that `textcat duplicates` wrote of the same inputs: each document gets its group, as a field that is
+        carried, `group`; "": there is none.
     """
 
     to: str = "jsonl"
@@ -80,6 +83,7 @@ class OutputSettings(NamedTuple):
     raw_cells: bool = False
     other_languages: str = "rejected"
     dates: bool = False
+    groups: str = ""
 
     @property
     def suffix(self) -> str:

@@ -43,6 +43,7 @@ from textcat.runs.inputs import (
 from textcat.runs.progress import RunProgress, RunState, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import WorkerPool, open_workers, ordered_map
+from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job, load_taggers, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
 from textcat.tagging.shards import remove_rows
@@ -191,6 +192,9 @@ def make_plan(
             f"The model {model} has no probabilities: leave out --min-probability, or train with a recipe that "
             "calibrates its scores."
         )
+    if output_settings.groups:
+        open_groups(output_settings.groups)
+        output_settings = output_settings._replace(carry=tuple(dict.fromkeys((*output_settings.carry, FIELD))))
     if output_settings.carry:
         input_settings = input_settings._replace(fields=output_settings.carry)
     folder = str(Path(model).expanduser().resolve())
@@ -393,6 +397,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         **({"--per-document": True} if write.per_document else {}),
         **({"--raw-cells": True} if write.raw_cells else {}),
         **({"dates": True} if write.dates else {}),
+        **({"--groups": write.groups} if write.groups else {}),
         **({"--other-languages": write.other_languages} if by_language else {}),
         "--min-probability": None if write.min_probability is None else str(write.min_probability),
     }
