@@ -19,8 +19,8 @@ cdef enum:
     BINS = 32  # of a sketch, and the number of words that are sampled
     POSTED = 5  # sampled words by which a text is found
     SLOTS = 6  # entries of a text: its fingerprint, and the words posted
-    ASKED = 12  # sampled words by which an earlier text is sought
-    LOOKED_AT = 12  # latest entries of a word that are looked at: this bounds the work
+    ASKED = 10  # sampled words by which an earlier text is sought
+    LOOKED_AT = 32  # latest entries of a word that are looked at: this bounds the work
     LOOKED_AT_COPIES = 64  # the same for fingerprints
     LEAST_WORDS = 20  # of a text that is compared by its sketch; shorter ones must be equal
     LEAST_BYTES = 4  # of a word that can be sampled
