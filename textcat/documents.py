@@ -308,13 +308,15 @@ class Corpus:
         return chosen
 
     def twins(self) -> np.ndarray:
-        """Tell of each test document whether it is in a group of reprints with a training one: shape (n_test,), bool.
+        """Return for each test document whether it has a twin in training: shape (n_test,), bool.
 
-        See `textcat.reprints`. If the texts of documents have been removed, none has a twin.
+        Twins are in the same group of reprints: see `textcat.reprints`. Documents without a text have none.
         """
         from textcat.reprints.groups import find_groups
 
         n_train = len(self.train)
+        if not n_train:
+            return np.zeros(len(self.test), bool)
         groups = find_groups(document.zones for document in chain(self.train, self.test))
         return groups[n_train:] < n_train
 

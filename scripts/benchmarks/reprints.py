@@ -99,7 +99,9 @@ def _generated(space: Workspace) -> str:
         file.writelines(json.dumps({"id": str(i), "text": text}) + "\n" for i, (text, *_) in enumerate(entries))
     measured(_duplicates(archive, out))
     first = {int(line["id"]): int(line["group"]) for line in _records(out)}
-    return count_found(entries, first).table(f"{len(texts):,} generated articles and {len(entries) - len(texts):,} reprints")
+    return count_found(entries, first).table(
+        f"{len(texts):,} generated articles and {len(entries) - len(texts):,} reprints"
+    )
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

@@ -24,6 +24,7 @@ LAYERS = (
         "surrogates",
     },
     {"reading"},
+    {"reprints"},
     {"documents"},
     {"corpus", "evaluation", "features", "margin", "runs"},
     {"recipe"},
@@ -35,7 +36,7 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-STRANGERS = LAYERS[3]
+STRANGERS = LAYERS[4]
 LAYER_OF = {part: height for height, parts in enumerate(LAYERS) for part in parts}
 MODULES = sorted({path.relative_to(ROOT) for path in ROOT.glob("textcat/**/*.py")} - {Path("textcat/__init__.py")})
 

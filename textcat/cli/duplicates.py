@@ -56,9 +56,9 @@ def show_reprints(console: "Console", found: "Reprints", out: Path, *, as_json: 
     counts |= {"exact reprints": found.exact, "other reprints": found.near}
     if as_json:
         named = {name.replace(" ", "_"): n for name, n in counts.items()}
-        cost = {"seconds": found.seconds, "peak_memory": found.memory}
-        tables.print_json(console, named | cost | {"output": str(out)})
+        cost = {"seconds": found.seconds, "peak_memory": found.memory, "output": str(out)}
+        tables.print_json(console, {**named, **cost})
         return
     facts = {name: f"{n:,}" for name, n in counts.items()}
-    cost = {"seconds": f"{found.seconds:.1f}", "peak memory": f"{found.memory / 1e6:,.0f} MB", "output": str(out)}
-    tables.show_facts(console, facts | cost)
+    facts |= {"seconds": f"{found.seconds:.1f}", "peak memory": f"{found.memory / 1e6:,.0f} MB", "output": str(out)}
+    tables.show_facts(console, facts)

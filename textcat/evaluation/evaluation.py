@@ -249,6 +249,9 @@ class Evaluation:
     propensity: tuple[float, float] | None = None
     without_topic: int | None = None  # test documents without a relevant topic, which do not count
     unknown: int | None = None  # pairs of a document and a relevant topic that has no column
+    twins: int | None = None  # test documents that repeat a training document, or are repeated by one
+    without_twins: tuple[BandQuality, ...] = ()
+    """The rows of `bands` on the other test documents; () if there are no twins, or many topics."""
     scored: ScoredDocuments | None = field(default=None, compare=False)
     values: DocumentValues | None = field(default=None, compare=False)
 
@@ -265,7 +268,9 @@ class Evaluation:
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for JSON output, without the scores and labels that they were measured on."""
         names = ("train_documents", "test_documents", "n_topics", "without_topic", "unknown", "ks", "propensity")
-        figures = {name: value for name in (*names, "measured_on") if (value := getattr(self, name)) is not None}
+        figures = {
+            name: value for name in (*names, "twins", "measured_on") if (value := getattr(self, name)) is not None
+        }
         if self.confusion is not None:
             figures |= {"accuracy": self.accuracy, "confusion": self.confusion}
         if self.overall is not None:
@@ -273,6 +278,8 @@ class Evaluation:
         if self.topics:
             del figures["n_topics"]  # their rows say it
             figures["topics"] = list(map(asdict, self.topics))
+        if self.without_twins:
+            figures["without_twins"] = [row.as_dict() for row in self.without_twins]
         return figures | {"bands": [row.as_dict() for row in self.bands]}
 
     @classmethod
@@ -284,6 +291,8 @@ class Evaluation:
         topics = tuple(TopicQuality(**row) for row in figures.get("topics", ()))
         parts: dict[str, Any] = {"topics": topics, "bands": tuple(map(BandQuality.from_dict, figures["bands"]))}
         parts |= {name: tuple(figures[name]) for name in ("ks", "propensity") if name in figures}
+        if "without_twins" in figures:
+            parts["without_twins"] = tuple(map(BandQuality.from_dict, figures["without_twins"]))
         if figures.get("confusion") is not None:
             parts["confusion"] = tuple(map(tuple, figures["confusion"]))
         if "overall" in figures:

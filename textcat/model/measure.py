@@ -16,7 +16,7 @@ from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, re
 from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
-from textcat.evaluation.evaluation import Evaluation, MeasuredOn, evaluate_scores
+from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
 from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
@@ -108,7 +108,42 @@ def evaluate_tagger(
     with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
         documents = advance_over(corpus.test, advance)
         scores = _score_blocks(tagger, documents) if has_many_topics(tagger) else tagger.scores(documents)
-        return measure_test_documents(tagger, corpus, scores, bands=bands, in_parts=are_long(tagger, corpus.test))
+        measured = measure_test_documents(tagger, corpus, scores, bands=bands, in_parts=are_long(tagger, corpus.test))
+    return with_twins(measured, tagger, corpus, corpus.twins(), scores, bands=bands)
+
+
+def with_twins(
+    measured: Evaluation,
+    tagger: "Tagger",
+    corpus: Corpus,
+    twins: NDArray[np.bool_],
+    scores: Any,
+    *,
+    bands: str | Iterable[str] | None = None,
+) -> Evaluation:
+    """Return an evaluation on test documents with figures on those that have no twin in training, too; warn of twins.
+
+    `twins` is what `Corpus.twins` returns. With many topics, whose scores come in blocks, twins are only counted.
+    """
+    if not (n := int(twins.sum())):
+        return measured
+    told = f"{n:,} of {len(twins):,} test documents repeat training documents"
+    rows: tuple[BandQuality, ...] = ()
+    if isinstance(scores, np.ndarray) and not has_many_topics(tagger):
+        others = replace(corpus, test=[document for document, twin in zip(corpus.test, twins, strict=True) if not twin])
+        if relevant_topics(tagger, others).nnz:
+            rows = measure_test_documents(tagger, others, scores[~twins], bands=bands).bands
+    if rows:
+        names = ("macro_average_precision", "macro_f1", "micro_f1")
+        with_, without = ([_rounded(row[name]) for name in names] for row in (measured.bands[0], rows[0]))
+        told += f"; without these, MAP is {without[0]}, macro F1 {without[1]} and micro F1 {without[2]}"
+        told += f", instead of {with_[0]}, {with_[1]} and {with_[2]}"
+    _log.warning("%s (docs/reprints.md); a test part of one's own is drawn without twins by --keep-groups.", told)
+    return replace(measured, twins=n, without_twins=rows)
+
+
+def _rounded(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}".removeprefix("0")
 
 
 def measure_test_documents(

@@ -1,7 +1,7 @@
 """Find the reprints of an archive, and write for each the document whose text it repeats.
 
-Workers sketch texts, and the run keeps these sketches in a folder of shards. This process assigns the texts to groups, in
-the order of the input. A run that resumes, or whose archive has grown, first assigns the texts of all shards again.
+Workers sketch texts, and the run keeps these sketches in a folder of shards. This process assigns the texts to groups,
+in the order of the input. A run that resumes, or whose archive has grown, first assigns the texts of all shards again.
 """
 
 import os

@@ -69,5 +69,5 @@ def open_groups(path: str) -> GroupsFile:
         return GroupsFile(Path(path))
     except OSError as error:
         raise TextcatError(
-            f"The groups in {path} cannot be read ({error.strerror}): write them by `textcat duplicates INPUT --out {path}`."
+            f"The groups in {path} cannot be read ({error.strerror}): write them by `textcat duplicates --out {path}`."
         ) from None

@@ -23,7 +23,7 @@ from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
-from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows
+from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows, with_twins
 from textcat.model.support import support_documents, title_of
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
@@ -152,17 +152,23 @@ def train_and_evaluate(
     stages = stages or Stages()
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "stages": stages, "keep_support": keep_support}
     options |= {"bands": bands, "updatable": updatable, "keep_texts": keep_texts, "counted": counted}
+    twins = None if n_folds else corpus.twins()  # now, as there may be no texts later on
     trained = train_and_score(corpus, recipe, n_folds=n_folds, **options)
     tagger = trained.tagger
     if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
-    tagger.evaluation = _evaluation(trained, corpus, recipe, bands, stages)
+    tagger.evaluation = _evaluation(trained, corpus, recipe, bands, stages, twins)
     return tagger
 
 
 def _evaluation(
-    trained: Trained, corpus: Corpus, recipe: Recipe, bands: str | Iterable[str] | None, stages: Stages
+    trained: Trained,
+    corpus: Corpus,
+    recipe: Recipe,
+    bands: str | Iterable[str] | None,
+    stages: Stages,
+    twins: np.ndarray | None,
 ) -> Evaluation:
     """Return the evaluation of a tagger: on a held-out sample, by cross-validation, or on the test documents.
 
@@ -179,7 +185,8 @@ def _evaluation(
         return tagger.evaluate(corpus, bands=bands, stages=stages)
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
-        return measure_test_documents(tagger, corpus, scores, bands=bands)
+        measured = measure_test_documents(tagger, corpus, scores, bands=bands)
+        return measured if twins is None else with_twins(measured, tagger, corpus, twins, scores, bands=bands)
 
 
 class Trained(NamedTuple):
