@@ -19,7 +19,8 @@ cdef enum:
     BINS = 32  # of a sketch, and the number of words that are sampled
     POSTED = 5  # sampled words by which a text is found
     SLOTS = 6  # entries of a text: its fingerprint, and the words posted
-    ASKED = 10  # sampled words by which an earlier text is sought
+    ASKED = 10  # sampled words by which an earlier text is sought, besides those that few texts have
+    FEW_TEXTS = 16
     LOOKED_AT = 32  # latest entries of a word that are looked at: this bounds the work
     LOOKED_AT_COPIES = 64  # the same for fingerprints
     LEAST_WORDS = 20  # of a text that is compared by its sketch; shorter ones must be equal
@@ -209,11 +210,11 @@ def assign(
         Written: the keys of the texts that are kept.
     """
     cdef Py_ssize_t i
-    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, n_keys, n_new, n_seen, left
+    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, n_keys, n_new, n_seen, n_asked, left
     cdef uint32_t entry, y, best, key, n_before = <uint32_t>n
     cdef uint32_t keys[BINS]
     cdef uint16_t seen[BINS]
-    cdef uint32_t chains[ASKED]
+    cdef uint32_t chains[BINS]
     cdef uint16_t count
     cdef size_t slot
     with nogil:
@@ -264,9 +265,12 @@ def assign(
                 while n_new < n_keys and not seen[n_new]:
                     n_new += 1
                 best, best_shared, best_used, asked = 0, 0, 1, 0
-                for k in range(n_new, min(n_new + ASKED, n_keys)):
+                n_asked = min(n_new + ASKED, n_keys)
+                while n_asked < n_keys and seen[n_asked] <= FEW_TEXTS:
+                    n_asked += 1
+                for k in range(n_new, n_asked):
                     PREFETCH(&head[place(keys[k], bits)])
-                for k in range(n_new, min(n_new + ASKED, n_keys)):
+                for k in range(n_new, n_asked):
                     if head[place(keys[k], bits)]:
                         chains[asked] = head[place(keys[k], bits)]
                         asked += 1

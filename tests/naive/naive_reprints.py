@@ -1,0 +1,81 @@
+"""Naive twin of textcat.reprints: sketches and groups in plain Python."""
+
+import re
+from collections import Counter, defaultdict
+
+MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mixed(x):
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK
+    return x ^ (x >> 31)
+
+
+def hashed(word):
+    h = 0xCBF29CE484222325
+    for byte in word.encode():
+        h = ((h ^ byte) * 0x100000001B3) & MASK
+    return h
+
+
+def sketch(text):
+    """Return the fingerprint, the number of words, the bins and the sample of a text in ASCII."""
+    words = re.findall("[a-z0-9]+", text.lower())
+    pairs, singles, fingerprint = [[] for _ in range(32)], [[] for _ in range(32)], 0
+    for word in words:
+        fingerprint = mixed((fingerprint + hashed(word)) & MASK)
+        if len(word) >= 4:
+            h = mixed((hashed(word) + GOLDEN) & MASK)
+            singles[h >> 59].append(h)
+    for one, other in zip(words, words[1:], strict=False):
+        h = mixed((hashed(one) * 3 + hashed(other)) & MASK)
+        pairs[h >> 59].append(h)
+    bins = [1 + (min(hashes) & 0xFFFF) % 255 if hashes else 0 for hashes in pairs]
+    sample = [min(hashes) >> 32 | 1 if hashes else 0 for hashes in singles]
+    return fingerprint, len(words), bins, sample
+
+
+def repeats(a, b, shared, used):
+    """Return whether two texts of a and b words repeat each other, given the bins that they share."""
+    if min(a, b) < 40:
+        return shared / used >= 13 / 32
+    jaccard = shared / used
+    contained = jaccard / (1 + jaccard) * (a + b) / min(a, b)
+    return jaccard >= 9 / 32 or (shared >= 6 and contained >= 0.7)
+
+
+def place(key, bits):
+    return ((key * GOLDEN) & MASK) >> (64 - bits)
+
+
+def groups(texts):
+    """Return for each text the position of the first text of its group."""
+    sketches, known, group, counts, found_by = [sketch(text) for text in texts], [], [], Counter(), defaultdict(list)
+    for i, (fingerprint, n, bins, sample) in enumerate(sketches):
+        best = (0, 0)
+        group.append(i)
+        copy = [j for j in known if n and sketches[j][:3] == (fingerprint, n, bins)]
+        if copy:
+            group[i] = group[copy[0]]
+            continue
+        known.append(i)
+        if n < 20:
+            continue
+        keys = sorted(filter(None, sample), key=lambda key: counts[place(key, 19)])
+        new = [key for key in keys if not counts[place(key, 19)]]
+        seen = keys[len(new) :]
+        few = [key for key in seen if counts[place(key, 19)] <= 16]
+        for key in seen[: max(10, len(few))]:
+            for j in found_by[key][-32:]:
+                m, other_bins = sketches[j][1:3]
+                shared = sum(a == b != 0 for a, b in zip(bins, other_bins, strict=True))
+                used = sum(a != 0 or b != 0 for a, b in zip(bins, other_bins, strict=True))
+                if (shared, -j) > best and repeats(n, m, shared, used):
+                    best, group[i] = (shared, -j), group[j]
+        n_seen = min(len(seen), 5 - min(len(new), 2))
+        for key in seen[:n_seen] + new[: 5 - n_seen]:
+            found_by[key].append(i)
+        counts.update(place(key, 19) for key in keys)
+    return group

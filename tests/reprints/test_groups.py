@@ -1,0 +1,129 @@
+"""Sketches of texts, and the groups of texts that repeat each other."""
+
+import random
+
+import numpy as np
+import pytest
+from naive_reprints import groups as naive_groups
+from naive_reprints import sketch as naive_sketch
+
+from textcat.reprints import groups as module
+from textcat.reprints.groups import Groups, find_groups, sketch_texts
+
+RANDOM = random.Random(7)
+WORDS = ["".join(RANDOM.choices("abcdefghijklmnoprstuvw", k=RANDOM.randint(2, 10))) for _ in range(20_000)]
+
+
+COMMON = ["".join(RANDOM.choices("aehnost", k=RANDOM.randint(1, 4))) for _ in range(100)]
+
+
+def article(seed, n=150):
+    random_ = random.Random(seed)
+    return " ".join(random_.choice(WORDS if random_.random() < 0.6 else COMMON) for _ in range(n))
+
+
+def zoned(texts):
+    return [{"body": text} for text in texts]
+
+
+def cut(text, share=0.6):
+    words = text.split()
+    return " ".join(words[: round(share * len(words))])
+
+
+def reworded(text, seed=0):
+    random_ = random.Random(seed)
+    return " ".join(random_.choice(WORDS) if random_.random() < 0.2 else word for word in text.split())
+
+
+def misread(text, seed=0):
+    random_ = random.Random(seed)
+    return "".join(random_.choice("aeiou") if random_.random() < 0.05 else letter for letter in text)
+
+
+def texts_with_reprints(n=60):
+    texts = [article(i) for i in range(n)]
+    changes = (str.upper, cut, reworded, misread)
+    return texts + [changes[i % 4](text) for i, text in enumerate(texts)]
+
+
+def test_a_sketch_is_what_its_naive_twin_gives():
+    texts = ["", "one", "Two words, and the rest 42.", article(1), misread(article(2)).upper()]
+    for row, text in zip(sketch_texts(zoned(texts)), texts, strict=True):
+        expected = naive_sketch(text)
+        assert (row["fingerprint"], row["words"]) == expected[:2]
+        assert row["bins"].tolist() == expected[2]
+        assert row["sample"].tolist() == expected[3]
+
+
+def test_groups_are_what_their_naive_twin_gives():
+    texts = texts_with_reprints()
+    assert find_groups(zoned(texts)).tolist() == naive_groups(texts)
+
+
+@pytest.mark.parametrize(("change", "least"), [(str.upper, 200), (cut, 190), (reworded, 180), (misread, 150)])
+def test_planted_reprints_are_found_and_nothing_else(change, least):
+    texts = [article(i) for i in range(200)]
+    found = find_groups(zoned(texts + [change(text) for text in texts]))
+    assert (found[:200] == np.arange(200)).all()
+    assert (found[200:] == np.arange(200)).sum() >= least
+    assert set(found[200:] - np.arange(200)) <= {0, 200}
+
+
+def test_case_punctuation_and_white_space_do_not_count():
+    one, other = {"title": "WHEAT UP", "body": "Exports rose."}, {"body": "wheat up:\n“exports” — rose"}
+    assert find_groups([one, other]).tolist() == [0, 0]
+
+
+def test_a_text_of_few_words_is_found_only_if_all_words_are_the_same():
+    short = " ".join(WORDS[:19])
+    assert find_groups(zoned([short, short + ".", short + " more"])).tolist() == [0, 0, 2]
+
+
+def test_a_text_without_words_repeats_none():
+    assert find_groups(zoned(["", "", "...", "."])).tolist() == [0, 1, 2, 3]
+    assert find_groups([]).tolist() == []
+
+
+def test_texts_without_spaces_are_found_by_pairs_of_characters():
+    random_ = random.Random(3)
+    texts = ["".join(chr(random_.randrange(0x4E00, 0x9000)) for _ in range(120)) for _ in range(20)]
+    reprints = [text[:80] for text in texts]
+    assert find_groups(zoned(texts + reprints)).tolist() == [*range(20), *range(20)]
+
+
+def test_groups_do_not_depend_on_how_many_texts_are_given_at_a_time(monkeypatch):
+    monkeypatch.setattr(module, "_BITS", 4)  # the table is doubled again and again
+    sketches = sketch_texts(zoned(texts_with_reprints()))
+    results = []
+    for step in (1, 7, len(sketches)):
+        groups = Groups()
+        parts = [groups.add(sketches[i : i + step]) for i in range(0, len(sketches), step)]
+        results.append([np.concatenate(column) for column in zip(*parts, strict=True)])
+        groups.close()
+    for result in results[1:]:
+        for column, expected in zip(result, results[0], strict=True):
+            np.testing.assert_array_equal(column, expected)
+
+
+def test_a_text_stays_in_its_group_whatever_follows():
+    texts = texts_with_reprints()
+    assert find_groups(zoned(texts[:90])).tolist() == find_groups(zoned(texts)).tolist()[:90]
+
+
+def test_texts_of_one_form_do_not_hide_reprints():
+    form = " ".join(WORDS[:30])
+    texts = [f"{form} {article(i, 100)}" for i in range(500)]
+    found = find_groups(zoned([*texts, *map(cut, texts[:100])]))
+    assert (found[500:] == np.arange(100)).mean() >= 0.9
+
+
+def test_similarity_is_one_for_copies_and_estimates_the_jaccard_coefficient_for_others():
+    text = article(5, 400)
+    groups = Groups()
+    _, similarities, kept = groups.add(sketch_texts(zoned([text, text, cut(text)])))
+    groups.close()
+    assert np.isnan(similarities[0])
+    assert similarities[1] == 1
+    assert abs(similarities[2] - 0.6) < 0.25
+    assert kept.tolist() == [True, False, True]

@@ -1,0 +1,177 @@
+"""The run that finds the reprints of an archive: its file, its resumption, and archives that grow."""
+
+import json
+import multiprocessing
+import os
+import random
+import signal
+
+import pytest
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.reading import InputSettings
+from textcat.tagging.duplicates import find_duplicates
+
+READ = InputSettings(block_bytes=4096)
+WORDS = ["".join(random.Random(i).choices("abcdefghijklmnoprstuvw", k=7)) for i in range(5000)]
+
+
+def article(seed):
+    return " ".join(random.Random(seed).choices(WORDS, k=80))
+
+
+def write(path, texts, prefix="a"):
+    lines = (json.dumps({"id": f"{prefix}{i}", "text": text}) for i, text in enumerate(texts))
+    path.write_text("".join(line + "\n" for line in lines))
+
+
+def lines_of(path):
+    return list(map(json.loads, path.read_text().splitlines()))
+
+
+@pytest.fixture
+def archive(tmp_path):
+    folder = tmp_path / "news"
+    folder.mkdir()
+    texts = [article(i) for i in range(40)]
+    write(folder / "1.jsonl", texts)
+    write(folder / "2.jsonl", [*(article(100 + i) for i in range(30)), *texts[:8], " ".join(texts[9].split()[:50])], "b")
+    return folder
+
+
+def run(archive, out, **options):
+    return find_duplicates([archive], out, input_settings=READ, max_records=16, **{"jobs": 1, **options})
+
+
+def test_each_reprint_has_a_line_with_the_first_document_of_its_group(archive, tmp_path):
+    found = run(archive, tmp_path / "out.jsonl")
+    lines = lines_of(tmp_path / "out.jsonl")
+    assert [(line["id"], line["group"]) for line in lines] == [
+        *((f"b{30 + i}", f"a{i}") for i in range(8)),
+        ("b38", "a9"),
+    ]
+    first, last = lines[0], lines[-1]
+    assert (first["source"], first["position"]) == (str(archive / "2.jsonl"), 31)
+    assert (first["group_source"], first["group_position"]) == (str(archive / "1.jsonl"), 1)
+    assert first["similarity"] == 1 > last["similarity"] > 0.3
+    assert (found.counts.records, found.exact, found.near, found.groups) == (79, 8, 1, 9)
+
+
+def test_any_number_of_jobs_writes_the_same_bytes(archive, tmp_path, monkeypatch):
+    monkeypatch.setattr("textcat.runs.workers.IN_PROCESS_BYTES", 0)
+    for jobs in (1, 2):
+        run(archive, tmp_path / f"{jobs}.jsonl", jobs=jobs)
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+def killed_run(archive, out, n_batches):
+    """Run up to a number of batches, and kill the process."""
+
+    def stop(progress):
+        nonlocal n_batches
+        n_batches -= 1
+        if not n_batches:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    run(archive, out, progress=stop)
+
+
+@pytest.mark.parametrize("n_batches", [1, 5, 9])
+def test_a_killed_run_resumes_and_writes_the_same_bytes(archive, tmp_path, n_batches):
+    run(archive, tmp_path / "whole.jsonl")
+    process = multiprocessing.get_context("fork").Process(
+        target=killed_run, args=(archive, tmp_path / "out.jsonl", n_batches)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert not (tmp_path / "out.jsonl").exists()
+    run(archive, tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
+def test_a_finished_run_writes_its_file_again(archive, tmp_path):
+    before = run(archive, tmp_path / "out.jsonl")
+    content = (tmp_path / "out.jsonl").read_bytes()
+    (tmp_path / "out.jsonl").unlink()
+    again = run(archive, tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes() == content
+    assert (again.exact, again.near, again.counts.records) == (before.exact, before.near, before.counts.records)
+
+
+def test_groups_keep_their_names_when_the_archive_grows(archive, tmp_path):
+    run(archive, tmp_path / "out.jsonl")
+    before = lines_of(tmp_path / "out.jsonl")
+    write(archive / "0.jsonl", [article(3), article(500), article(500)], "c")  # sorts before the others
+    found = run(archive, tmp_path / "out.jsonl")
+    lines = lines_of(tmp_path / "out.jsonl")
+    assert lines[: len(before)] == before
+    assert [(line["id"], line["group"]) for line in lines[len(before) :]] == [("c0", "a3"), ("c2", "c1")]
+    assert found.counts.records == 82
+
+
+def test_documents_of_a_changed_file_are_taken_out_and_read_again(archive, tmp_path):
+    run(archive, tmp_path / "out.jsonl")
+    write(archive / "2.jsonl", [article(1), article(900)], "b")
+    found = run(archive, tmp_path / "out.jsonl")
+    assert [(line["id"], line["group"]) for line in lines_of(tmp_path / "out.jsonl")] == [("b0", "a1")]
+    assert found.counts.records == 42
+
+
+def test_a_damaged_shard_is_refused(archive, tmp_path):
+    run(archive, tmp_path / "out.jsonl")
+    shard = sorted((tmp_path / "out.jsonl.sketches").glob("part-*"))[1]
+    data = bytearray(shard.read_bytes())
+    data[100] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(TextcatError, match=shard.name):
+        run(archive, tmp_path / "out.jsonl")
+    run(archive, tmp_path / "out.jsonl", restart=True)
+    assert len(lines_of(tmp_path / "out.jsonl")) == 9
+
+
+def test_a_document_that_cannot_be_read_is_rejected(archive, tmp_path):
+    (archive / "3.jsonl").write_text("no json\n")
+    found = run(archive, tmp_path / "out.jsonl")
+    assert (found.counts.rejected, found.exact) == (1, 8)
+    assert (tmp_path / "out.jsonl.sketches" / "_rejected.jsonl").exists()
+
+
+def test_the_file_must_not_be_a_folder_or_an_input(archive, tmp_path):
+    with pytest.raises(TextcatError, match="is a folder"):
+        run(archive, tmp_path)
+    with pytest.raises(TextcatError, match="overlap"):
+        run(archive, archive / "out.jsonl")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model") / "m"
+    records = [{"text": article(i), "topics": [f"t{i % 2}"]} for i in range(20)]
+    textcat.save(textcat.train(textcat.Corpus.from_records(records), "paum"), folder)
+    return folder
+
+
+@pytest.mark.parametrize("to", ["jsonl", "csv"])
+def test_tags_have_the_group_of_each_document(archive, tmp_path, model, to):
+    run(archive, tmp_path / "out.jsonl")
+    settings = textcat.OutputSettings(to=to, groups=str(tmp_path / "out.jsonl"), per_document=to == "csv")
+    textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings, jobs=1)
+    text = "".join(path.read_text() for path in sorted((tmp_path / "tags").glob("part-*")))
+    if to == "csv":
+        assert '"b38","' in text
+        row = next(line for line in text.splitlines() if line.startswith('"b38"'))
+        assert '"a9"' in row
+        assert text.splitlines()[0].split(",")[3] == "group"
+        return
+    groups = {line["id"]: line["fields"]["group"] for line in map(json.loads, text.splitlines())}
+    assert (groups["a0"], groups["b0"], groups["b30"], groups["b38"]) == ("a0", "b0", "a0", "a9")
+
+
+def test_a_file_that_has_no_groups_is_refused(archive, tmp_path, model):
+    for name, match in (("none.jsonl", "cannot be read"), ("bad.jsonl", "not a file of groups")):
+        (tmp_path / "bad.jsonl").write_text('{"a": 1}\n')
+        settings = textcat.OutputSettings(groups=str(tmp_path / name))
+        with pytest.raises(TextcatError, match=match):
+            textcat.tag_archive(model, [archive], tmp_path / "tags", output_settings=settings)
