@@ -75,7 +75,8 @@ def _options() -> argparse.Namespace:
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
         "scripts/benchmark hostile-texts, texts that repeat a pattern; "
-        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; scripts/benchmark serving, the server; "
+        "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; "
+        "scripts/benchmark serving, the server; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",
     )

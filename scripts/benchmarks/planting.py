@@ -45,7 +45,7 @@ KINDS: dict[str, tuple[Callable[[str, random.Random, list[str]], str], float]] =
 
 
 def planted(texts: list[str], seed: int = 0, every: int = 25) -> list[tuple[str, int, str]]:
-    """Return texts with reprints of some: each with the position of its original in `texts` and its kind, "" if it is one.
+    """Return texts and reprints of some: each with the position of its original in `texts`, and its kind or "".
 
     One text in `every` is reprinted, by the kinds in turn; a reprint stands at a random place after its original.
     """

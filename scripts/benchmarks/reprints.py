@@ -66,6 +66,7 @@ class Found(NamedTuple):
     groups: int
 
     def table(self, name: str) -> str:
+        """Write what was found as a table."""
         rows = [
             {
                 "reprints": kind,
@@ -76,7 +77,8 @@ class Found(NamedTuple):
             for kind, (_, asked) in KINDS.items()
         ]
         share = f"{self.wrong / max(self.groups, 1):.3%}"
-        return f"{name}:\n\n{markdown_table(rows)}\nWrong pairs: {self.wrong:,}, which is {share} of {self.groups:,} groups.\n"
+        wrong = f"Wrong pairs: {self.wrong:,}, which is {share} of {self.groups:,} groups."
+        return f"{name}:\n\n{markdown_table(rows)}\n{wrong}\n"
 
 
 def count_found(entries: list[tuple[str, int, str]], first: dict[int, int]) -> Found:

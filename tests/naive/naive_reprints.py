@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -29,7 +30,7 @@ def sketch(text):
         if len(word) >= 4:
             h = mixed((hashed(word) + GOLDEN) & MASK)
             singles[h >> 59].append(h)
-    for one, other in zip(words, words[1:], strict=False):
+    for one, other in pairwise(words):
         h = mixed((hashed(one) * 3 + hashed(other)) & MASK)
         pairs[h >> 59].append(h)
     bins = [1 + (min(hashes) & 0xFFFF) % 255 if hashes else 0 for hashes in pairs]

@@ -36,7 +36,9 @@ def archive(tmp_path):
     folder.mkdir()
     texts = [article(i) for i in range(40)]
     write(folder / "1.jsonl", texts)
-    write(folder / "2.jsonl", [*(article(100 + i) for i in range(30)), *texts[:8], " ".join(texts[9].split()[:50])], "b")
+    write(
+        folder / "2.jsonl", [*(article(100 + i) for i in range(30)), *texts[:8], " ".join(texts[9].split()[:50])], "b"
+    )
     return folder
 
 

@@ -92,9 +92,13 @@ def evaluate_tagger(
     *,
     bands: str | Iterable[str] | None = None,
     stages: Stages | None = None,
+    twins: NDArray[np.bool_] | None = None,
     **columns: Any,
 ) -> Evaluation:
-    """Measure a tagger on a corpus, a table or records: see `textcat.evaluate`."""
+    """Measure a tagger on a corpus, a table or records: see `textcat.evaluate`.
+
+    `twins` is what `Corpus.twins` returns, if the texts of training documents have been removed since.
+    """
     corpus = with_test_documents(tagger, _opened(tagger, corpus, **columns))
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
@@ -109,7 +113,8 @@ def evaluate_tagger(
         documents = advance_over(corpus.test, advance)
         scores = _score_blocks(tagger, documents) if has_many_topics(tagger) else tagger.scores(documents)
         measured = measure_test_documents(tagger, corpus, scores, bands=bands, in_parts=are_long(tagger, corpus.test))
-    return with_twins(measured, tagger, corpus, corpus.twins(), scores, bands=bands)
+    twins = corpus.twins() if twins is None else twins
+    return with_twins(measured, tagger, corpus, twins, scores, bands=bands)
 
 
 def with_twins(

@@ -84,10 +84,10 @@ class Groups:
     def _assign(self, sketches: np.ndarray, groups: np.ndarray, shares: np.ndarray) -> None:
         self._reserve(self.n + len(sketches))
         posted = np.zeros((len(sketches), ENTRIES), np.uint32)
-        columns = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
+        fingerprints, words, bins, sample = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
         known = self._fingerprints, self._words, self._bins, self._group_of
         tables = self._head, self._bits, self._after, self._counts
-        n_kept = assign(*columns, *known, *tables, self.n, groups, shares, posted)
+        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, self.n, groups, shares, posted)
         folders.write_all(self._posted, posted[:n_kept].tobytes())
         self.n += n_kept
 

@@ -23,7 +23,14 @@ from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
 from textcat.margin.problems import Solution, in_rows, side_by_side
-from textcat.model.measure import has_many_topics, measure_scores, measure_test_documents, score_rows, with_twins
+from textcat.model.measure import (
+    evaluate_tagger,
+    has_many_topics,
+    measure_scores,
+    measure_test_documents,
+    score_rows,
+    with_twins,
+)
 from textcat.model.support import support_documents, title_of
 from textcat.model.tagger import Tagger
 from textcat.model.training_counts import TrainingCounts, without_texts
@@ -182,7 +189,7 @@ def _evaluation(
         on: dict[str, Any] = {"measured_on": MeasuredOn.CROSS_VALIDATION, "unjudged": corpus.unjudged(corpus.train)}
         return measure_scores(tagger, trained.scores_out_of_fold, relevant, bands=bands, **on)
     if trained.test_rows is None:
-        return tagger.evaluate(corpus, bands=bands, stages=stages)
+        return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, twins=twins)
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
         measured = measure_test_documents(tagger, corpus, scores, bands=bands)
