@@ -133,8 +133,8 @@ def _costs(space: Workspace) -> str:
     ratio = median(a.cpu_seconds / b.cpu_seconds for a, b in zip(runs[ours], runs[tagging], strict=True))
     return (
         f"Time and memory, {JOBS} processes, medians of {space.runs} rounds:\n\n{markdown_table(rows)}\n"
-        f"Processor time: {ratio:.2f} of tagging's. Memory: {grown / (space.documents - few):.0f} bytes for each further "
-        "document.\n"
+        f"Processor time: {ratio:.2f} of tagging's. Memory, with buffers of processes: "
+        f"{grown / (space.documents - few):.0f} bytes for each further document.\n"
     )
 
 
