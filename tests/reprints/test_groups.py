@@ -93,7 +93,7 @@ def test_texts_without_spaces_are_found_by_pairs_of_characters():
 
 
 def test_groups_do_not_depend_on_how_many_texts_are_given_at_a_time(monkeypatch):
-    monkeypatch.setattr(module, "_BITS", 4)  # the table is doubled again and again
+    monkeypatch.setattr(module, "FIRST_BITS", 4)  # the table is doubled again and again
     sketches = sketch_texts(zoned(texts_with_reprints()))
     results = []
     for step in (1, 7, len(sketches)):

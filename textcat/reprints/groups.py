@@ -17,7 +17,7 @@ _AT_ONCE = 1 << 10  # texts that are held in memory for sketching
 COPY = 1.0  # the similarity of a text to another one with the same words
 _STEP = 1 << 13  # texts by which arrays grow
 _ROOM = 3 << 19  # texts for which large arrays have room from the start
-_BITS = 16  # of the first table
+FIRST_BITS = 16  # of the first table
 
 
 def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
@@ -52,8 +52,8 @@ class Groups:
 
     def __init__(self) -> None:
         self.n = 0  # texts that are kept
-        self._bits = _BITS
-        self._head = np.zeros(1 << _BITS, np.uint32)
+        self._bits = FIRST_BITS
+        self._head = np.zeros(1 << FIRST_BITS, np.uint32)
         self._counts = np.zeros(COUNTERS, np.uint16)
         self._fingerprints, self._words = np.zeros(0, np.uint32), np.zeros(0, np.uint16)
         self._group_of = np.zeros(0, np.uint32)
