@@ -45,6 +45,7 @@ COMMANDS = (
     "report",
     "tag",
     "diff",
+    "duplicates",
     "explain",
     "topics",
     "show",
