@@ -49,9 +49,10 @@ def test_rows_by_topic_are_those_of_the_naive_twin(seed, n_topics):
     listed = np.array([[*topics, *[-1] * (n_topics - len(topics))] for topics in lists], np.int32)
     own = [np.flatnonzero(random.random(9) < 0.4) for _ in range(n_topics)]  # 9 rows: two of them are not listed at all
     starts = np.cumsum([0] + [len(rows) for rows in own])
-    begins, ends, rows = rows_by_topic(listed, n_topics, starts, np.concatenate(own).astype(np.int32))
-    found = [rows[begin:end].tolist() for begin, end in zip(begins[:-1], ends, strict=True)]
-    assert found == naive.rows_by_topic(listed.tolist(), [rows.tolist() for rows in own])
+    for numbers in (listed, listed.astype(np.uint16)):
+        begins, ends, rows = rows_by_topic(numbers, n_topics, starts, np.concatenate(own).astype(np.int32))
+        found = [rows[begin:end].tolist() for begin, end in zip(begins[:-1], ends, strict=True)]
+        assert found == naive.rows_by_topic(listed.tolist(), [rows.tolist() for rows in own])
 
 
 @given(seed=st.integers(0, 2**32 - 1))

@@ -139,11 +139,13 @@ def products_at(
     return products
 
 
-def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64_t[::1] own_starts, const int32_t[::1] own):
+def rows_by_topic(
+    const topic_t[:, ::1] listed, Py_ssize_t n_topics, const int64_t[::1] own_starts, const int32_t[::1] own,
+):
     """Return for each topic the rows for which it is listed, without the topic's own rows: ``(starts, ends, rows)``.
 
     The rows of topic t, int32, are ``rows[starts[t]:ends[t]]``. Its own rows are those from ``own_starts[t]`` to
-    ``own_starts[t + 1]`` in `own`, ascending.
+    ``own_starts[t + 1]`` in `own`, ascending. A number that is no topic's ends a row of `listed` that has fewer topics.
     """
     cdef Py_ssize_t i, j, t, n_rows = listed.shape[0]
     ends = np.zeros(n_topics + 1, np.int64)
@@ -155,7 +157,7 @@ def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64
         for i in range(n_rows):
             for j in range(listed.shape[1]):
                 t = listed[i, j]
-                if t < 0:
+                if not 0 <= t < n_topics:
                     break
                 end[t + 1] += 1
         for t in range(n_topics):
@@ -167,7 +169,7 @@ def rows_by_topic(const int32_t[:, ::1] listed, Py_ssize_t n_topics, const int64
         for i in range(n_rows):
             for j in range(listed.shape[1]):
                 t = listed[i, j]
-                if t < 0:
+                if not 0 <= t < n_topics:
                     break
                 while next_own[t] < own_starts[t + 1] and own[next_own[t]] < i:
                     next_own[t] += 1

@@ -47,7 +47,7 @@ from textcat.model.support import SupportDocuments
 from textcat.model.tagger import Tagger
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
-from textcat.model.weights import csr_weights, sparse_parts
+from textcat.model.weights import FEW_TOPICS, csr_weights, sparse_parts
 from textcat.recipe import Recipe
 
 _LIBRARIES = ("spacy", "scikit-learn", "scipy", "numpy")
@@ -62,7 +62,6 @@ _TYPES: dict[str, tuple[np.dtype[Any], ...]] = {
     for name, kind in zip(parts, (np.int64, np.int32), strict=False)
 } | {parts[1]: (np.dtype(np.int32), np.dtype(np.uint16)) for parts in _BY_TOPIC}
 _TYPES |= {RELATED[2]: (np.dtype(np.float32),), RELATED_CURVES: (np.dtype(np.float64),)}  # of other arrays: _NUMBERS
-FEW_TOPICS = 1 << 16  # that have numbers of two bytes
 _MOST_LISTED = 100_000  # topics of a shortlist: a recipe that asks for more is damaged
 # Errors that are caused by files that `save` did not write.
 _DAMAGES = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from textcat.model.tagger import Tagger
 
+FEW_TOPICS = 1 << 16  # whose numbers take two bytes
+
 
 def scores_of_rows(tagger: "Tagger", rows: Rows) -> np.ndarray:
     """Return the scores of rows for every topic: shape (n_rows, n_topics), float32."""

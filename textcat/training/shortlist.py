@@ -25,7 +25,7 @@ from textcat.margin.problems import PackedWeights, Problem
 from textcat.margin.rules import Rule
 from textcat.margin.solve import Workers, opened, solve
 from textcat.model.shortlist import Shortlist, rows_by_topic
-from textcat.model.weights import csr_weights
+from textcat.model.weights import FEW_TOPICS, csr_weights
 from textcat.progress import Advance
 
 # A topic's sum of rows is divided by its length to this power. With 1, frequent topics are listed too seldom, with 0,
@@ -263,9 +263,12 @@ def topic_centroids(rows: sp.csr_matrix, labels: sp.csc_matrix) -> sp.csr_array:
     """
     sums = sp.csc_array(rows.T @ labels.astype(np.float32))
     sums.sort_indices()
-    squares = np.add.reduceat(np.append(np.square(sums.data, dtype=np.float64), 0), sums.indptr[:-1])
-    lengths = np.where(np.diff(sums.indptr) > 0, np.sqrt(squares), 1)
-    sums.data *= np.repeat(lengths**-_POWER, np.diff(sums.indptr)).astype(np.float32)
+    # Memory is at its peak here: the 0 is not appended to a second array, and factors are repeated as float32.
+    squares = np.zeros(len(sums.data) + 1)
+    np.square(sums.data, out=squares[:-1], dtype=np.float64)
+    lengths = np.where(np.diff(sums.indptr) > 0, np.sqrt(np.add.reduceat(squares, sums.indptr[:-1])), 1)
+    del squares
+    sums.data *= np.repeat((lengths**-_POWER).astype(np.float32), np.diff(sums.indptr))
     largest = np.maximum.reduceat(np.append(sums.data, 0), sums.indptr[:-1]) if sums.shape[1] else sums.data
     sums.data[sums.data < _LEAST_SHARE * np.repeat(largest, np.diff(sums.indptr))] = 0
     sums.eliminate_zeros()
@@ -338,15 +341,17 @@ class _ListedTopics:
         self._shared = workers.share(self.matrix if rows.dtype != np.float32 else rows)
         self.sizes = np.diff(self.labels[:n_documents].indptr)
         self.centroids = topic_centroids(self.matrix, self.labels)
-        listed = self.listed(names.listing(self.centroids), np.arange(n_documents))
+        # With uint16, the -1 of an unfilled place becomes 65,535, which is no topic's number: topics are fewer.
+        numbers = np.uint16 if labels.shape[1] < FEW_TOPICS else np.int32
+        listed = self.listed(names.listing(self.centroids), np.arange(n_documents), numbers)
         labelled = self.labels.indptr.astype(np.int64), self.labels.indices.astype(np.int32)
         self._starts, self._ends, self._listed_for = rows_by_topic(listed, labels.shape[1], *labelled)
         prevalence, self._seed = self.sizes / n_documents, learner.random_state
         self._rules, self._settings = learner.rules_for(prevalence), learner.settings_for(self.matrix, prevalence)
 
-    def listed(self, centroids: sp.csr_array, documents: np.ndarray) -> np.ndarray:
+    def listed(self, centroids: sp.csr_array, documents: np.ndarray, dtype: Any = np.int32) -> np.ndarray:
         """Return the shortlists (nearest topics) of the documents at some positions: shape (n_documents, size)."""
-        listed = np.empty((len(documents), self.size), np.int32)
+        listed = np.empty((len(documents), self.size), dtype)
         blocks = [documents[start : start + _DOCUMENTS] for start in range(0, len(documents), _DOCUMENTS)]
         shared = self._shared, self._workers.share(centroids)
         done = self._workers.in_order(partial(list_block, self.size), blocks, *shared)
