@@ -80,6 +80,14 @@ class Server:
             time.sleep(0.05)
         return n
 
+    def reload_until(self, event: str, times: int) -> int:
+        """Send SIGHUP until the server has logged an event so often: a worker that is starting does not hear it."""
+        end = time.monotonic() + PATIENCE
+        while (n := self.count(event)) < times and time.monotonic() < end:
+            self.process.send_signal(signal.SIGHUP)
+            time.sleep(0.5)
+        return n
+
     def memory_later(self, wanted: int) -> int:
         """Return the memory of the server once it is less than wanted, or after two minutes."""
         end = time.monotonic() + 2 * PATIENCE  # memory is given back for the last time 64 seconds after its last growth

@@ -206,12 +206,10 @@ def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[
         for kind, path in _odd_files(model.with_name("odd")).items():
             before = server.count("keys_failed")
             exchange_folders(keys, path)
-            server.process.send_signal(signal.SIGHUP)  # upon which each worker looks at the file
-            server.wait_for("keys_failed", before + 2)
+            server.reload_until("keys_failed", before + 2)  # each worker looks at the file
             answered = all(server.answers_soon() for _ in range(10))
             exchange_folders(keys, path)
-            server.process.send_signal(signal.SIGHUP)
-            server.wait_for("keys_loaded", before + 2)
+            server.reload_until("keys_loaded", before + 2)
             lines = server.count("keys_failed") - before
             refused = server.send(request("/tag", {"text": "Wheat."}, ["X-API-Key: other"])) == 401
             said = f"{kind}: answered {answered}, refused others {refused}, logged {lines} times by 2 workers"
