@@ -31,7 +31,7 @@ def _complete_shipped(folder: str) -> Callable[[str], list[str]]:
 
 
 def number_of_jobs(jobs: int) -> int:
-    """Return the number of jobs; raise BadParameter if it is neither positive nor -1."""
+    """Return `jobs` as it is; raise BadParameter if it is neither positive nor -1 (one job per core)."""
     if jobs < 1 and jobs != -1:
         raise BadParameter(f"{jobs} jobs do nothing; give 1 or more, or -1 for one per core")
     return jobs

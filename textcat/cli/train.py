@@ -490,7 +490,7 @@ def show_recipes(console: "Console", shipped: "Sequence[Recipe]", *, as_json: bo
 
 
 def show_recipe(console: "Console", one: "Recipe", *, as_json: bool) -> None:
-    """Print a recipe as a TOML file that can be read again, with every setting and its meaning."""
+    """Print a recipe, with every setting and its meaning: as a TOML file that can be read again, or as JSON."""
     from textcat.cli import tables
     from textcat.settings import format_value
 

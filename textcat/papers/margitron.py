@@ -34,7 +34,10 @@ class MargitronSetting(NamedTuple):
     note: str = ""  # for readers, on the parameters
 
     def squared_radius(self, data: Dataset) -> float:
-        """Return R², the largest squared length of a row with its augmented and private coordinates."""
+        """Return R², the largest squared length of a row with two further coordinates.
+
+        These are ρ, the constant coordinate of the bias, and δ, a coordinate that each row has for itself alone.
+        """
         return largest_squared_length(data.X, self.rho, self.delta**2)
 
     def rules(self, R2: float) -> tuple[TMargitron, LMargitron]:

@@ -189,7 +189,10 @@ def draw_learning(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> N
 
 
 def draw_epochs(path: Path, draws: Sequence[DrawnDocuments], n_jobs: int) -> None:
-    """Draw the training error and the test error after each of ten epochs, as means over draws."""
+    """Plot the training error and the test error after each of ten epochs, and save the picture at `path`.
+
+    The errors are means over `draws`, random samples of documents.
+    """
     epochs = range(1, 11)
     errors = error_percentages(draws, [draw.solutions_of_epochs(epochs, n_jobs) for draw in draws]).mean(axis=0)
     with draw_axes(path) as axes:

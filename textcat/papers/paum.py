@@ -273,7 +273,11 @@ _N_SEPARABLE = 77  # topics, in the paper
 
 
 def separability_rows(vectors: CorpusVectors, printed: Printed, n_jobs: int) -> list[Row]:
-    """Return the rows of Table 4: λ = 0 compared with λ = 1 on the topics on which PA converges without λ."""
+    """Return the rows of Table 4: training with λ = 0 and with λ = 1, on the topics on which PA converges with λ = 0.
+
+    λ is the weight of a coordinate that each document has for itself alone, and PA is the plain perceptron.
+    `printed` has the figures that the paper prints.
+    """
     runs = [time_call(lambda: vectors.solve(PA(), n_jobs, lambda_, _PATIENCE)) for lambda_ in (0, 1)]  # noqa: B023
     converged = np.array([solution.converged for solution in runs[0][0]])
     separable = np.flatnonzero(converged).tolist()

@@ -69,7 +69,11 @@ class Descriptions:
         return float(1 + np.log((1 + n) / (1 + _COMMON * n)) if smooth else -np.log(_COMMON))
 
     def _related(self, word: str, word_columns: NDArray[np.int32]) -> list[int]:
-        """Return the columns of the terms by which a word is expanded; `word_columns` are the word's own columns."""
+        """Return the columns of terms that are added to a description because they are related to one of its words.
+
+        They are longer words that begin with the word, and parts of a compound. `word_columns` are the columns of the
+        word itself (one for each zone that has terms of its own), and are not returned.
+        """
         vocabulary, idf = self._features.vocabulary_, self._features.idf_
         if len(word) < _SHORTEST or (len(word_columns) and idf[word_columns].min() < self._idf_of_common()):
             return []

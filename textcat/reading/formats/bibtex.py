@@ -96,7 +96,7 @@ def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordC
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
-    """Return the value of a field that begins at a position, and the position after it; # joins parts of a value."""
+    """Return the value that begins at `position`, and the position after it; parts joined by # are one value."""
     parts = []
     while True:
         opening = text[position : position + 1]

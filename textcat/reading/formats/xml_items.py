@@ -161,7 +161,10 @@ _Content: TypeAlias = "Callable[[Any, Opening, InputSettings], RecordContent]"
 
 
 def item_format(content: _Content) -> RecordFormat:
-    """Return a format whose files have many items; `content` makes a record's content of an item's element."""
+    """Return a format of XML files with many items: elements that are one document each.
+
+    `content` is called with the element of an item, and returns the content of its record.
+    """
     return RecordFormat(_spans, partial(_parser, content), "Item {}", lambda _, form, __: _ItemCutter(form))
 
 

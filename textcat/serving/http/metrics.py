@@ -62,7 +62,8 @@ class Metrics(Collector):
     def renew(self) -> None:
         """Write all counts again, as new numbers that lie together in memory.
 
-        Each number was made at its last change, perhaps amid a large request, and would keep a megabyte there in use.
+        Python frees memory by arenas of a megabyte, and one number is enough to keep an arena in use. Numbers that were
+        last changed during a large request lie in the arenas of that request, which can be freed afterwards.
         """
         children = [self.running, self.batches, *self._models.values(), *chain(*self._children.values())]
         values = [value for child in dict.fromkeys(children) for value in _values(child)]

@@ -190,7 +190,10 @@ class Protocol(HttpToolsProtocol):
             self._start_timer(self.transport.close)  # the rest of the body is read, so that the client sees the answer
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Return whether the connection stays open: a client that has finished sending still gets its answers."""
+        """Return True if a client that has finished sending is still to get an answer: the connection stays open.
+
+        Return False if no answer is due: asyncio then closes the connection.
+        """
         if self.cycle is None or self.cycle.response_complete or not self._in_head:
             return False
         self._hear_no_more()

@@ -31,8 +31,9 @@ class _Process(NamedTuple):
 class Replacements:
     """The processes that have died, and when each is to be replaced; `clock` returns the time in seconds.
 
-    A process that lived long is replaced at once. If processes with one number die soon after their start, again and
-    again, the pauses before they are replaced take 1, 2, 4 … 30 seconds.
+    Each process has a number, which the process that replaces it inherits. A process that lived long is replaced at
+    once. If a process and those that replace it die soon after their start, again and again, the pauses before the next
+    one is started grow: 1, 2, 4 … up to 30 seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -214,7 +214,10 @@ def _from_json(data: bytes) -> list[str] | None:
 
 
 def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
-    """Count the terms of all texts in memory, and write the rows; return what the index needs besides the rows."""
+    """Count the terms of all texts of an archive, and write their rows; return what else the index needs.
+
+    The counts of all texts are held in memory, unlike the texts. `stages` shows the progress.
+    """
     lines: list[int] = []
     ids: list[bytes] = []
 

@@ -116,9 +116,10 @@ def read_piece(path: Path, *, with_terms: bool) -> Piece:
 
 
 class Pieces:
-    """The pieces in a folder (batches of documents with their counts): all documents of an archive, in order.
+    """The pieces in a folder: batches of documents, each document with the counts of its terms.
 
-    A missing piece raises OSError, and a damaged piece ValueError.
+    Together, the pieces have all documents of an archive, in order. Reading a piece raises OSError if its file is
+    missing, and ValueError if it is damaged.
     """
 
     def __init__(self, folder: Path, n_documents: int):
