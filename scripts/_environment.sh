@@ -93,6 +93,7 @@ use_data_beside_the_checkout() {
     if [[ -d $beside/corpora ]]; then export TEXTCAT_CORPORA=${TEXTCAT_CORPORA-$beside/corpora}; fi
     if [[ -d $beside/datasets ]]; then export TEXTCAT_DATASETS=${TEXTCAT_DATASETS-$beside/datasets}; fi
     if [[ -d $beside/screening ]]; then export TEXTCAT_SCREENING=${TEXTCAT_SCREENING-$beside/screening}; fi
+    if [[ -d $beside/news ]]; then export TEXTCAT_NEWS=${TEXTCAT_NEWS-$beside/news}; fi
 }
 
 # --- textcat as a user would have it, in an environment of its own: $venv -----------------------------------------------
