@@ -224,12 +224,18 @@ STARTS, TOPICS, VALUES = "weights_indptr", "weights_indices", "weights_data"
 def test_sparse_weights_of_another_type_are_damage(name, kind, sparse_model):
     values = np.load(sparse_model / f"{name}.npy")
     np.save(sparse_model / f"{name}.npy", values.astype(kind))
-    if values.dtype != kind:
+    if (name, kind) == (TOPICS, "int32"):  # as older models, and those of very many topics, have them
+        models.seal_manifest(sparse_model)
+        load(sparse_model)
+    elif values.dtype != kind:
         assert_damaged(sparse_model)
 
 
-def changed_at(place, value):
-    return lambda values: np.concatenate([values[:place], [value], values[place:][1:]]).astype(values.dtype)
+def changed_at(place, value, kind=None):
+    def change(values):
+        return np.concatenate([values[:place], [value], values[place:][1:]]).astype(kind or values.dtype)
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -239,7 +245,8 @@ def changed_at(place, value):
         *((name, lambda values: values[:0]) for name in (STARTS, TOPICS, VALUES)),
         *((name, lambda values: values[:, np.newaxis]) for name in (STARTS, TOPICS, VALUES)),
         *((name, lambda values: np.append(values, values[-1:])) for name in (STARTS, TOPICS, VALUES)),
-        *((TOPICS, changed_at(0, value)) for value in (-1, 2, 2**31 - 1, -(2**31))),
+        *((TOPICS, changed_at(0, value)) for value in (2, 2**16 - 1)),
+        *((TOPICS, changed_at(0, value, np.int32)) for value in (-1, 2, 2**31 - 1, -(2**31))),
         *((STARTS, changed_at(0, value)) for value in (-1, 1, 2**62)),
         *((STARTS, changed_at(1, value)) for value in (-1, 10**6, 2**62, -(2**62))),
         (STARTS, lambda values: values[::-1]),
