@@ -113,7 +113,7 @@ def test_whenever_a_watching_process_is_killed_each_document_is_tagged_once(mode
                     file.write(json.dumps({"id": f"added{kill}", "text": "gold"}) + "\n")
             elif step == 2 and kill % 3 == 0:
                 draw.choice(names[:3]).rename(folder / f"renamed{kill}.jsonl")
-        process.send_signal(signal.SIGKILL if kill % 4 else signal.SIGINT)
+        process.send_signal(signal.SIGKILL if kill % 4 else signal.SIGTERM)
         error = process.communicate(timeout=60)[1].decode()
         assert "Traceback" not in error, error
     run(model, [folder], out, read=InputSettings())

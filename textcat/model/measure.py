@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 _log = logging.getLogger(__name__)
+_FEW_TWINS = 0.05  # of the test documents: so few change figures by less than their intervals
 _SEPARATORS = (";", "|", ",", "/", " ")  # of topics in one string
 _SPLIT = ("test_size", "seed", "keep_groups")  # what training says of the test part that it set aside
 CELLS_AT_ONCE = 1 << 24  # scores held at the same time while measuring many topics: 64 MB
@@ -128,9 +129,11 @@ def with_twins(
 ) -> Evaluation:
     """Return an evaluation on test documents with figures on those that have no twin in training, too; warn of twins.
 
-    `twins` is what `Corpus.twins` returns. With many topics, whose scores come in blocks, twins are only counted.
+    `twins` is what `Corpus.twins` returns. If they are fewer than one of twenty test documents, `measured` is returned
+    as it is. With many topics, whose scores come in blocks, twins are only counted.
     """
-    if not (n := int(twins.sum())):
+    n = int(twins.sum())
+    if n < max(1, _FEW_TWINS * len(twins)):
         return measured
     told = f"{n:,} of {len(twins):,} test documents repeat training documents"
     rows: tuple[BandQuality, ...] = ()

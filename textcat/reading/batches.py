@@ -492,7 +492,7 @@ def _zones_of_news(name: str, blocks: list[Block | Rejection], settings: InputSe
     if records:
         raise TextcatError(f"{name} has {len(records)} documents: give a file of one, or use `textcat tag`.")
     reason = items[0].reason if items and isinstance(items[0], Rejection) else "It is empty."
-    raise TextcatError(f"{name} has no document to read. {reason}")
+    raise TextcatError(f"{reason} {name} has no document to read: give another file.")
 
 
 def _document_in(stream: ByteStream, settings: InputSettings) -> str:

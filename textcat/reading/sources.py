@@ -158,8 +158,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
         line, end, _ = _start(stream.peek(_HEAD, until=_LINE), settings).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     is_unsure = form in ("", "json", "jsonl", "rcv1") and not settings.format
-    if is_unsure and (what := unread_format(plain, stream.peek(_START, until=_LINE))):
-        raise UnreadableError(f"is {what}")
+    if is_unsure and (hint := unread_format(plain, stream.peek(_START, until=_LINE))):
+        raise UnreadableError(f"is {hint}")
     if not form:
         raise UnreadableError(
             "is not read, as neither its name nor its content tells the format: name it with --format"
@@ -384,8 +384,8 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
     if by_name.format and guess.format not in REFERENCES | NEWS:
         return by_name
     if not guess.format:
-        if what := _unread(name, reading):
-            raise TextcatError(f"{name} is {what}.")
+        if hint := _unread(name, reading):
+            raise TextcatError(f"{name} is {hint}.")
         raise TextcatError(
             f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
         )

@@ -99,8 +99,8 @@ def block_zones(block: Block, settings: InputSettings) -> dict[str, str]:
     form, settings = FORMATS[block.format], _settings_of(block, settings)
     (span,) = form.spans(block, settings)
     content = form.parser(block, settings)(span)
-    if content.left_out:
-        raise UnreadableError(content.left_out)
+    if fault := content.left_out:
+        raise UnreadableError(f"{fault}")
     return content.zones
 
 
