@@ -19,7 +19,7 @@ _TOPIC = "grain"
 _DOCUMENTS = 300
 _HELD = 200  # connections: a session has a single process
 _MOST_MEMORY = 1_000_000_000  # bytes that the server may take more while clients hold connections,
-_KEPT = 100_000_000  # and some time after
+_KEPT = 150_000_000  # and some time after
 _BRACKETS = "(" * 100_000
 
 
