@@ -106,7 +106,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_a_model_is_written(run,
     monkeypatch.setattr("textcat.training.plan.available_memory", lambda: 50_000)
     run("train", "newswire", "--out", "large")
     assert run.code == 1
-    assert re.match(r"textcat: Recipe default would take some \d+\.\d GB of memory", run.err)  # with what tests before it took
+    assert re.match(r"textcat: Recipe default would take some \d+\.\d GB of memory", run.err)
     assert not Path("large").exists()
     run("train", "newswire", "--plan")
     assert run.code == 0
