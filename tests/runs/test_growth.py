@@ -129,6 +129,19 @@ def test_further_shards_have_the_columns_of_the_first(model, folder, out):
     assert len(heads) == 1
 
 
+def test_of_several_inputs_only_those_with_news_are_read_and_none_is_said_to_be_removed(model, tmp_path, out, caplog):
+    inputs = [make_archive(tmp_path / name / "a.jsonl", 4, seed=i).parent for i, name in enumerate("pqr")]
+    inputs += [make_archive(tmp_path / f"alone{i}.jsonl", 4, seed=5 + i) for i in range(2)]
+    run(model, inputs, out)
+    make_archive(inputs[2] / "b.jsonl", 3, seed=9)
+    change(inputs[4], n=5)
+    caplog.clear()
+    summary = run(model, inputs, out)
+    assert summary.growth == Growth((str(inputs[2] / "b.jsonl"),), (str(inputs[4]),))
+    assert [record.message for record in caplog.records if "removed" in record.message] == []
+    same_as_anew(model, inputs, out, tmp_path)
+
+
 def test_a_file_is_known_by_its_sum_when_its_time_or_name_has_changed(model, folder, out, monkeypatch):
     run(model, [folder], out)
     os.utime(folder / "1.jsonl", ns=(1, 1))

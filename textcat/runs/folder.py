@@ -30,10 +30,10 @@ from textcat.runs.growth import (
     Growth,
     ListedFile,
     find_growth,
-    first_files,
     list_files,
     missing_sums,
     names_by_shard,
+    numbered_files,
 )
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
@@ -132,13 +132,13 @@ def _begin_or_resume(
     if journal is None or restart:
         return _begin(path, facts, inputs, growing)
     header, *entries = journal.lines
-    documents = Counter[str]()
-    for entry in entries:
-        documents.update(entry.get("counts", {}).get("inputs", {}))
     _compare_facts(path, header, facts, remedy)
     grown = growing is not None and "files" in header and (growing.trusted or _have_files(path, header, entries))
     listed = None if growing is None or not grown else list_files(growing.sources)
     if listed is None:
+        documents = Counter[str]()
+        for entry in entries:
+            documents.update(entry.get("counts", {}).get("inputs", {}))
         _compare_inputs(path, header, inputs, documents, remedy)
     if journal.damaged:
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
@@ -157,7 +157,7 @@ def _begin(path: Path, facts: Line, inputs: Sequence[Line], growing: Growing | N
     folders.sync_folder(path)
     _write_whole(path / INPUTS, map(_line_of_input, inputs))
     header = {_MARK: FORMAT, "facts": facts, "inputs": folders.sha256_of_file(path / INPUTS)}
-    if growing is not None and (files := first_files(growing.sources)) is not None:
+    if growing is not None and (files := numbered_files(growing.sources)) is not None:
         header["files"] = _write_files(path, 0, files)
     _write_whole(path / JOURNAL, [journal_line(header)])
     folders.sync_folder(path.parent)

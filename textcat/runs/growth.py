@@ -9,7 +9,6 @@ import zlib
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby
 from typing import Any, NamedTuple
 
 from textcat.reading import Checkpoint, FileState, Source, is_url
@@ -162,32 +161,39 @@ def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | No
     return listed
 
 
-def first_files(sources: Sequence[Source]) -> list[ListedFile] | None:
-    """Return all files of the sources, as a run lists them when it is first started.
+def numbered_files(sources: Sequence[Source], names: Set[str] | None = None) -> list[ListedFile] | None:
+    """Return the files of the sources, with their numbers there, as a run lists them; only those in `names`, if given.
 
     None is returned if a source does not know the sizes and times of its files: see `list_files`.
     """
-    if list_files(sources) is None:
-        return None
-    return [
-        ListedFile(source.name, i, number if source.kind == "folder" else -1, *state)
-        for i, source in enumerate(sources)
-        for number, state in enumerate(source.file_states() or ())
-    ]
+    listed: list[ListedFile] = []
+    for i, source in enumerate(sources):
+        states = source.file_states()
+        if states is None:
+            return None
+        is_folder = source.kind == "folder"
+        files = (ListedFile(source.name, i, n if is_folder else -1, *state) for n, state in enumerate(states))
+        listed += (file for file in files if names is None or file.name in names)
+    return listed
 
 
-def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile]) -> list[Source]:
-    """Return sources with only the listed files that are to be read, numbered as in the list."""
+def restricted_sources(sources: Sequence[Source], files: Sequence[ListedFile] | None) -> Sequence[Source]:
+    """Return sources with only the listed files that are to be read, numbered as in the list; None: with all files."""
+    if files is None:
+        return sources
     by_name = {source.name: source for source in sources}
     numbers = defaultdict[tuple[int, str], dict[str, int]](dict)
     for file in files:
         if file.source >= 0:
             numbers[file.source, file.of][file.name] = file.number
-    found = dict(numbers)
-    last = max((number for number, _ in found), default=-1)
-    parts = {number: by_name[of].restricted(named) for (number, of), named in found.items()}
-    empty = Source("", "folder", sources[0].guess._replace(format="folder"), 0, None, 0, states=())
-    return [parts.get(number, empty) for number in range(last + 1)]
+    parts = {number: by_name[of].restricted(named) for (number, of), named in numbers.items()}
+    return [parts.get(number) or _without_files(sources[0]) for number in range(max(parts, default=-1) + 1)]
+
+
+def _without_files(source: Source) -> Source:
+    """Return a source that has no file and never changes, in place of one that has nothing to read."""
+    guess = source.guess._replace(format="folder")
+    return Source("", "folder", guess, 0, None, 0, changed=lambda: None, states=())
 
 
 def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) -> Work | None:
@@ -209,9 +215,9 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
     growth, kept = _compare(listed, known, {item.file.name for item in cut})
     to_read = {*growth.new, *growth.changed}
     removed = [known[name] for name in growth.changed if name in known] + cut
-    told = next((entry["gone"] for entry in last.entries if "gone" in entry), ())
+    told = {name for entry in last.entries for name in entry.get("gone", ())}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
-    return Work(since, [*_numbered(sources, to_read), *kept], removed, growth.gone)
+    return Work(since, [*(numbered_files(sources, to_read) or ()), *kept], removed, growth.gone)
 
 
 def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, int]:
@@ -290,15 +296,6 @@ def _crc32_of(path: str) -> int | None:
     except OSError:
         return None
     return crc32
-
-
-def _numbered(sources: Sequence[Source], names: Set[str]) -> Iterator[ListedFile]:
-    """Yield the files of the sources with the given names, numbered from 0 in each source, for a new list."""
-    listed = [(source, state) for source, state in list_files(sources) or () if state.name in names]
-    by_source = groupby(listed, key=lambda pair: id(pair[0]))
-    for i, (_, pairs) in enumerate(by_source):
-        for number, (source, state) in enumerate(pairs):
-            yield ListedFile(source.name, i, number if source.kind == "folder" else -1, *state)
 
 
 def names_by_shard(removed: Iterable[KnownFile]) -> dict[str, list[str]]:

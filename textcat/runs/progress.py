@@ -34,6 +34,14 @@ class RunState(NamedTuple):
     files: "Sequence[ListedFile] | None" = None
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
 
+    @property
+    def is_last(self) -> bool:
+        """Return whether nothing is left to read when this run has ended.
+
+        It is False if a run resumes with the files that it began with, since when others may have come or changed.
+        """
+        return self.files is None or self.growth is not None
+
 
 class RunProgress(NamedTuple):
     """Hold the progress of a run: documents, bytes, seconds and memory."""

@@ -7,7 +7,7 @@ in the order of the input. A run that resumes, or whose archive has grown, first
 import os
 import tempfile
 import time
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import compress
@@ -131,7 +131,7 @@ def _run(
         open_folder(folder, facts, inputs, restart=restart, growing=growing) as state,
         closing(_Assignment(folder, progress, total_size(sources), state)) as assignment,
     ):
-        read = sources if state.files is None else restricted_sources(sources, state.files)
+        read = restricted_sources(sources, state.files)
         for number in range(state.shards):
             assignment.replay(folder / f"part-{number:05}{_SUFFIX}")
         if not state.finished:
@@ -139,7 +139,7 @@ def _run(
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
             write_shards(folder, state, PlainFile(_SUFFIX), assignment.watched(mapped, read), **limits)
             assignment.changes = warn_of_changes(read, settings, assignment.counts.inputs, {})
-        if state.files is None or state.growth is not None:
+        if state.is_last:
             assignment.write(out)
             return assignment.summary()
     # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
@@ -215,7 +215,7 @@ class _Assignment:
             self._add(sketches, names)
 
     def watched(
-        self, results: Generator[tuple[Batch, BatchResult]], sources: list[Source]
+        self, results: Generator[tuple[Batch, BatchResult]], sources: Sequence[Source]
     ) -> Generator[tuple[Batch, BatchResult]]:
         """Yield batches with their results, and assign the documents of each that has been written."""
         with closing(results):

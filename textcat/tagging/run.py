@@ -267,15 +267,14 @@ def tag_to_folder(
         open_folder(out, _facts(plan), inputs, restart=restart, growing=growing) as state,
     ):
         _log_growth(state.growth)
-        if state.files is not None:
-            plan = plan._replace(sources=restricted_sources(plan.sources, state.files))
+        plan = plan._replace(sources=restricted_sources(plan.sources, state.files))
         tally = _Tally(plan, state, progress)
         if state.finished:
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         results = _tagged(plan, batches, workers, tally)
         summary = tally.summary(write_shards(out, state, file_format(plan.job.output), results, **limits))
-    if state.files is None or state.growth is not None:
+    if state.is_last:
         return summary
     # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
     second = tag_to_folder(whole_plan, out, restart=False, progress=progress, trusted=True, **limits)
