@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import tempfile
 import time
@@ -119,6 +120,19 @@ def sampled(corpus: Corpus, n: int, n_topics: int) -> Corpus:
     return replace(corpus, train=train, test=test, topics=topics)
 
 
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Hold back warnings, issued or logged: users are warned of the corpus itself when it is trained on."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
 def cost_of_training(
     sample: Corpus,
     recipe: Recipe,
@@ -131,8 +145,7 @@ def cost_of_training(
     `rows_dir` is as for `train_and_evaluate`: rows are kept in a temporary folder beside it; None: in memory.
     """
     stages = MeasuredStages()
-    with folder_beside(rows_dir) as rows, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the corpus is warned of when it is trained on
+    with folder_beside(rows_dir) as rows, _without_warnings():
         tagger = train_and_evaluate(sample, recipe, rows_dir=rows, stages=stages, keep_texts=False, **options)
     with tempfile.TemporaryDirectory() as folder:
         with stages.stage("save"):
