@@ -7,7 +7,7 @@ import selectors
 import socket
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Thread
@@ -17,7 +17,11 @@ from attacks.running import PATH, Server, answer_of, request, status_of
 _PAUSE = 0.5  # seconds between the pieces of a slow client
 _WHOLE = 9_990_000  # bytes of a large body
 _PIECE = 1 << 18  # bytes that are sent at once
+_MOST_MEMORY = 1_000_000_000  # bytes that a server may take more while clients hold connections,
+_KEPT = 150_000_000  # and some time after; 81 to 104 MB were seen
 JSON = ("Content-Type: application/json",)
+
+Trial = tuple[str, bool, str]
 
 
 @dataclass(frozen=True)
@@ -241,3 +245,32 @@ def wait_for_answers(connections: list[socket.socket]) -> int:
         with suppress(OSError):
             answered += status_of(connection) == 200
     return answered
+
+
+def request_trials(server: Server, name: str, requests: Mapping[str, bytes]) -> Iterator[Trial]:
+    """Send hostile requests: each is refused or answered in time, and the next ordinary one is answered."""
+    for kind, data in requests.items():
+        try:
+            status = server.send(data)
+        except OSError as error:
+            status, said = -1, str(error)
+        else:
+            said = f"status {status}"
+        ok = (status == 0 or 200 <= status < 500 or status == 503) and server.answers_soon()
+        yield name, ok, f"{kind}: {said}"
+
+
+def crowd_trials(crowd: Crowd, seconds: float, held: str, answers: str, given_back: str) -> Iterator[Trial]:
+    """Hold a crowd's connections for some seconds: they take bounded memory, which is given back.
+
+    The last three arguments are the names of the trials.
+    """
+    server = crowd.server
+    before = server.memory()
+    server.forget_peak()
+    crowd.hold(seconds)
+    more = server.peak() - before
+    yield held, more < _MOST_MEMORY, f"{more / 1e6:.0f} MB more with {crowd.size} connections"
+    yield answers, server.answers_soon(), "an ordinary request got no answer"
+    kept = server.memory_later(before + _KEPT) - before
+    yield given_back, kept < _KEPT, f"{kept / 1e6:.0f} MB more after the connections"

@@ -14,15 +14,12 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from attacks import teaching
-from attacks.clients import Crowd, load, malformed_requests, wait_for_answers
+from attacks.clients import Crowd, Trial, crowd_trials, load, malformed_requests, request_trials, wait_for_answers
 from attacks.commands import train_model
 from attacks.running import PATH, request, running
 from textcat.folders import MANIFEST, exchange_folders
 from textcat.serving.http.keys import new_key
 
-_Trial = tuple[str, bool, str]
-_MOST_MEMORY = 1_000_000_000  # bytes that a server may take more while clients hold connections,
-_KEPT = 150_000_000  # and some time after; 81 to 104 MB were seen
 _HELD = 500  # connections
 _BACKLOG = 40  # requests that wait when a server ends
 
@@ -51,7 +48,7 @@ def hostile_requests() -> dict[str, bytes]:
     }
 
 
-def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> Iterator[_Trial]:
+def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> Iterator[Trial]:
     """Yield trials against one server after another, for about so many seconds; all kinds are tried at least once."""
     end, counts = time.monotonic() + seconds, counts or Counts()
     with TemporaryDirectory() as folder:
@@ -71,37 +68,22 @@ def trials(rng: random.Random, seconds: float, counts: Counts | None = None) -> 
             first = False
 
 
-def _raw(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _raw(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Send hostile requests: each is refused or answered in time, and the next ordinary one is answered."""
     with running(model) as server:
-        for name, data in hostile_requests().items():
-            try:
-                status = server.send(data)
-            except OSError as error:
-                status, said = -1, str(error)
-            else:
-                said = f"status {status}"
-            ok = (status == 0 or 200 <= status < 500 or status == 503) and server.answers_soon()
-            yield "hostile requests", ok, f"{name}: {said}"
+        yield from request_trials(server, "hostile requests", hostile_requests())
 
 
-def _held(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _held(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Hold hostile connections of all kinds: they take bounded memory, which is given back."""
     for _ in range(counts.holds):
         with running(model) as server:
             server.answers_soon()
-            before = server.memory()
-            server.forget_peak()
-            crowd = Crowd(server, _HELD)
-            crowd.hold(counts.hold_seconds)
-            more = server.peak() - before
-            yield "held connections", more < _MOST_MEMORY, f"{more / 1e6:.0f} MB more with {_HELD} connections"
-            yield "answers after held connections", server.answers_soon(), "an ordinary request got no answer"
-            kept = server.memory_later(before + _KEPT) - before
-            yield "memory given back", kept < _KEPT, f"{kept / 1e6:.0f} MB more after the connections"
+            names = "held connections", "answers after held connections", "memory given back"
+            yield from crowd_trials(Crowd(server, _HELD), counts.hold_seconds, *names)
 
 
-def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Kill workers at random under load: they are replaced, and other requests than theirs are not lost."""
     killed: list[tuple[float, set[int]]] = []
     with running(model) as server, load(server) as clients:
@@ -117,7 +99,7 @@ def _killed(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]
         yield "requests beside killed workers", not lost and clients.answered > 0, said
 
 
-def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[_Trial]:
+def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[Trial]:
     """Replace the model and let the server reload under load: no request is lost."""
     with running(model) as server, load(server) as clients:
         for _ in range(counts.reloads):
@@ -131,7 +113,7 @@ def _reloaded(model: Path, other: Path, counts: Counts) -> Iterator[_Trial]:
         yield "requests beside reloads", not clients.lost and clients.answered > 0, said
 
 
-def _ended(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _ended(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """End the server under load: requests that were sent before SIGTERM are answered, and it ends by itself."""
     for _ in range(counts.ends):
         with running(model) as server, load(server) as clients, ExitStack() as stack:
@@ -148,7 +130,7 @@ def _ended(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
         yield "ends under load", code == 0 and not missing and not lost, f"{said}: {clients.lost[:3]}"
 
 
-def _damaged(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _damaged(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Truncate a mapped file of the model: clients are told which one, until the model's folder is replaced."""
     copy, good = model.with_name("damaged"), model.with_name("good")
     for name in ("bias.npy", "idf.npy", "weights.npy"):
@@ -179,7 +161,7 @@ def _odd_files(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def _replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Replace a model's manifest by what is no file: each worker keeps the model, and logs that once."""
     copy = model.with_name("replaced")
     shutil.rmtree(copy, ignore_errors=True)
@@ -196,7 +178,7 @@ def _replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Tria
         yield "manifests replaced while served", answered and lines == 2 and not deaths, said
 
 
-def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[_Trial]:
+def _keys_replaced(model: Path, rng: random.Random, counts: Counts) -> Iterator[Trial]:
     """Replace a file of keys by what is no file: each worker keeps the keys, and logs that once."""
     keys = model.with_name("keys")
     key, line = new_key("alice")

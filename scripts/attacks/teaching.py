@@ -9,17 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from attacks.clients import JSON, Crowd, Kind, common_kinds, malformed_requests
+from attacks.clients import JSON, Crowd, Kind, Trial, common_kinds, crowd_trials, malformed_requests, request_trials
 from attacks.commands import run, write_archive
 from attacks.running import Server, request, started
 
-_Trial = tuple[str, bool, str]
 _PATH = "/api/v1/teach"
 _TOPIC = "grain"
 _DOCUMENTS = 300
 _HELD = 200  # connections: a session has a single process
-_MOST_MEMORY = 1_000_000_000  # bytes that the server may take more while clients hold connections,
-_KEPT = 150_000_000  # and some time after
 _BRACKETS = "(" * 100_000
 
 
@@ -88,37 +85,22 @@ def _kinds() -> dict[str, Kind]:
     }
 
 
-def trials(folder: Path, rng: random.Random, hold_seconds: float) -> Iterator[_Trial]:
+def trials(folder: Path, rng: random.Random, hold_seconds: float) -> Iterator[Trial]:
     """Yield trials against the server of a new session in a folder."""
     archive = write_archive(folder / "teach.jsonl", _DOCUMENTS)
     session = folder / f"session-{rng.randrange(10**9)}"
     with _teaching(archive, session) as server:
         yield "hostile requests to a session: before them", server.answers_soon(), "an ordinary answer was not taken"
-        for name, data in hostile_requests().items():
-            try:
-                status = server.send(data)
-            except OSError as error:
-                status, said = -1, str(error)
-            else:
-                said = f"status {status}"
-            ok = (status == 0 or 200 <= status < 500 or status == 503) and server.answers_soon()
-            yield "hostile requests to a session", ok, f"{name}: {said}"
-        yield from _held(server, hold_seconds)
+        yield from request_trials(server, "hostile requests to a session", hostile_requests())
+        names = (
+            "connections held to a session",
+            "answers of a session after held connections",
+            "memory given back by a session",
+        )
+        yield from crowd_trials(Crowd(server, _HELD, _kinds()), hold_seconds, *names)
         wrong = [event for event in server.events() if event["event"] == "error"]
         yield "errors of a session", not wrong, str(wrong[:1])
         yield "answers kept by a session", *_kept(server, archive, session)
-
-
-def _held(server: Server, seconds: float) -> Iterator[_Trial]:
-    before = server.memory()
-    server.forget_peak()
-    Crowd(server, _HELD, _kinds()).hold(seconds)
-    more = server.peak() - before
-    said = f"{more / 1e6:.0f} MB more with {_HELD} connections"
-    yield "connections held to a session", more < _MOST_MEMORY, said
-    yield "answers of a session after held connections", server.answers_soon(), "an ordinary answer was not taken"
-    kept = server.memory_later(before + _KEPT) - before
-    yield "memory given back by a session", kept < _KEPT, f"{kept / 1e6:.0f} MB more after the connections"
 
 
 @contextmanager
