@@ -152,6 +152,7 @@ def tag_to_stream(
     plan = make_plan(model, inputs, **settings)._replace(start_over="give the same command again")
     if plan.job.output.to == "parquet":
         raise TextcatError("Parquet cannot be written to a stream: write it to a folder with --out.")
+    plan = _with_dates(plan, {})
     _log_plan(plan, "standard output")
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
@@ -201,10 +202,20 @@ def make_plan(
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    if output_settings.to != "jsonl" and "date" not in output_settings.carry:
-        output_settings = output_settings._replace(dates=_have_dates(sources, input_settings))
     job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
     return Plan(job, sources, manifest, **how)
+
+
+def _with_dates(plan: Plan, former: dict[str, Any]) -> Plan:
+    """Return the plan with the decision whether CSV and Parquet have a column of dates.
+
+    `former` has the facts of the run in the output folder, whose shards have such a column or not; {}: it is a new run.
+    """
+    output = plan.job.output
+    if output.to == "jsonl" or "date" in output.carry:
+        return plan
+    dates = "dates" in former if former else _have_dates(plan.sources, plan.job.input)
+    return plan._replace(job=plan.job._replace(output=output._replace(dates=dates)))
 
 
 def _have_dates(sources: Sequence[Source], settings: InputSettings) -> bool:
@@ -253,10 +264,8 @@ def tag_to_folder(
     arguments `max_records` and `max_bytes` of `ShardWriter`.
     """
     check_output_apart(plan.sources, out)
-    former = {} if restart else facts_of_run(out)
-    if former and plan.job.output.to != "jsonl":  # its shards have a column of dates or none, whatever has come since
-        output = plan.job.output._replace(dates="dates" in former)
-        plan = plan._replace(job=plan.job._replace(output=output))
+    if plan.job.output.to != "jsonl":
+        plan = _with_dates(plan, {} if restart else facts_of_run(out))
     whole_plan = plan
     _log_plan(plan, str(out))
     inputs = [source.fingerprint() for source in plan.sources]
