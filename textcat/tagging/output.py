@@ -21,7 +21,7 @@ DECIMALS = 4  # of scores and probabilities
 # Columns of a document, of one of its topics, and of all of them.
 _OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score", "probability")
 _OF_TOPICS = ("topics", "names", "scores", "probabilities")
-_BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
+BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
 # A document's tags: topic, score, and probability (None if the model has no probabilities).
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
@@ -191,7 +191,7 @@ def _carried(record: Record, settings: OutputSettings) -> list[str]:
 
 def _text_of(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return _BETWEEN_TOPICS.join(value)
+        return BETWEEN_TOPICS.join(value)
     return "" if value is None else value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
@@ -219,7 +219,7 @@ def _encode_csv(
         date = (record.date,) if settings.dates else ()
         of_document = (record.id, record.source, record.position, *date, *_carried(record, settings))
         if settings.per_document:
-            write((*of_document, *map(_BETWEEN_TOPICS.join, _columns_of(tags_of_record, names))))
+            write((*of_document, *map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names))))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):

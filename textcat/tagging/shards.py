@@ -14,9 +14,8 @@ from textcat.runs.folder import RemovedRows, is_within
 from textcat.runs.results import Counts
 from textcat.spreadsheets import safe_cell
 from textcat.surrogates import escape_undecodable
-from textcat.tagging.output import OutputSettings, file_format
+from textcat.tagging.output import BETWEEN_TOPICS, OutputSettings, file_format
 
-_BETWEEN_TOPICS = "; "
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
 
@@ -90,7 +89,7 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
     rows: list[bytes] = []
     for row in _records(rest):
         cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
-        many = [topic for topic in cells.get("topics", "").split(_BETWEEN_TOPICS) if topic]
+        many = [topic for topic in cells.get("topics", "").split(BETWEEN_TOPICS) if topic]
         topics = (*many, *filter(None, [cells.get("topic", "")]))
         found = TaggedDocument(cells["id"], cells["source"], int(float(cells["position"])), topics)
         if document is not None and found[:3] == document[:3]:
@@ -105,12 +104,13 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
 
 def _records(data: bytes) -> Iterator[bytes]:
     """Yield the records of CSV, some of which have line ends within quotation marks."""
-    record = b""
+    begin, end, is_quoted = 0, 0, False
     for line in data.split(b"\n")[:-1]:
-        record += line + b"\n"
-        if record.count(b'"') % 2 == 0:
-            yield record
-            record = b""
+        end += len(line) + 1
+        is_quoted ^= bool(line.count(b'"') % 2)
+        if not is_quoted:
+            yield data[begin:end]
+            begin = end
 
 
 def _without_parquet(path: Path, removed: Callable[[str], bool], form: Any, counts: Counts) -> bytes:
