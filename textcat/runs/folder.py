@@ -320,12 +320,12 @@ def _grown(
     """
     if not any("grown" in entry for entry in entries) and _are_same(path / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
-    _remove_rows(path, entries, growing)
+    if _remove_rows(path, entries, growing):
+        state = _last_state(path, entries, "", trusted=True)
     generations = _generations(path, header, entries)
     if sums := missing_sums(growing.sources, generations[-1]):
         generations = [*generations[:-1], generations[-1]._replace(entries=[*generations[-1].entries, {"sums": sums}])]
         _append_to_journal(path, entries, {"sums": sums})
-    state = _last_state(path, entries, "", trusted=True)
     work = find_growth(growing.sources, generations)
     if work is None:
         return state._replace(files=generations[-1].files)
@@ -356,15 +356,17 @@ def _append(journal: BinaryIO, entry: Line) -> None:
     folders.sync(journal)
 
 
-def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> None:
+def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> bool:
     """Remove the documents of changed input files from shards (output files) and rejections, unless it is done already.
 
+    Return whether a file was changed.
     The last generation in the journal lists these files. The checksum of a shard's new content is put into the journal
     before the content is put in place, so the last line may be about a shard that still has its old content.
     """
     begin = max((i for i, entry in enumerate(entries) if "grown" in entry), default=None)
     if begin is None or any("cursor" in entry for entry in entries[begin:]):
-        return
+        return False
+    is_changed = False
     names = {**entries[begin]["remove"], REJECTED: entries[begin]["removed"]} if entries[begin]["removed"] else {}
     done = {entry["replaced"]: entry for entry in entries[begin:] if "replaced" in entry}
     for name, files in names.items():
@@ -387,6 +389,8 @@ def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> None:
         else:
             folders.remove(target)
         folders.sync_folder(path)
+        is_changed = True
+    return is_changed
 
 
 def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:

@@ -114,10 +114,12 @@ class SettledFiles:
             since = before[state.name][1] if state.name in before and before[state.name][0] == state else now
             is_first = not self._looked and not _is_fresh(state)
             if state == known or is_first or now - since >= SETTLED:
-                complete |= {state.name: state} if state.state != _GONE else {}
+                if state.state != _GONE:
+                    complete[state.name] = state
             else:
                 self.waiting[state.name] = (state, since)
-                complete |= {state.name: known} if known else {}
+                if known is not None:
+                    complete[state.name] = known
         self._looked = True
         return [part for source in sources for part in _with_states(source, complete)], complete
 
