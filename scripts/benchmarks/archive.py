@@ -1,6 +1,6 @@
-"""Measure the tagging of an archive of generated articles, and write docs/archive-benchmark.md with its picture.
+"""Measure the tagging of an archive of generated articles, and write benchmarks/archive-benchmark.md and its picture.
 
-scripts/benchmark archive --out docs/archive-benchmark.md     # one command; about an hour on two cores
+scripts/benchmark archive --out docs/benchmarks/archive-benchmark.md     # one command; about an hour on two cores
 scripts/benchmark archive --quick                             # a few thousand articles: does it work?
 """
 

@@ -1,4 +1,4 @@
-"""Measure training and tagging with 25,062 library subjects, beside Omikuji, and write docs/many-topics-benchmark.md.
+"""Measure training and tagging with 25,062 library subjects, beside Omikuji, for benchmarks/many-topics-benchmark.md.
 
 scripts/benchmark many-topics --keep FOLDER     # what is measured stays there: the same command resumes
 scripts/benchmark many-topics --quick           # a few thousand titles: does it work?
@@ -193,8 +193,8 @@ def _head(space: Space, arguments: Sequence[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
 
 - Corpus: {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents, {len(corpus.topics):,}
-  topics that have a training document. [corpora.md](corpora.md) describes the corpus, and
-  [many-topics.md](many-topics.md) how textcat trains so many topics.
+  topics that have a training document. [corpora.md](../reference/corpora.md) describes the corpus, and
+  [many-topics.md](../how-to/many-topics.md) how textcat trains so many topics.
 {described()}
 - {omikuji} trains partitioned label trees, in Rust; it is called by its Python package. Its rows are those of
   scikit-learn's `TfidfVectorizer()`; documents without a known word are left out. "Bonsai-like" sets
@@ -248,8 +248,9 @@ sum over all processes of a run.
 ## Quality
 
 The next table has the quality of the rankings of topics, by the measures of
-[evaluation.md](evaluation.md#thousands-of-topics), on the test documents: for all topics, and for topics grouped by
-their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of the documents.
+[evaluation.md](../how-to/evaluation.md#thousands-of-topics), on the test documents: for all topics, and for topics
+grouped by their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of the
+documents.
 
 {markdown_table(figures)}
 Differences from {next(iter(OURS))} on the same documents, with 95 % intervals of the paired difference:
@@ -610,4 +611,6 @@ NAMES = {
     "c": "cost",
     "m": "the cost model",
 }
-PAGE = "qtazc"  # the parts of docs/many-topics-benchmark.md; docs/many-topics-plan.md has the other
+PAGE = (
+    "qtazc"  # the parts of docs/benchmarks/many-topics-benchmark.md; docs/background/many-topics-plan.md has the other
+)

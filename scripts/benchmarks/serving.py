@@ -1,4 +1,4 @@
-"""Measure `textcat serve` by wrk on the loopback address, and beside Annif's, and write docs/serving-benchmark.md.
+"""Measure `textcat serve` by wrk on the loopback address, and beside Annif's, for docs/benchmarks/serving-benchmark.md.
 
 scripts/benchmark serving                        # wrk is needed
 scripts/benchmark serving --annif VENV           # Annif's tfidf on the same corpus, of an environment with Annif

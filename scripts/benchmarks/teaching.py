@@ -1,4 +1,4 @@
-"""Measure how much work teaching a topic takes, beside ASReview's ELAS u4, and write docs/teaching-benchmark.md.
+"""Measure how much work teaching a topic takes, beside ASReview's ELAS u4, for docs/benchmarks/teaching-benchmark.md.
 
 scripts/benchmark teaching --reviews FOLDER --keep FOLDER     # what is measured stays there: the same command resumes
 scripts/benchmark teaching --reviews FOLDER --only reviews --seeds 3
@@ -139,7 +139,7 @@ def _head(arguments: Sequence[str]) -> str:
 Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {date.today()}.
 
 {described()}
-- Simulations take the answers from the labels of a corpus; [simulate.md](simulate.md) explains the measures.
+- Simulations take the answers from the labels of a corpus; [simulate.md](../how-to/simulate.md) explains the measures.
 """
 
 
@@ -184,7 +184,7 @@ for the two. They train after every answer up to 100 answers, then after every 5
 
 In the next table, N is the number of documents, and R the number of relevant documents. Figures are means over seeds.
 Δ is textcat's figure minus that of {PEER}: the mean over seeds, with its 95 % interval (Student's). A lower loss is
-better; higher WSS@95 and RRF@10 are better ([simulate.md](simulate.md#measures)).
+better; higher WSS@95 and RRF@10 are better ([simulate.md](../how-to/simulate.md#measures)).
 
 {markdown_table(rows)}
 Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.

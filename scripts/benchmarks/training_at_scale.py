@@ -68,7 +68,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--documents", type=int, default=800_000, help="how many (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=5, help="of what takes less than a minute (default: %(default)s)")
     parser.add_argument("--folder", type=Path, help="for rows, some 3 GB (default: that for temporary files)")
-    parser.add_argument("--out", type=Path, default=Path("docs/training-at-scale.md"), help="default: %(default)s")
+    parser.add_argument(
+        "--out", type=Path, default=Path("docs/benchmarks/training-at-scale.md"), help="default: %(default)s"
+    )
     return parser.parse_args(arguments, argparse.Namespace(asked=arguments, machine=described()))
 
 

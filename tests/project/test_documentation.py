@@ -1,6 +1,6 @@
-"""The commands and Python blocks of README.md and docs/*.md run, and what docs/cli.md and docs/recipes.md list is so.
+"""The commands and Python blocks of README.md and docs/*/*.md run, and what reference/cli.md and recipes.md list is so.
 
-``python tests/project/test_documentation.py --write`` writes docs/cli.md and the tables of docs/recipes.md anew.
+``python tests/project/test_documentation.py --write`` writes docs/reference/cli.md and the tables of recipes.md anew.
 
 A block is not run if the line before it is an HTML comment that begins with ``not run``, as in ``<!-- not run: takes an
 hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
@@ -33,9 +33,9 @@ from textcat.teaching.stopping import RULES
 from textcat.training.tune import SAMPLERS
 
 ROOT = Path(__file__).parents[2]
-CLI_PAGE = ROOT / "docs" / "cli.md"
-RECIPES_PAGE = ROOT / "docs" / "recipes.md"
-PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))] if path != CLI_PAGE]
+CLI_PAGE = ROOT / "docs/reference/cli.md"
+RECIPES_PAGE = ROOT / "docs/reference/recipes.md"
+PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*/*.md"))] if path != CLI_PAGE]
 COMMANDS = (
     "",
     "train",
@@ -204,7 +204,7 @@ def test_the_page_of_the_command_line_holds_the_help_texts_as_printed():
     written_with = re.search(r"with (typer [\d.]+)\. -->", page)[1]
     if written_with != printed_by():
         pytest.skip(
-            f"docs/cli.md was written with {written_with}, and {printed_by()} lays its help texts out differently"
+            f"reference/cli.md was written with {written_with}, and {printed_by()} lays its help texts out differently"
         )
     assert page == cli_page(), "run `python tests/project/test_documentation.py --write`"
 
@@ -269,16 +269,16 @@ def test_the_page_of_the_recipes_has_every_field():
 @pytest.mark.parametrize(
     ("page", "head", "names"),
     [
-        ("archives", "format", FORMATS),
-        ("corpora", "name", cards()),
-        ("corpora", "field", ENTRY_TYPES),
-        ("corpora", "reader", READERS),
-        ("learners", "name", LEARNERS),
-        ("recipes", "`--sampler`", SAMPLERS),
-        ("recipes", "recipe", [path.stem for path in shipped("models").glob("*.toml")]),
-        ("recipes", "strategy", STRATEGIES),
-        ("teaching", "export", EXPORTS),
-        ("teaching-stopping", "rule", RULES),
+        ("how-to/archives", "format", FORMATS),
+        ("reference/corpora", "name", cards()),
+        ("reference/corpora", "field", ENTRY_TYPES),
+        ("reference/corpora", "reader", READERS),
+        ("reference/learners", "name", LEARNERS),
+        ("reference/recipes", "`--sampler`", SAMPLERS),
+        ("reference/recipes", "recipe", [path.stem for path in shipped("models").glob("*.toml")]),
+        ("reference/recipes", "strategy", STRATEGIES),
+        ("how-to/teaching", "export", EXPORTS),
+        ("background/teaching-stopping", "rule", RULES),
     ],
 )
 def test_a_table_has_all_that_there_is(page, head, names):
@@ -288,7 +288,7 @@ def test_a_table_has_all_that_there_is(page, head, names):
 
 
 def test_the_page_of_the_server_has_the_defaults_of_its_limits():
-    limits = re.findall(r"^\| `--([\w-]+) (\d+)`", (ROOT / "docs" / "serving.md").read_text(), re.MULTILINE)
+    limits = re.findall(r"^\| `--([\w-]+) (\d+)`", (ROOT / "docs/how-to/serving.md").read_text(), re.MULTILINE)
     assert len(limits) == 5
     for name, default in limits:
         assert inspect.signature(serve).parameters[name.replace("-", "_")].default == float(default)

@@ -254,7 +254,7 @@ def tune(
     read: common.CorpusReader,
     recipe: common.RecipeName = "default",
     space: Annotated[
-        Path | None, Option(help="File of the values to try; by default the margins of docs/tau-study.md.")
+        Path | None, Option(help="File of the values to try; by default the margins of docs/background/tau-study.md.")
     ] = None,
     sampler: Annotated[
         str, Option(help="Recipes to try: all of the space (grid), random ones, or those that optuna suggests (tpe).")

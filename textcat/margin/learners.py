@@ -47,7 +47,7 @@ def _prevalence_rho(prevalence: np.ndarray | float) -> np.ndarray:
     """Return ρ, the size of the constant coordinate, given the fraction c of rows that are positive (`prevalence`).
 
     Formula: ``ρ = (1 + 200 c)^(-1/2)``: 1 for the rarest topics, .3 where one row in twenty is positive. A common
-    topic has so many updates that with ρ = 1 its bias would depend on their order (docs/recipe-study.md).
+    topic has so many updates that with ρ = 1 its bias would depend on their order (docs/background/recipe-study.md).
     """
     return 1 / np.sqrt(1 + _PER_PREVALENCE * np.asarray(prevalence, float))
 
@@ -497,7 +497,8 @@ class PAUM(MarginClassifier):
         Margin asked of documents with the topic. "prevalence": a margin for each topic, computed from the fraction c
         of the documents that have it: τ₊ = S·(1 + exp(-κ·c))⁻¹. `tau_pos_` has the margins.
     kappa : float
-        With "prevalence", κ: below 0, common topics get smaller margins than rare ones (see docs/tau-study.md).
+        With "prevalence", κ: below 0, common topics get smaller margins than rare ones: see
+        docs/background/tau-study.md.
     scale : float
         With "prevalence", S: twice the margin of a topic whose c is close to 0.
     """

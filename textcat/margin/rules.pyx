@@ -17,7 +17,7 @@ loops, with weights or with kernels, call these functions. `RULES` has all rules
 `textcat.PAUM` is a classifier that trains by the rule `textcat.rules.PAUM`.
 
 A subclass of `Rule` in Python, with methods `threshold` and `step`, is a rule, too. The same loops call its methods, which
-takes some twenty times as long: docs/add-a-rule.md.
+takes some twenty times as long: docs/how-to/add-a-rule.md.
 """
 
 from inspect import Parameter as Argument

@@ -146,7 +146,9 @@ def with_twins(
         with_, without = ([_rounded(row[name]) for name in names] for row in (measured.bands[0], rows[0]))
         told += f"; without these, MAP is {without[0]}, macro F1 {without[1]} and micro F1 {without[2]}"
         told += f", instead of {with_[0]}, {with_[1]} and {with_[2]}"
-    _log.warning("%s (docs/reprints.md); a test part of one's own is drawn without twins by --keep-groups.", told)
+    _log.warning(
+        "%s (docs/how-to/reprints.md); a test part of one's own is drawn without twins by --keep-groups.", told
+    )
     return replace(measured, twins=n, without_twins=rows)
 
 

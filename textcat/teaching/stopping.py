@@ -7,7 +7,8 @@ finds (relevant documents found) become rarer: ``hypergeometric`` (as if the las
 find), and ``learned``, the default, whose constants are learnt from simulated reviews. ``knee`` and ``budget`` only
 tell when to stop.
 
-docs/teaching-stopping.md tells how often each rule reached its recall in simulations, and how many answers it took.
+docs/background/teaching-stopping.md tells how often each rule reached its recall in simulations, and how many answers
+it took.
 """
 
 import math

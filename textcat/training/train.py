@@ -61,7 +61,7 @@ from textcat.training.plan import check_memory
 from textcat.training.thresholds import held_out_scores
 
 _N_FOLDS = 5
-# Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/learners.md.
+# Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/reference/learners.md.
 SPARSE_SHARE = 0.25
 _N_NAMED = 5  # topics that a sentence names
 
