@@ -134,7 +134,7 @@ def _has_probabilities(learner: "MarginClassifier") -> bool:
 class MarginClassifier(ClassifierMixin, BaseEstimator):
     """Train one margin ranker per topic, and score rows with the rankers. This is the base class of all learners.
 
-    A learner of a rule of your own is a dataclass with a field for each parameter of the rule:
+    A learner of a rule of your own is a dataclass with a field for each parameter of the rule::
 
         @dataclass(eq=False, repr=False)
         class MyLearner(MarginClassifier):

@@ -202,11 +202,11 @@ class ScoreHistogram(_Drawn):
     ----------
     topic : str
     edges : ndarray of shape (n_bins + 1,)
-            Scores at which the bins begin and end.
-        positives, negatives : ndarray of shape (n_bins,)
-            Number of documents with and without the topic in each bin.
-        threshold : float or None
-            The topic's threshold, drawn as a line; None draws no line.
+        Scores at which the bins begin and end.
+    positives, negatives : ndarray of shape (n_bins,)
+        Number of documents with and without the topic in each bin.
+    threshold : float or None
+        The topic's threshold, drawn as a line; None draws no line.
     """
 
     topic: str

@@ -80,7 +80,7 @@ def write_report(
     folds : int, default=5
         Parts of the training documents; each is scored by rankers trained on the others, to find labels that are
         probably wrong. 0: only test documents are examined. Training documents are examined only if the tagger was
-            trained on these documents.
+        trained on these documents.
     resamples : int, default=1000
         Resamples of the documents for 95 % intervals of the bands; 0: no intervals.
     label_issues : path, optional
@@ -92,7 +92,7 @@ def write_report(
     n_jobs : int, optional
         Blocks of topics trained at the same time.
     stages : Stages, optional
-            Times the work, and draws its progress.
+        Times the work, and draws its progress.
 
     Returns
     -------

@@ -1,0 +1,89 @@
+"""How Sphinx makes the site from these pages: `scripts/site` builds it."""
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import ClassVar
+
+from docutils import nodes
+from pygments.lexers.special import TextLexer
+from sphinx.util import logging
+
+import textcat
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = "https://github.com/textcat-margin/textcat-margin/blob/main"
+LONGEST_DESCRIPTION = 160  # characters: search engines show no more
+
+project = "textcat"
+author = "The textcat developers"
+project_copyright = f"{date.today().year}, {author}"
+version = release = textcat.__version__
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
+exclude_patterns = ["_static"]
+nitpicky = False
+default_role = "code"  # docstrings write code between single backquotes, as Markdown does
+suppress_warnings = ["myst.strikethrough"]
+
+# --- Markdown and notebooks ---------------------------------------------------------------------------------------------
+
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_merge_streams = True
+
+# --- docstrings ---------------------------------------------------------------------------------------------------------
+
+numpydoc_show_class_members = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the docstrings say the types
+autodoc_default_options = {"members": True, "show-inheritance": True}
+
+# --- HTML ---------------------------------------------------------------------------------------------------------------
+
+html_theme = "furo"
+html_title = f"textcat {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_show_sourcelink = False
+
+
+def _describe(app, pagename, templatename, context, doctree) -> None:
+    """Give a page its description: the beginning of its first paragraph that is no note of who wrote it when."""
+    if doctree is None or pagename in ("genindex", "search"):
+        texts = [f"{context.get('title') or 'Search'} of the documentation of textcat."]
+    else:
+        texts = [" ".join(node.astext().split()) for node in doctree.findall(nodes.paragraph) if _is_prose(node)]
+    if not texts:
+        logging.getLogger(__name__).warning("This page has no paragraph that could describe it.", location=pagename)
+        return
+    text = texts[0]
+    if len(text) > LONGEST_DESCRIPTION:
+        text = re.sub(r"[\s,;:]*\S*$", "", text[:LONGEST_DESCRIPTION]) + "…"
+    escaped = text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+    context["metatags"] = context.get("metatags", "") + f'\n<meta name="description" content="{escaped}">'
+
+
+def _is_prose(node: nodes.Node) -> bool:
+    return not node.astext().startswith("Written by") and isinstance(node.parent, (nodes.section, nodes.document))
+
+
+def _skip(app, what, name, found, skip, options) -> bool | None:
+    """Skip what scikit-learn adds to every estimator for the routing of metadata."""
+    return True if re.fullmatch(r"(set_\w+_request|get_metadata_routing)", name) else None
+
+
+class _CsvLexer(TextLexer):
+    aliases: ClassVar = ["csv"]
+
+
+def setup(app) -> None:
+    """Connect what is above."""
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("html-page-context", _describe)
+    app.add_lexer("csv", _CsvLexer)  # Pygments has none

@@ -1,0 +1,115 @@
+"""The site of the documentation is built without a warning, opens from disk, and shuts nobody out."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from html.parser import HTMLParser
+from importlib import import_module
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from filelock import FileLock
+
+import textcat
+
+ROOT = Path(__file__).parents[2]
+BUILDERS = ("sphinx", "myst_nb", "numpydoc", "furo", "ipykernel")
+LONGEST_DESCRIPTION = 160
+pytestmark = pytest.mark.xdist_group("site")
+
+
+@pytest.fixture(scope="session")
+def site(built):
+    """The folder of the site, built once for all processes that run tests."""
+    for name in BUILDERS:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed, so no site can be built: textcat-margin[docs] has it")
+    folder = built / "site"
+    with FileLock(built / ".site.lock"):
+        if not folder.exists():
+            command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
+            options = ["-d", built / "doctrees", ROOT / "docs", folder]
+            # A notebook finds the command where this Python is.
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            environment = {**os.environ, "PATH": path, "PYTHONUTF8": "1"}
+            ended = subprocess.run([*command, *options], capture_output=True, text=True, env=environment)
+            (built / "site-warnings").write_text(ended.stderr if ended.returncode else "", encoding="utf-8")
+    warnings = (built / "site-warnings").read_text(encoding="utf-8")
+    assert not warnings, warnings
+    return folder
+
+
+class _Page(HTMLParser):
+    """What a page links to, loads, and can be linked to."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.links, self.loaded, self.anchors, self.described = [], [], set(), []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found[name] for name in ("id", "name") if found.get(name)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        elif tag == "link" and "canonical" not in found.get("rel", ""):
+            self.loaded.append(found["href"])
+        elif tag in ("script", "img", "iframe", "source") and found.get("src"):
+            self.loaded.append(found["src"])
+        elif tag == "meta" and found.get("name") == "description":
+            self.described.append(found["content"])
+
+
+@pytest.fixture(scope="session")
+def pages(site):
+    """The pages of the site, parsed."""
+    return {path: _Page(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+
+
+def test_every_source_is_a_page(site, pages):
+    sources = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in ROOT.glob("docs/**/*.md")]
+    assert sources
+    assert {site / source for source in sources} <= set(pages)
+
+
+def test_links_lead_to_pages_and_anchors_that_there_are(pages):
+    broken = []
+    for path, page in pages.items():
+        for link in page.links + page.loaded:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchors = pages[target].anchors if target in pages else set()
+            if not target.is_file() or (parts.fragment and unquote(parts.fragment) not in anchors):
+                broken.append(f"{path.name}: {link}")
+    assert not broken
+
+
+def test_no_page_loads_anything_from_elsewhere(pages):
+    assert not [(path.name, link) for path, page in pages.items() for link in page.loaded if urlsplit(link).netloc]
+
+
+def test_every_page_has_one_description(pages):
+    for path, page in pages.items():
+        assert len(page.described) == 1, path
+        assert 20 <= len(page.described[0]) <= LONGEST_DESCRIPTION, path
+
+
+def test_the_reference_has_every_public_name(pages):
+    public = {f"textcat.{name}" for name in textcat.__all__} - {"textcat.rules"}
+    for room in ROOT.glob("textcat/*/**/__init__.py"):
+        package = ".".join(room.parent.relative_to(ROOT).parts)
+        if package not in ("textcat.cli", "textcat.margin"):
+            public |= {f"{package}.{name}" for name in getattr(import_module(package), "__all__", ())}
+    anchors = set().union(*(page.anchors for path, page in pages.items() if path.parent.name == "python"))
+    known = {f"textcat.{name}" for name in textcat.__all__}
+    absent = {name for name in public - anchors if f"textcat.{name.rpartition('.')[2]}" not in known & anchors}
+    assert not absent
+    rules = {f"textcat.margin.rules.{name}" for name in import_module("textcat.margin.rules").RULES}
+    assert rules <= anchors
