@@ -25,7 +25,7 @@ nitpicky = False
 default_role = "code"  # docstrings write code between single backquotes, as Markdown does
 suppress_warnings = ["myst.strikethrough"]
 
-# --- Markdown and notebooks ---------------------------------------------------------------------------------------------
+# --- Markdown and notebooks ------------------------------------------------------------------------------------------
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
@@ -35,14 +35,14 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
 
-# --- docstrings ---------------------------------------------------------------------------------------------------------
+# --- docstrings ------------------------------------------------------------------------------------------------------
 
 numpydoc_show_class_members = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say the types
 autodoc_default_options = {"members": True, "show-inheritance": True}
 
-# --- HTML ---------------------------------------------------------------------------------------------------------------
+# --- HTML ------------------------------------------------------------------------------------------------------------
 
 html_theme = "furo"
 html_title = f"textcat {release}"

@@ -1,12 +1,9 @@
 """The site of the documentation is built without a warning, opens from disk, and shuts nobody out."""
 
 import importlib.util
-import json
 import os
-import re
 import subprocess
 import sys
-from collections import defaultdict
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
