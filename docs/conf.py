@@ -1,6 +1,8 @@
 """How Sphinx makes the site from these pages: `scripts/site` builds it."""
 
+import os
 import re
+import sys
 from datetime import date
 from pathlib import Path
 from typing import ClassVar
@@ -29,7 +31,11 @@ suppress_warnings = ["myst.strikethrough"]
 
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 4
+# The notebooks call the command `textcat` of this environment.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+os.environ |= {"TTY_COMPATIBLE": "0", "COLUMNS": "100", "PYTHONUTF8": "1"}  # commands draw no progress, as in a pipe
 nb_execution_mode = "force"
+nb_execution_in_temp = True
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
@@ -82,8 +88,35 @@ class _CsvLexer(TextLexer):
     aliases: ClassVar = ["csv"]
 
 
+# What the theme leaves to be said: which part is which, and that what scrolls can be reached by keys.
+_REPAIRS = (
+    (
+        r"<aside class=\"(sidebar|toc)-drawer",
+        lambda found: f'<aside aria-label="{_LABELS[found[1]]}" class="{found[1]}-drawer',
+    ),
+    (r"<pre>", '<pre tabindex="0">'),
+    (r'<div class="(table-wrapper|output)', r'<div tabindex="0" class="\1'),
+    (r'<th class="(head[^"]*)">(?:<p></p>)?</th>', r'<td class="\1"></td>'),
+    (r"<th></th>", "<td></td>"),
+    (r'(<div id="search-results")', r"<h1>Search</h1>\n\1"),
+)
+_LABELS = {"sidebar": "All pages", "toc": "On this page"}
+
+
+def _repair(app, exception) -> None:
+    """Repair the pages as they are on disk, once: the theme's parts among them are in no document tree."""
+    for path in Path(app.outdir).rglob("*.html") if exception is None else ():
+        text = path.read_text(encoding="utf-8")
+        repaired = text
+        for pattern, replacement in _REPAIRS if "tabindex" not in text.partition("<article")[2] else ():
+            repaired = re.sub(pattern, replacement, repaired)
+        if repaired != text:
+            path.write_text(repaired, encoding="utf-8")
+
+
 def setup(app) -> None:
     """Connect what is above."""
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _describe)
+    app.connect("build-finished", _repair)
     app.add_lexer("csv", _CsvLexer)  # Pygments has none

@@ -75,7 +75,7 @@ def test_every_extra_that_a_message_advises_is_there():
     assert advised
     assert advised <= set(extras)
     assert set(
-        re.findall(r"^\| `textcat-margin\[(\w+)\]`", (ROOT / "docs/tutorials/guide.md").read_text(), re.MULTILINE)
+        re.findall(r"^\| `textcat-margin\[(\w+)\]`", (ROOT / "docs/how-to/install.md").read_text(), re.MULTILINE)
     ) == (set(extras) - {"ci", "dev", "docs", "test"})
     assert not (set(extras) - {"ci", "dev", "docs", "test"}) - set(
         re.findall(r"`(\w+)`", (ROOT / "README.md").read_text())
