@@ -32,6 +32,7 @@ _NAMES_IN = {
     "reading.document": "Document",
     "reading.records": "InputSettings",
     "recipe": "Recipe read_recipe",
+    "sharing.copies": "pull push",
     "tagging.duplicates": "Reprints find_duplicates",
     "tagging.output": "OutputSettings",
     "tagging.run": "tag_archive",

@@ -411,6 +411,20 @@ def exchange_folders(one: Path, other: Path) -> bool:
     return renameat2(here, os.fsencode(one), here, os.fsencode(other), ctypes.c_uint(_EXCHANGE)) == 0
 
 
+def remove_leftovers(folder: Path, infix: str = "") -> None:
+    """Remove folders that killed processes have left unfinished next to a folder that they were to replace.
+
+    Folders of running processes are kept: these processes hold locks on their folders. `infix` is a regex of what may
+    stand between the folder's name and the ending of a temporary name.
+    """
+    pattern = rf"\.{re.escape(folder.name)}({infix})?\.[0-9a-f]{{8}}\.(part|old)"
+    for left in folder.parent.iterdir() if folder.parent.is_dir() else ():
+        if re.fullmatch(pattern, left.name):
+            with lock_folder(left) as is_locked:
+                if is_locked:
+                    shutil.rmtree(left, ignore_errors=True)
+
+
 # --- the steps by which journals and runs change files: tests let each of them fail, or be the last ------------------
 
 

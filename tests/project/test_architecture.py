@@ -32,7 +32,7 @@ LAYERS = (
     {"training"},
     {"papers", "tagging"},
     {"teaching"},
-    {"report", "serving"},
+    {"report", "serving", "sharing"},
     {"cli"},
     {"__main__"},
 )

@@ -52,6 +52,8 @@ COMMANDS = (
     "serve",
     "teach",
     "simulate",
+    "push",
+    "pull",
     "tune",
     "recipes",
     "reproduce",

@@ -6,21 +6,15 @@ import json
 import re
 import socket
 import subprocess
-import threading
 import zipfile
 
 import pytest
 from archive_runs import make_archive, rows, run, written
 from commands import COMMAND, environment
+from s3_server import KEYS, Server, use_server
 
 from textcat.errors import TextcatError
 
-pytest.importorskip("s3fs", reason="s3fs is not installed (extra test)")
-boto3 = pytest.importorskip("boto3", reason="boto3 is not installed (extra test)")
-moto_server = pytest.importorskip("moto.server", reason="moto's server is not installed (extra test)")
-werkzeug = pytest.importorskip("werkzeug.serving", reason="moto's server is not installed (extra test)")
-
-KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 NAMES = ("a.jsonl", "b.jsonl.gz", "c.zip")
 
 
@@ -37,35 +31,6 @@ def free_port():
         return free.getsockname()[1]
 
 
-class Server:
-    """A server of S3 on the loopback interface, which may be as if it were gone for a while."""
-
-    def __init__(self):
-        self.is_gone = False
-        self._of_moto = moto_server.DomainDispatcherApplication(moto_server.create_backend_app)
-        self._server = werkzeug.make_server("127.0.0.1", 0, self._answer, threaded=True)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.port}"
-        keys = dict.fromkeys(map(str.lower, KEYS), "x")
-        self._client = boto3.client("s3", endpoint_url=self.url, region_name="us-east-1", **keys)
-        self._client.create_bucket(Bucket="news")
-
-    def put(self, key, data):
-        self._client.put_object(Bucket="news", Key=key, Body=data)
-
-    def end(self):
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    def _answer(self, environ, start_response):
-        if self.is_gone:
-            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
-            raise ConnectionError
-        return self._of_moto(environ, start_response)
-
-
 @pytest.fixture(scope="module")
 def server():
     server = Server()
@@ -75,18 +40,7 @@ def server():
 
 @pytest.fixture(autouse=True)
 def settings(server, monkeypatch, tmp_path):
-    import s3fs
-
-    for name in KEYS:
-        monkeypatch.setenv(name, "x")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "absent"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "absent"))
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-    s3fs.S3FileSystem.clear_instance_cache()
+    use_server(server, monkeypatch, tmp_path)
 
 
 @pytest.fixture(scope="module")

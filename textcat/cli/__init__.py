@@ -2,7 +2,7 @@
 
 import typer
 
-from textcat.cli import corpora, duplicates, explain, measure, serve, simulate, tag, teach, train
+from textcat.cli import corpora, duplicates, explain, measure, serve, share, simulate, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -12,6 +12,7 @@ for _command in (
     *(train.train, train.learn, measure.evaluate, measure.compare, measure.report),
     *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
+    *(share.push, share.pull),
     *(train.tune, train.recipes, corpora.reproduce),
 ):
     # Typer keeps the line ends of a docstring's later paragraphs, wherever the terminal ends.

@@ -8,6 +8,8 @@ from textcat.errors import TextcatError
 from textcat.folders import MANIFEST, FolderFormat
 from textcat.former_names import todays_recipe
 
+CARD = "README.md"  # the model card, for people: no checksum counts it, so it may be edited, and nothing depends on it
+MOST_CARD_BYTES = 1 << 17  # of a card that is read or copied
 VOCABULARY = "vocabulary.json"
 TOKENIZER = "tokenizer.json"  # tables that find most tokens without spaCy, if the language allows it
 ARRAYS = ("bias", "thresholds", "idf")
@@ -51,9 +53,9 @@ MODEL = FolderFormat(
     # support documents; 5: no training counts; 6: a recipe without its defaults, and former names; 7: numbers of
     # topics have four bytes
     version=8,
-    files=FILES | MAY_BE,
+    files=FILES | MAY_BE | {CARD},
     checksum=SUM,
-    origin="Train one with `textcat train CORPUS --out FOLDER`.",
+    origin="Train one with `textcat train CORPUS --out FOLDER`, or copy one with `textcat pull SOURCE FOLDER`.",
     remedy="train the model again",
 )
 

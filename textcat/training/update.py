@@ -23,7 +23,7 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.folders import MANIFEST, installed_version, lock_folder
+from textcat.folders import MANIFEST, installed_version, lock_folder, remove_leftovers
 from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
@@ -139,8 +139,8 @@ def learn(
     folder, stages = Path(model).expanduser().resolve(), stages or Stages()
     target = folder if out is None else Path(out).expanduser().resolve()
     with _alone(folder):
-        _remove_leftovers(folder)
-        _remove_leftovers(target)
+        remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")
+        remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
         new, gone = _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
         manifest = read_manifest(folder)
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
@@ -488,20 +488,7 @@ def _put_in_place(write: Callable[[Path], None], folder: Path, expected: str, *,
         if undoable:
             with MODEL.replacing(_place_before(folder, read_manifest(sibling)[SUM])) as earlier:
                 _link_files(folder, earlier)
-    _remove_leftovers(folder)  # they may contain documents to be removed
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove folders that killed processes have left unfinished next to a model.
-
-    Folders of running processes are kept: these processes hold locks on their folders.
-    """
-    pattern = rf"\.{re.escape(folder.name)}({_BEFORE}[0-9a-f]+)?\.[0-9a-f]{{8}}\.(part|old)"
-    for left in folder.parent.iterdir() if folder.parent.is_dir() else ():
-        if re.fullmatch(pattern, left.name):
-            with lock_folder(left) as is_locked:
-                if is_locked:
-                    shutil.rmtree(left, ignore_errors=True)
+    remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")  # they may contain documents to be removed
 
 
 def _place_before(folder: Path, manifest_sum: str) -> Path:

@@ -1,0 +1,446 @@
+"""Models are copied to and from a hub and URLs: the same bytes, whole or not at all, and nothing of them is run."""
+
+import importlib.util
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commands import Run
+from small_hub import TOKEN, Hub
+
+import textcat
+from textcat.errors import TextcatError
+from textcat.folders import MANIFEST
+from textcat.model import CARD, MODEL, ModelError
+from textcat.sharing import copies
+from textcat.sharing.copies import kept_documents, pull, push
+
+needs_hub = pytest.mark.skipif(
+    importlib.util.find_spec("huggingface_hub") is None, reason="huggingface_hub is not installed (extra hub)"
+)
+needs_s3 = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("s3fs", "boto3", "moto"))),
+    reason="s3fs or moto is not installed",
+)
+OURS = "hf://ann/news"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "model"
+    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
+    return textcat.save(tagger, folder)
+
+
+@pytest.fixture
+def model(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path / "model"))
+
+
+@pytest.fixture
+def other(made, tmp_path):
+    """A model of another checksum, with a file that the first does not have."""
+    folder = Path(shutil.copytree(made, tmp_path / "other"))
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    MODEL.write_manifest(folder, {**manifest, "corpus": "another"})
+    return folder
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    hub = Hub()
+    for name, value in {
+        "ENDPOINT": hub.url,
+        "TOKEN": TOKEN,
+        "HUB_DISABLE_XET": "1",
+        "HUB_DISABLE_TELEMETRY": "1",
+    }.items():
+        monkeypatch.setenv(f"HF_{name}", value)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    if importlib.util.find_spec("huggingface_hub"):
+        from huggingface_hub import constants
+
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # it may have been imported before
+    yield hub
+    hub.end()
+
+
+@pytest.fixture
+def s3(monkeypatch, tmp_path):
+    from s3_server import Server, use_server
+
+    server = Server()
+    use_server(server, monkeypatch, tmp_path)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    return Run(capsys, monkeypatch)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def with_entry(folder, **entries):
+    """Change a manifest, and give it a right checksum, as an attacker would."""
+    manifest = json.loads((folder / MANIFEST).read_bytes())
+    MODEL.write_manifest(folder, {**manifest, **entries})
+
+
+def sibling_names(folder):
+    return sorted(path.name for path in folder.parent.iterdir() if path.name.startswith("."))
+
+
+# --- there and back ---
+
+
+@needs_hub
+def test_what_is_pulled_from_the_hub_is_what_was_pushed(hub, model, tmp_path):
+    (model / CARD).write_text("# A card\n")
+    assert push(model, "ann/news") == OURS
+    assert hub.private["ann/news"]
+    stored = hub.files("ann/news")
+    assert {name: data for name, data in stored.items() if name != ".gitattributes"} == contents(model)
+    pulled = pull(OURS, tmp_path / "pulled")
+    assert contents(pulled) == contents(model)
+    assert textcat.load(pulled).tag(["Wheat rose."]) == textcat.load(model).tag(["Wheat rose."])
+
+
+@needs_hub
+def test_a_repository_is_public_only_if_that_is_asked_for(hub, model):
+    push(model, OURS, public=True)
+    assert not hub.private["ann/news"]
+
+
+@needs_hub
+def test_a_model_is_replaced_on_the_hub_in_one_commit_and_only_when_forced(hub, model, other, tmp_path):
+    push(model, OURS)
+    hub.commit("ann/news", hub.files("ann/news") | {"notes.txt": b"mine", "weights_data.npy": b"stale"})
+    push(model, OURS)  # the same model: nothing is lost
+    with pytest.raises(TextcatError, match=r"another model's files.*--force"):
+        push(other, OURS)
+    before = len(hub.repositories["ann/news"])
+    push(other, OURS, force=True)
+    assert len(hub.repositories["ann/news"]) == before + 1
+    files = hub.files("ann/news")
+    assert "weights_data.npy" not in files
+    assert files["notes.txt"] == b"mine"
+    assert contents(pull(OURS, tmp_path / "pulled")) == contents(other)
+
+
+@needs_hub
+def test_a_revision_is_pulled_as_it_was(hub, model, other, tmp_path):
+    from small_hub import sha_of
+
+    hub.commit("ann/news", contents(model))
+    hub.commit("ann/news", contents(other))
+    assert contents(pull(f"{OURS}@{sha_of('ann/news', 0)}", tmp_path / "first")) == contents(model)
+    assert contents(pull(OURS, tmp_path / "last")) == contents(other)
+
+
+@needs_hub
+def test_a_pull_reads_one_commit_even_if_another_one_comes_meanwhile(hub, model, other, tmp_path, monkeypatch):
+    hub.commit("ann/news", contents(model))
+    check = copies.check_entries  # the first thing that is done with a manifest
+
+    def then_commit(*arguments):
+        check(*arguments)
+        hub.commit("ann/news", contents(other))
+
+    monkeypatch.setattr(copies, "check_entries", then_commit)
+    assert contents(pull(OURS, tmp_path / "pulled")) == contents(model)
+
+
+def test_what_is_pulled_from_a_url_is_what_was_pushed(model, tmp_path):
+    (model / CARD).write_text("# A card\n")
+    (model / "mine.txt").write_text("not the model's")
+    for place in ("memory://shelf/model", (tmp_path / "shelf").as_uri()):
+        assert push(model, place) == place
+        pulled = contents(pull(place, tmp_path / "pulled", force=True))
+        assert pulled == {name: data for name, data in contents(model).items() if name != "mine.txt"}
+    assert not (tmp_path / "shelf" / "mine.txt").exists()
+
+
+def test_a_model_at_a_url_is_replaced_only_when_forced_and_other_files_stay(model, other, tmp_path):
+    shelf = tmp_path / "shelf"
+    push(model, shelf.as_uri())
+    (shelf / "weights_data.npy").write_bytes(b"stale")
+    (shelf / "notes.txt").write_bytes(b"mine")
+    with pytest.raises(TextcatError, match="another model's files"):
+        push(other, shelf.as_uri())
+    push(other, shelf.as_uri(), force=True)
+    assert contents(shelf) == {**contents(other), "notes.txt": b"mine"}
+
+
+def test_a_push_that_is_cut_leaves_no_manifest_at_a_url(model, other, tmp_path, monkeypatch):
+    from fsspec.implementations.local import LocalFileSystem
+
+    shelf, open_ = tmp_path / "shelf", LocalFileSystem.open
+    push(model, shelf.as_uri())
+
+    def fail(self, path, mode="rb", **options):
+        if mode == "wb" and path.endswith("idf.npy"):
+            raise OSError(28, "No space left on device")
+        return open_(self, path, mode, **options)
+
+    monkeypatch.setattr(LocalFileSystem, "open", fail)
+    with pytest.raises(TextcatError, match="No space left"):
+        push(other, shelf.as_uri(), force=True)
+    with pytest.raises(TextcatError, match="is not a model"):
+        pull(shelf.as_uri(), tmp_path / "pulled")
+
+
+def test_a_damaged_model_is_not_pushed(model, tmp_path):
+    (model / "bias.npy").write_bytes(b"")
+    with pytest.raises(ModelError, match=r"damaged, bias.npy is not as it was written"):
+        push(model, (tmp_path / "shelf").as_uri())
+    assert not (tmp_path / "shelf").exists()
+
+
+@needs_s3
+def test_what_is_pulled_from_s3_is_what_was_pushed(s3, model, other, tmp_path):
+    push(model, "s3://news/models/first")
+    assert s3.get("models/first/bias.npy") == (model / "bias.npy").read_bytes()
+    assert contents(pull("s3://news/models/first", tmp_path / "pulled")) == contents(model)
+    with pytest.raises(TextcatError, match="another model's files"):
+        push(other, "s3://news/models/first")
+    push(other, "s3://news/models/first", force=True)
+    assert contents(pull("s3://news/models/first", tmp_path / "pulled", force=True)) == contents(other)
+
+
+@needs_s3
+def test_every_failure_of_s3_is_one_sentence(s3, model, run, monkeypatch, tmp_path):
+    assert "s3://news/none is not a model" in run.refuses("pull", "s3://news/none")
+    assert "There is no folder s3://absent/model" in run.refuses("push", model, "s3://absent/model")
+    s3.is_gone = True
+    assert "There is no connection to s3://news/model" in run.refuses("pull", "s3://news/model")
+
+
+# --- hostile and damaged sources ---
+
+
+def test_only_files_of_a_model_are_pulled(model, tmp_path):
+    for name in ("pytorch_model.bin", "evil.py", "weights.pkl"):
+        (model / name).write_bytes(b"cos\nsystem\n(S'touch /tmp/x'\ntR.")
+    pulled = pull(model.as_uri(), tmp_path / "pulled")
+    assert {*contents(pulled)} <= MODEL.files | {MANIFEST}
+
+
+@pytest.mark.parametrize("name", ["../escaped.npy", "/etc/passwd", "sub/x.npy", "evil.py", "README.md", ".bashrc"])
+def test_a_manifest_names_no_other_files_than_a_models(model, tmp_path, name):
+    files = json.loads((model / MANIFEST).read_bytes())["files"]
+    with_entry(model, files={**files, name: "0" * 64})
+    with pytest.raises(ModelError, match="damaged"):
+        pull(model.as_uri(), tmp_path / "in" / "pulled")
+    assert not (tmp_path / "escaped.npy").exists()
+    assert not (tmp_path / "in" / "pulled").exists()
+    assert sibling_names(tmp_path / "in" / "pulled") == []
+
+
+def test_a_file_of_a_wrong_sum_is_refused(model, tmp_path):
+    data = (model / "bias.npy").read_bytes()
+    (model / "bias.npy").write_bytes(data[:-1] + b"\x01")
+    with pytest.raises(ModelError, match=r"damaged, bias.npy is not as its manifest says: tell its owner") as caught:
+        pull(model.as_uri(), tmp_path / "pulled")
+    assert ".part" not in str(caught.value)
+    assert not (tmp_path / "pulled").exists()
+
+
+def test_a_missing_file_a_newer_format_and_an_empty_place_are_told(model, tmp_path):
+    with pytest.raises(ModelError, match=r"is not a model: it has no manifest.json"):
+        pull((tmp_path / "nothing").as_uri(), tmp_path / "pulled")
+    (model / "bias.npy").unlink()
+    with pytest.raises(ModelError, match=r"bias.npy is missing"):
+        pull(model.as_uri(), tmp_path / "pulled")
+    (model / MANIFEST).write_text('{"format": 99}')
+    with pytest.raises(ModelError, match=f"^{model.as_uri()} has model format 99.*upgrade textcat") as caught:
+        pull(model.as_uri(), tmp_path / "pulled")
+    assert ".part" not in str(caught.value)
+    (model / MANIFEST).write_text("[" * 100_000)
+    with pytest.raises(ModelError, match="damaged"):
+        pull(model.as_uri(), tmp_path / "pulled")
+
+
+def test_right_sums_of_files_that_do_not_fit_together_are_refused(model, tmp_path):
+    import hashlib
+
+    import numpy as np
+
+    np.save(model / "bias.npy", np.zeros(3, np.float32))
+    files = json.loads((model / MANIFEST).read_bytes())["files"]
+    with_entry(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
+    with pytest.raises(ModelError, match="do not fit together"):
+        pull(model.as_uri(), tmp_path / "pulled")
+    assert not (tmp_path / "pulled").exists()
+
+
+def test_the_learner_that_a_model_names_is_not_imported(model, tmp_path, monkeypatch):
+    trap = tmp_path / "trap.py"
+    trap.write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    recipe = json.loads((model / MANIFEST).read_bytes())["recipe"]
+    with_entry(model, recipe={**recipe, "learner": {"name": "trap:Learner"}})
+    pull(model.as_uri(), tmp_path / "pulled")
+    assert "trap" not in sys.modules
+
+
+def test_a_pickled_array_is_refused(model, tmp_path):
+    import hashlib
+
+    import numpy as np
+
+    np.save(model / "bias.npy", np.array([{}], object), allow_pickle=True)
+    files = json.loads((model / MANIFEST).read_bytes())["files"]
+    with_entry(model, files={**files, "bias.npy": hashlib.sha256((model / "bias.npy").read_bytes()).hexdigest()})
+    with pytest.raises(ModelError, match="damaged"):
+        pull(model.as_uri(), tmp_path / "pulled")
+
+
+def test_a_model_that_is_too_large_is_refused_before_it_is_copied(model, tmp_path):
+    with pytest.raises(ModelError, match=r"more than the 1 MB allowed.*--max-size"):
+        pull(model.as_uri(), tmp_path / "pulled", max_bytes=10**6)
+    assert not (tmp_path / "pulled").exists()
+
+
+def test_a_file_that_grows_beyond_its_size_is_cut_off(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(copies.Folder, "size", lambda self, name: 10)
+    with pytest.raises(ModelError, match="larger than its 10 bytes"):
+        pull(model.as_uri(), tmp_path / "pulled")
+
+
+def test_a_card_of_no_cards_size_is_left_out(model, tmp_path, caplog):
+    (model / CARD).write_bytes(b"x" * (copies.MOST_CARD_BYTES + 1))
+    pulled = pull(model.as_uri(), tmp_path / "pulled")
+    assert not (pulled / CARD).exists()
+    assert "left out" in caplog.text
+
+
+# --- whole or not at all ---
+
+
+def test_an_existing_model_stays_unless_the_pull_is_forced(model, other, tmp_path):
+    with pytest.raises(TextcatError, match="exists: replace it with --force"):
+        pull(model.as_uri(), other)
+    before = contents(other)
+    (model / "bias.npy").write_bytes(b"")
+    with pytest.raises(ModelError):
+        pull(model.as_uri(), other, force=True)
+    assert contents(other) == before
+    with pytest.raises(TextcatError, match="not a model"):
+        pull(model.as_uri(), tmp_path, force=True)  # a folder of other files
+
+
+@needs_hub
+def test_a_pull_that_is_cut_leaves_nothing_and_the_next_one_is_whole(hub, model, tmp_path):
+    hub.commit("ann/news", contents(model))
+    hub.cut = {"weights.npy": 1000}
+    target = tmp_path / "in" / "pulled"
+    with pytest.raises(TextcatError):
+        pull(OURS, target)
+    assert not target.exists()
+    assert sibling_names(target) == []
+    hub.cut = {}
+    assert contents(pull(OURS, target)) == contents(model)
+
+
+@pytest.mark.long
+def test_a_pull_that_is_killed_leaves_no_model_and_the_next_one_removes_its_rest(model, tmp_path):
+    program = (
+        "import sys, time; from textcat.model import storage; from textcat.sharing import copies\n"
+        "storage.load = lambda *_, **__: (print('there', flush=True), time.sleep(60))\n"
+        "copies.pull(sys.argv[1], sys.argv[2])"
+    )
+    target = tmp_path / "in" / "pulled"
+    command = [sys.executable, "-c", program, model.as_uri(), str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"there\n"
+        process.send_signal(signal.SIGKILL)
+    assert not target.exists()
+    assert len(sibling_names(target)) == 1
+    assert contents(pull(model.as_uri(), target)) == contents(model)
+    assert sibling_names(target) == []
+
+
+# --- sentences ---
+
+
+@needs_hub
+def test_every_failure_of_the_hub_is_one_sentence(hub, model, run, monkeypatch):
+    assert "There is no repository or revision hf://no/where" in run.refuses("pull", "no/where")
+    hub.commit("ann/empty", {"config.json": b"{}"})
+    assert run.refuses("pull", "hf://ann/empty").startswith("hf://ann/empty is not a model: it has no manifest.json.")
+    assert "There is no repository or revision hf://ann/empty@v9" in run.refuses("pull", "ann/empty@v9")
+    hub.readers = {TOKEN}
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    assert "HF_TOKEN" in run.refuses("pull", "ann/empty")
+    hub.readers = None
+    assert "HF_TOKEN" in run.refuses("push", model, "ann/empty")
+    hub.end()
+    assert "There is no connection to hf://ann/empty" in run.refuses("pull", "ann/empty")
+
+
+def test_without_the_extra_the_remedy_is_its_installation(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert run.refuses("pull", "ann/news").endswith("pip install 'textcat-margin[hub]'.")
+
+
+@pytest.mark.parametrize(
+    "source", ["news", "a/b/c", "hf://datasets/ann/news", "../x/y", "ann/..", "/tmp/model", "hf://"]
+)
+def test_a_text_that_names_no_place_is_told(run, source):
+    assert "names no place" in run.refuses("pull", source)
+
+
+def test_a_path_that_looks_like_a_repository_is_refused(run, model, tmp_path):
+    (tmp_path / "models").mkdir()
+    shutil.copytree(model, tmp_path / "models" / "news")
+    assert "write hf://models/news for the repository" in run.refuses("pull", "models/news", "x")
+
+
+def test_no_password_is_printed(run):
+    said = run.refuses("pull", "http://ann:secret@127.0.0.1:9/model")
+    assert "There is no connection" in said
+    assert "secret" not in said
+
+
+def test_a_kind_of_url_that_nobody_knows_and_one_without_its_package(run, monkeypatch):
+    assert "Protocol not known" in run.refuses("pull", "blub://x/y")
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    assert "needs another package" in run.refuses("pull", "gs://bucket/model")
+
+
+def test_a_place_where_a_model_is_expected_leads_to_pull(run):
+    assert "textcat pull" in run.refuses("tag", OURS)
+
+
+# --- the commands ---
+
+
+def test_the_commands_name_the_place_the_size_and_what_the_model_keeps(run, model, tmp_path):
+    run("push", model, "memory://shelf/printed")
+    n, megabytes = len(contents(model)), sum(map(len, contents(model).values())) / 1e6
+    first, second = run.out.splitlines()
+    assert first == f"Pushed: memory://shelf/printed ({n} files, {megabytes:,.1f} MB)"
+    assert "titles" in second
+    run("pull", "memory://shelf/printed")
+    assert run.out == f"Model: models/printed ({n} files, {megabytes:,.1f} MB)\n"
+    assert contents(tmp_path / "models" / "printed") == contents(model)
+
+
+def test_what_a_model_keeps_of_its_documents_is_told(model, tmp_path):
+    assert "titles" in kept_documents(model)
+    corpus = textcat.open_corpus("newswire")
+    tagger = textcat.train(corpus, textcat.read_recipe("paum"), keep_support="none")
+    tagger.origin.clear()
+    assert kept_documents(textcat.save(tagger, tmp_path / "bare")) == ""
+    with_entry(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
+    assert "/home/ann/letters.jsonl" in kept_documents(model)

@@ -1,0 +1,263 @@
+"""Push a model's folder to a place, and pull one from there: checked file by file, whole or not at all, no code run."""
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from textcat.errors import TextcatError
+from textcat.folders import MANIFEST, remove_leftovers
+from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
+from textcat.progress import Stages
+from textcat.sharing.places import Folder, Repository, place_of, told
+
+_log = logging.getLogger(__name__)
+_MOST_MANIFEST = 1 << 28  # bytes: a manifest of 100,000 topics has some millions
+MOST_BYTES = 10 * 10**9  # of a model that is pulled, unless a larger size is allowed
+_PIECE = 1 << 20
+# What a stranger's folder is told to be.
+_PULLED = replace(MODEL, origin="A model is what `textcat push` writes.", remedy="tell its owner, or pull it again")
+
+
+def push(
+    model: str | os.PathLike[str],
+    target: str,
+    *,
+    force: bool = False,
+    public: bool = False,
+    stages: Stages | None = None,
+) -> str:
+    """Copy a model's folder to a repository of the Hugging Face hub or to a URL, after checking all its files.
+
+    Parameters
+    ----------
+    model : path
+        The folder of a model. Only the model's own files are copied.
+    target : str
+        ``hf://owner/name[@revision]``, ``owner/name``, or a folder as a URL of fsspec, such as ``s3://bucket/folder``.
+        A repository that does not exist is made.
+    force : bool, default=False
+        Replace another model that is there.
+    public : bool, default=False
+        Make a new repository public, not private.
+    stages : Stages, optional
+        Times the work, and draws its progress.
+
+    Returns
+    -------
+    str
+        The address.
+
+    Raises
+    ------
+    TextcatError
+        If the folder is no model or damaged, another model is at the target, or it cannot be written to.
+    """
+    folder, place = Path(model).expanduser(), place_of(target)
+    if stages is None or isinstance(place, Repository):
+        stages = Stages()  # draws nothing: the library of the hub draws bars of its own
+    with MODEL.open(folder) as (manifest, files), stages.stage("push", shows="bytes") as bar:
+        check_entries(folder, manifest)
+        MODEL.check_files(folder, files, manifest["files"])
+        kept = {name: files[name] for name in (*manifest["files"], MANIFEST, CARD) if name in files}
+        for file in kept.values():
+            file.seek(0)
+        bar.show(total=sum(os.fstat(file.fileno()).st_size for file in kept.values()))
+        there = _there(place, public=public)
+        if there and not force and _sum_there(place, there) != manifest[SUM]:
+            raise TextcatError(
+                f"{place.name} has another model's files, such as {min(there)}: replace it with --force."
+            )
+        # At a URL, where files change one by one, no manifest stands while they do.
+        stale = there - kept.keys() - {CARD} | (there & {MANIFEST} if isinstance(place, Folder) else set())
+        place.write(folder, kept, stale, bar)
+        if read_manifest(folder)[SUM] != manifest[SUM]:
+            raise ModelError(f"The model {folder} was replaced while it was pushed: push it again.")
+    return place.name
+
+
+def _there(place: Folder | Repository, *, public: bool) -> set[str]:
+    """Return the names of a model's files that are at a place already; a repository that does not exist is made."""
+    if isinstance(place, Repository):
+        if not place.exists():
+            place.create(public=public)
+            return set()
+        place = place.folder()
+    return set(place.sizes()) & (MODEL.files | {MANIFEST})
+
+
+def _sum_there(place: Folder | Repository, there: set[str]) -> str | None:
+    """Return the checksum that the manifest at a place claims; None without a readable manifest."""
+    import json
+
+    if MANIFEST not in there:
+        return None
+    with (place.folder() if isinstance(place, Repository) else place).opened(MANIFEST) as stream:
+        content = stream.read(_MOST_MANIFEST)
+    try:
+        manifest = json.loads(content)
+        return str(manifest[SUM])
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+
+
+def pull(
+    source: str,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    max_bytes: int = MOST_BYTES,
+    stages: Stages | None = None,
+) -> Path:
+    """Copy a model from a repository of the Hugging Face hub, or from a URL, to a folder, whole or not at all.
+
+    Only the files that the model's manifest names are copied. Their checksums are verified, and the model is read once,
+    before it appears under its name. Nothing in it is executed, and a learner that it names is not imported.
+
+    Parameters
+    ----------
+    source : str
+        ``hf://owner/name[@revision]``, ``owner/name``, or the model's folder as a URL of fsspec.
+    folder : path, optional
+        The folder to write; by default ``models/`` with the last part of the source.
+    force : bool, default=False
+        Replace a model in this folder.
+    max_bytes : int, default=10_000_000_000
+        Refuse a larger model, before it is copied.
+    stages : Stages, optional
+        Times the work, and draws its progress.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    TextcatError
+        If there is no such place, no right or no connection; if it has no model, or one that is damaged or too large;
+        or if the folder has a model already, or cannot be written.
+    """
+    place = place_of(source)
+    target = Path(folder if folder is not None else Path("models", _last_part(place))).expanduser().resolve()
+    if (target / MANIFEST).exists() and not force:
+        raise TextcatError(f"The model {target} exists: replace it with --force, or name another folder.")
+    remote = place.folder() if isinstance(place, Repository) else place
+    remove_leftovers(target)
+    with (
+        MODEL.replacing(target) as new,
+        _as_of(remote.name, new),
+        (stages or Stages()).stage("pull", shows="bytes") as bar,
+    ):
+        manifest = _pull_manifest(remote, new)
+        sizes = _sizes(remote, manifest, max_bytes, new)
+        bar.show(total=sum(sizes.values()))
+        for name, size in sizes.items():
+            found = _copy(remote, name, new / name, size if size >= 0 else max_bytes, bar)
+            if found != manifest["files"][name]:
+                raise MODEL.damaged(new, f"{name} is not as its manifest says")
+        _pull_card(remote, new)
+        _check_readable(new)
+    return target
+
+
+def _last_part(place: Folder | Repository) -> str:
+    name = place.id if isinstance(place, Repository) else place.name
+    return name.rstrip("/").rpartition("/")[2]
+
+
+@contextmanager
+def _as_of(name: str, folder: Path) -> Iterator[None]:
+    """Tell of damage in a temporary folder, into which a model is pulled, as of the place that it comes from."""
+    try:
+        yield
+    except ModelError as error:
+        if error.damage:
+            raise ModelError(f"The model {name} is damaged, {error.damage}: {_PULLED.remedy}.") from error
+        raise ModelError(str(error).replace(str(folder), name)) from error
+
+
+def _pull_manifest(remote: Folder, new: Path) -> dict[str, Any]:
+    if remote.size(MANIFEST) is None:
+        raise ModelError(f"{remote.name} is not a model: it has no {MANIFEST}. {_PULLED.origin}")
+    _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
+    with _PULLED.open(new) as (manifest, _):
+        check_entries(new, manifest)  # the only names of files that it lets through are those of a model
+    return manifest
+
+
+def _sizes(remote: Folder, manifest: Mapping[str, Any], max_bytes: int, new: Path) -> dict[str, int]:
+    """Return the sizes of the files that a manifest names; raise ModelError if one is missing, or all are too large."""
+    sizes = {}
+    for name in sorted(manifest["files"]):
+        if (size := remote.size(name)) is None:
+            raise MODEL.damaged(new, f"{name} is missing")
+        sizes[name] = size
+    total, free = sum(sizes.values()), shutil.disk_usage(new).free
+    if total > max_bytes:
+        raise ModelError(
+            f"The model {remote.name} has {total / 1e6:,.0f} MB, more than the {max_bytes / 1e6:,.0f} MB allowed: "
+            "allow more with --max-size."
+        )
+    if total > free:
+        raise ModelError(
+            f"The model {remote.name} has {total / 1e6:,.0f} MB, and {free / 1e6:,.0f} MB are free: make room."
+        )
+    return sizes
+
+
+def _copy(remote: Folder, name: str, path: Path, most: int, advance: Any = lambda n: None) -> str:
+    """Copy a file, and return its sha256; raise ModelError if it has more than `most` bytes."""
+    digest, n = hashlib.sha256(), 0
+    with remote.opened(name) as stream, open(path, "xb") as file:
+        while piece := _read(remote, stream):
+            n += len(piece)
+            if n > most:
+                raise ModelError(f"{name} of {remote.name} is larger than its {most:,} bytes: pull nothing from there.")
+            digest.update(piece)
+            file.write(piece)
+            advance(len(piece))
+    return digest.hexdigest()
+
+
+def _read(remote: Folder, stream: BinaryIO) -> bytes:
+    with told(remote.name):
+        return stream.read(_PIECE)
+
+
+def _pull_card(remote: Folder, new: Path) -> None:
+    """Copy the model's card, if there is one of a card's size."""
+    size = remote.size(CARD)
+    if size is None:
+        return
+    if size > MOST_CARD_BYTES:
+        _log.warning("The card of %s has %s bytes, too many for a card: it is left out.", remote.name, f"{size:,}")
+        return
+    _copy(remote, CARD, new / CARD, MOST_CARD_BYTES)
+
+
+def _check_readable(new: Path) -> None:
+    """Read the model once: a stranger's files may have right sums and yet not fit together."""
+    from textcat.model.storage import load
+
+    load(new, prepare=False)
+    with MODEL.open(new) as (manifest, files):
+        MODEL.check_files(new, files, manifest["files"])
+
+
+def kept_documents(model: str | os.PathLike[str]) -> str:
+    """Return a sentence on what whoever has a model can read of its training documents; "" if nothing but topics."""
+    manifest = read_manifest(model)
+    kept = []
+    if COUNTS in manifest["files"]:
+        kept.append("the ids and words of its training documents (--updatable)")
+    elif SUPPORT in manifest["files"]:
+        kept.append("ids, and titles or texts, of training documents (--keep-support none keeps nothing)")
+    if os.path.isabs(place := str(manifest.get("origin", {}).get("name_or_path", ""))):
+        kept.append(f"the path of its corpus, {place}")
+    return f"Whoever can read it can read {', and '.join(kept)}." if kept else ""

@@ -1,0 +1,209 @@
+"""The places that models are copied to and from: repositories of the Hugging Face hub, and folders at URLs of fsspec.
+
+Credentials come from the libraries alone: ``HF_TOKEN`` or ``hf auth login``, and for example AWS' variables and files.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from textcat.errors import TextcatError, install_hint
+from textcat.folders import MANIFEST
+from textcat.model import CARD
+
+HUB = "hf://"
+_REPOSITORY = re.compile(r"(?:hf://)?([\w.-]{1,96}/[\w.-]{1,96})(?:@([^\s@]+))?/?", re.ASCII)
+# Kinds of URL without folders: what fsspec makes there in place of one is a whole bucket.
+_BUCKETS = frozenset({"abfs", "abfss", "az", "gcs", "gs", "obs", "oci", "oss", "s3", "s3a", "tos"})
+_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+_PIECE = 1 << 20  # bytes that are copied at a time
+_NO_CONNECTION = ("Connect", "Timeout", "Network", "RemoteProtocol", "OfflineMode", "gaierror")  # in names of errors
+_NO_RIGHT = ("Permission", "GatedRepo", "NoCredentials", "Forbidden", "AccessDenied")
+_NOT_FOUND = ("FileNotFound", "RepositoryNotFound", "RevisionNotFound", "EntryNotFound", "NoSuchBucket")
+
+
+class Folder(NamedTuple):
+    """A folder in a file system of fsspec, from which a model is read."""
+
+    name: str  # as messages have it
+    system: Any
+    root: str
+
+    def size(self, file: str) -> int | None:
+        """Return the size of a file in bytes, -1 if it is not told, and None if there is no such file."""
+        try:
+            with told(self.name, but=FileNotFoundError):
+                info = self.system.info(self._path(file))
+        except FileNotFoundError:
+            return None
+        return None if info.get("type") == "directory" else self._size(info)
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of the files right in the folder; {} if there is no such folder."""
+        with told(self.name):
+            try:
+                listed = self.system.ls(self.root, detail=True, refresh=True)
+            except (FileNotFoundError, NotADirectoryError):
+                return {}
+            names = {entry["name"].rstrip("/").rpartition("/")[2]: entry for entry in listed}
+            return {name: self._size(entry) for name, entry in names.items() if entry.get("type") != "directory"}
+
+    @contextmanager
+    def opened(self, file: str) -> Iterator[BinaryIO]:
+        """Open a file for reading from its start to its end."""
+        with told(self.name), self.system.open(self._path(file), "rb", block_size=0) as stream:
+            yield stream
+
+    def write(self, model: Path, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
+        """Write the open files of a model, and remove the files named in `stale`.
+
+        The manifest is removed first and written last, so that a reader meets a whole model or none.
+        """
+        order = sorted(files, key=lambda name: (name == MANIFEST, name != CARD, name))
+        with told(self.name):
+            protocols = [self.system.protocol] if isinstance(self.system.protocol, str) else self.system.protocol
+            if _BUCKETS.isdisjoint(protocols):
+                self.system.makedirs(self.root, exist_ok=True)
+            for name in sorted(stale, key=lambda name: name != MANIFEST):
+                self.system.rm_file(self._path(name))
+            for name in order:
+                with self.system.open(self._path(name), "wb") as target:
+                    while piece := files[name].read(_PIECE):
+                        target.write(piece)
+                        advance(len(piece))
+            self.system.invalidate_cache()
+
+    def _path(self, file: str) -> str:
+        return f"{self.root.rstrip('/')}/{file}"
+
+    @staticmethod
+    def _size(info: Mapping[str, Any]) -> int:
+        size = info.get("size")
+        return size if isinstance(size, int) else -1
+
+
+class Repository(NamedTuple):
+    """A repository of models on the Hugging Face hub, at a branch, tag or commit; None: the main branch."""
+
+    id: str
+    revision: str | None
+
+    @property
+    def name(self) -> str:
+        """Its address, as messages have it."""
+        return f"{HUB}{self.id}" + (f"@{self.revision}" if self.revision else "")
+
+    def folder(self) -> Folder:
+        """Return its files as they are at this moment: later commits do not change them."""
+        with told(self.name):
+            commit = _hub().HfApi(**_options()).model_info(self.id, revision=self.revision).sha
+            system = _hub().HfFileSystem(**_options(), skip_instance_cache=True, use_listings_cache=True)
+            return Folder(self.name, system, f"{self.id}@{commit}")
+
+    def exists(self) -> bool:
+        """Return whether there is such a repository, as far as the user may know it."""
+        with told(self.name):
+            return bool(_hub().HfApi(**_options()).repo_exists(self.id))
+
+    def create(self, *, public: bool) -> None:
+        """Create the repository, if it is not there yet."""
+        with told(self.name):
+            _hub().HfApi(**_options()).create_repo(self.id, private=not public, exist_ok=True)
+
+    def write(self, model: Path, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
+        """Write the files of the model in a folder, and remove those named in `stale`, in one commit."""
+        hub = _hub()
+        operations = [hub.CommitOperationAdd(name, str(model / name)) for name in sorted(files)]
+        operations += [hub.CommitOperationDelete(name) for name in sorted(stale)]
+        with told(self.name):
+            message = "Add a model of textcat"
+            hub.HfApi(**_options()).create_commit(
+                self.id, operations, commit_message=message, revision=self.revision, num_threads=2
+            )
+        advance(sum(os.fstat(file.fileno()).st_size for file in files.values()))
+
+
+def place_of(text: str) -> Folder | Repository:
+    """Return the place that a text names: ``hf://owner/name[@revision]``, ``owner/name`` or a URL of fsspec.
+
+    TextcatError is raised for other texts, and for ``owner/name`` if there is a folder of that name here.
+    """
+    if "://" in text and not text.startswith(HUB):
+        from fsspec.core import url_to_fs
+
+        name = _without_password(text.rstrip("/"))
+        with told(name):
+            return Folder(name, *url_to_fs(text))
+    repository = _REPOSITORY.fullmatch(text)
+    if repository is None or ".." in text:
+        raise TextcatError(
+            f"{_without_password(text)!r} names no place to copy models to or from: give hf://OWNER/NAME, maybe with "
+            "@REVISION, or a URL such as s3://BUCKET/FOLDER or file:///FOLDER."
+        )
+    if Path(text).exists():
+        raise TextcatError(
+            f"{text} is a path here: write {HUB}{text} for the repository of the hub, or "
+            f"{Path(text).resolve().as_uri()} for the path."
+        )
+    return Repository(*repository.groups())
+
+
+@contextmanager
+def told(name: str, but: type[Exception] = TextcatError) -> Iterator[None]:
+    """In a ``with`` block, turn errors of a remote place into a TextcatError: a sentence with the remedy.
+
+    Errors of the class `but` stay as they are, unless a lost connection is the cause.
+    """
+    try:
+        yield
+    except Exception as error:  # every library has its own
+        cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+        if isinstance(error, TextcatError) or (isinstance(error, but) and not _is_of(cause, _NO_CONNECTION)):
+            raise
+        raise TextcatError(_sentence(name, cause if _is_of(cause, _NO_CONNECTION) else error)) from error
+
+
+def _is_of(error: BaseException, names: Collection[str]) -> bool:
+    """Return whether one of the names occurs in the name of the error's class, or of a class above it."""
+    kinds = " ".join(kind.__name__ for kind in type(error).__mro__)
+    return any(name in kinds for name in names)
+
+
+def _sentence(name: str, error: Exception) -> str:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    is_hub = name.startswith(HUB)
+    login = "log in by `hf auth login`, or set HF_TOKEN" if is_hub else "check your credentials"
+    if isinstance(error, ImportError):
+        return f"{name} needs another package ({str(error).rstrip('.')}): install it."
+    if isinstance(error, NotImplementedError):
+        return f"{name} cannot be written to: only some kinds of URL can, such as s3://BUCKET/FOLDER."
+    if _is_of(error, _NOT_FOUND) and not _is_of(error, ("GatedRepo",)):
+        revision = " or revision" if is_hub else ""
+        private = "; if it is private, " + login if is_hub else " and your rights"
+        return f"There is no {'repository' if is_hub else 'folder'}{revision} {name}: check the address{private}."
+    if status in (401, 403) or _is_of(error, _NO_RIGHT):
+        return f"You have no right to do this at {name}: {login}, and ask its owner for the right."
+    if _is_of(error, _NO_CONNECTION):
+        return f"There is no connection to {name} ({type(error).__name__}): check the network and the address."
+    said = _without_password(" ".join(str(error).split()))[:300].rstrip(".")
+    return f"{name} failed ({type(error).__name__}: {said}): check the address and your rights there."
+
+
+def _without_password(text: str) -> str:
+    """Return a text without the user and password of URLs in it."""
+    return _PASSWORD.sub("", text)
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+    except ImportError:
+        raise TextcatError(f"{HUB} needs huggingface_hub, which is not installed: {install_hint('hub')}.") from None
+    return huggingface_hub
+
+
+def _options() -> dict[str, Any]:
+    return {"endpoint": os.environ.get("HF_ENDPOINT") or None}
