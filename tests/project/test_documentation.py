@@ -43,6 +43,7 @@ COMMANDS = (
     "evaluate",
     "compare",
     "report",
+    "card",
     "tag",
     "diff",
     "duplicates",

@@ -21,3 +21,25 @@ def test_models_topics_and_the_description_can_be_asked_for(service, store):
     assert TAG.replace("news", "{model}") in schema["paths"]
     used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(schema)))
     assert used == schema["components"]["schemas"].keys()
+
+
+def test_the_card_in_a_models_folder_is_told_as_it_is_now(tmp_path, newswire_model):
+    from shutil import copytree
+
+    from textcat.serving.http.log import Log
+    from textcat.serving.store import Store
+    from textcat.serving.tagging import Service
+
+    folder = copytree(newswire_model, tmp_path / "news")
+    store = Store({"news": folder})
+    store.load()
+    service, path = Service(store, log=Log(None)), "/api/v1/models/news/card"
+    answer = get(service, path).json()
+    assert (answer["model"], answer["text"], answer["elements"]) == ("news", None, None)
+    (folder / "README.md").write_text("# Mine\n\n<b>bold</b> *said*\n")
+    answer = get(service, path).json()
+    assert answer["text"] == "# Mine\n\n<b>bold</b> *said*\n"
+    assert answer["elements"] == [["h1", "", ["Mine"]], ["p", "", ["<b>bold</b> ", ["em", "", ["said"]]]]]
+    (folder / "README.md").write_bytes(b"x" * 1_000_000)
+    assert get(service, path).json()["text"] is None
+    assert get(service, "/api/v1/models/none/card").status_code == 404

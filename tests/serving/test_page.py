@@ -25,8 +25,12 @@ HOSTILE = (
     "\u202e<b>evil</b>\u2066" + "long " * 60,
 )
 
+HOSTILE_CARD = "# Evil\n\n" + "".join(
+    f"{text}\n\n[link]({text})\n\n![picture]({text})\n\n"
+    for text in (*HOSTILE, "javascript:alert(5)", "http://127.0.0.1:9/x.gif")
+)
 # The scripts of the page: what it needs for one text, and what it does besides.
-SCRIPTS = (("page", "common"), ("corrections", "figures", "links", "many", "names"))
+SCRIPTS = (("page", "common"), ("card", "corrections", "figures", "links", "many", "names"))
 WORDS = ("wheat", "gold", "coffee", "copper", "rice")
 
 
@@ -63,6 +67,8 @@ def server(tmp_path_factory, newswire_model):
     }.items():
         records = [{"text": text, "topics": [topic]} for topic, text in texts.items() for _ in range(4)]
         textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe), folder / name)
+    (folder / "newswire" / "README.md").write_text("---\nlicense: mit\n---\n# News\n\n|a|b|\n|-|-|\n|1|2|\n")
+    (folder / "hostile" / "README.md").write_text(HOSTILE_CARD)
     command = [
         sys.executable,
         "-m",
@@ -405,6 +411,25 @@ def test_a_text_beyond_the_limit_is_not_sent_and_a_long_one_is_not_marked(visit)
     assert not _marks(page)
     _tag(page)
     page.wait_for_selector("#body-under mark")
+
+
+def test_the_card_of_a_model_is_shown_with_its_topics(visit):
+    page = visit("#view=topics&model=newswire")
+    page.click("#card summary")
+    assert page.inner_text("#card-text h2") == "News"
+    assert page.locator("#card-text td").all_inner_texts() == ["1", "2"]
+    page.select_option("#model", "two")
+    page.wait_for_selector("#card", state="hidden")
+
+
+def test_a_hostile_card_runs_nothing_and_asks_nobody(visit):
+    page = visit("#view=topics&model=hostile")
+    page.click("#card summary")
+    assert page.inner_text("#card-text h2") == "Evil"
+    assert "<img src=x onerror=alert(1)>" in page.inner_text("#card-text")
+    addresses = page.locator("#card-text a").evaluate_all("links => links.map(link => link.protocol)")
+    assert set(addresses) <= {"http:", "https:"}
+    assert page.locator("#card-text :is(img, script, svg, iframe, style, [onclick], [onerror])").count() == 0
 
 
 def test_hostile_topics_and_texts_run_nothing(visit):

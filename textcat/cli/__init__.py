@@ -9,7 +9,7 @@ __all__ = ["app", "main"]
 
 # In this order `textcat --help` lists them.
 for _command in (
-    *(train.train, train.learn, measure.evaluate, measure.compare, measure.report),
+    *(train.train, train.learn, measure.evaluate, measure.compare, measure.report, measure.card),
     *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
     *(share.push, share.pull),

@@ -144,6 +144,7 @@ def report(
     scored by rankers that were not trained on them.
     """
     from textcat.model import storage
+    from textcat.model.card import read_card
     from textcat.report.write import write_report
 
     if folds == 1:
@@ -155,12 +156,60 @@ def report(
         "resamples": bootstrap,
         "bands": band,
         "label_issues": label_issues,
+        "card": read_card(model) or "",
         "n_jobs": jobs,
     }
     if before:
         options |= {"before": storage.load(before), "names": common.model_names(before, model)}
     path = write_report(out, tagger, documents, stages=stages, **options)
     echo(f"Report: {path} ({path.stat().st_size / 1e3:,.0f} kB)")
+
+
+@common.with_options(read=common.corpus_reader)
+def card(
+    model: common.ModelFolder,
+    read: common.CorpusReader,
+    corpus: common.OwnCorpus = None,
+    out: Annotated[
+        Path | None, Option(help="File to write; -: print.", show_default="README.md in the model's folder")
+    ] = None,
+    title: Annotated[str, Option(help="Heading.", show_default="the corpus and the number of topics")] = "",
+    licence: Annotated[str, Option(help="Licence of the model, such as mit or cc-by-4.0.")] = "",
+    about: Annotated[str, Option(help="A paragraph: what the model is for, and who answers for it.")] = "",
+    dataset: Annotated[
+        list[str] | None, Option(help="Id of the training data on the Hugging Face hub. May be repeated.")
+    ] = None,
+    bootstrap: Annotated[
+        int,
+        Option(min=0, help="Resamples of the documents, for intervals; 0: the figures of training, without a corpus."),
+    ] = 1000,
+    band: common.Bands = None,
+    labelled_only: common.LabelledOnly = False,
+    learner: common.ModelsLearner = None,
+    force: Annotated[bool, Option("--force", help="Replace an existing card.")] = False,
+) -> None:
+    """Write a model's card: data, recipe, quality with intervals, thresholds, limits and use, as a README.md.
+
+    The hub and people read it; `textcat report` and the page of `textcat serve` show it. The model is measured on its
+    test documents for it. No checksum counts the card, so it may be edited; training or teaching the model again
+    removes it.
+    """
+    from textcat.model import CARD, storage
+    from textcat.report.card import CardFields, card_text, measure_for_card, write_card
+
+    path = model / CARD if out is None else out
+    if str(path) != "-" and path.exists() and not force:
+        raise TextcatError(f"The card {path} exists: replace it with --force, or name another file with --out.")
+    tagger, stages = storage.load(model), terminal.new_stages()
+    evaluation = tagger.evaluation
+    if bootstrap or corpus:
+        documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+        evaluation = measure_for_card(tagger, documents, bands=band, resamples=bootstrap, stages=stages)
+    fields = CardFields(title, licence, about, dataset or ())
+    if str(path) == "-":
+        echo(card_text(tagger, evaluation, fields), nl=False)
+    else:
+        echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
 
 
 def _test_corpus(

@@ -80,8 +80,13 @@ def formatted_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Litera
     return "\n".join((_as_latex if form == "latex" else _as_markdown)(rows) for rows in tables if rows)
 
 
+def markdown_text(text: str) -> str:
+    """Return a text as one line of Markdown, in which no sign has a meaning."""
+    return " ".join(text.split()).translate(_MARKDOWN)
+
+
 def _as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    head, *body = ([" ".join(cell.split()).translate(_MARKDOWN) for cell in cells] for cells in _lines(rows))
+    head, *body = (map(markdown_text, cells) for cells in _lines(rows))
     rule = ["---:" if _is_numeric(rows, title) else "---" for title in rows[0]]
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *body))
 

@@ -18,6 +18,7 @@ from textcat.evaluation.significance import add_intervals
 from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
 from textcat.markup import Html, html_text
+from textcat.model.card import card_html
 from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
 from textcat.progress import Stages
 from textcat.report import figures
@@ -37,7 +38,7 @@ _BY_THE_MODEL = "the model, which was not trained on it"
 
 
 @dataclass
-class _Scored:
+class ScoredPart:
     """Documents with their labels, and the scores and calibration of rankers that were not trained on the documents."""
 
     documents: Sequence[Document]
@@ -58,6 +59,7 @@ def write_report(
     resamples: int = 1000,
     label_issues: str | os.PathLike[str] | None = None,
     title: str = "",
+    card: str = "",
     names: tuple[str, str] = ("before", "now"),
     n_jobs: int | None = None,
     stages: Stages | None = None,
@@ -87,6 +89,8 @@ def write_report(
         A second file to write: a line of JSON for each label that is probably wrong.
     title : str, optional
         The heading.
+    card : str, optional
+        The text of the model's card, which is shown at the end.
     names : (str, str)
         Names of the earlier and the later tagger in the report.
     n_jobs : int, optional
@@ -117,14 +121,15 @@ def write_report(
                 "leave out the file for them."
             )
         models = [(tagger, names[1])] if before is None else [(tagger, names[1]), (before, names[0])]
-        page = report_page(title, *sections_of_many(models, corpus, bands, resamples, stages), "many_topics")
+        sections, numbers = sections_of_many(models, corpus, bands, resamples, stages)
+        page = report_page(title, [*sections, *_card_section(card)], numbers, "many_topics")
     else:
-        scored = _out_of_fold(tagger, corpus, folds, n_jobs, stages)
-        measured = _measured(tagger, corpus, scored, bands, resamples, stages)
+        scored = scored_out_of_fold(tagger, corpus, folds, n_jobs, stages)
+        measured = measured_documents(tagger, corpus, scored, bands, resamples, stages)
         parts = [scored] if scored else []
         if measured.documents is corpus.test and tagger.calibration is not None:
             labels = measured.scored.relevant
-            parts.append(_Scored(corpus.test, measured.scores, tagger.calibration, labels, _BY_THE_MODEL))
+            parts.append(ScoredPart(corpus.test, measured.scores, tagger.calibration, labels, _BY_THE_MODEL))
         issues = _label_issues(parts, tagger)
         if label_issues is not None:
             write_atomically(label_issues, (json.dumps(entry, ensure_ascii=False) + "\n" for _, _, entry in issues))
@@ -137,13 +142,15 @@ def write_report(
             if before is not None:
                 earlier = _earlier(before, measured, bands, resamples)
                 data["changes"] = decision_changes(earlier, measured) | {"names": list(names)}
-        page = report_page(title, _sections(measured, data, parts, names), data)
+        page = report_page(title, [*_sections(measured, data, parts, names), *_card_section(card)], data)
     path = Path(path)
     write_atomically(path, page)
     return path
 
 
-def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages) -> _Scored | None:
+def scored_out_of_fold(
+    tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None, stages: Stages
+) -> ScoredPart | None:
     """Score training documents by cross-validation in `folds` folds.
 
     Return None if `folds` is 0, if the tagger was trained on other documents, or if its recipe is unknown or scores
@@ -154,12 +161,16 @@ def _out_of_fold(tagger: Tagger, corpus: Corpus, folds: int, n_jobs: int | None,
     if not folds or not was_trained_on(tagger, corpus):
         return None
     scored = cross_validated(tagger, corpus, folds, n_jobs=n_jobs, stages=stages)
-    return scored and _Scored(corpus.train, *scored, _OUT_OF_FOLD.format(folds))
+    return scored and ScoredPart(corpus.train, *scored, _OUT_OF_FOLD.format(folds))
 
 
-def _measured(
-    tagger: Tagger, corpus: Corpus, scored: _Scored | None, bands: Any, resamples: int, stages: Stages
+def measured_documents(
+    tagger: Tagger, corpus: Corpus, scored: ScoredPart | None, bands: Any, resamples: int, stages: Stages
 ) -> Measured:
+    """Measure a tagger on a corpus' test documents, or else on `scored`, its training documents.
+
+    `resamples` is the number of resamples for 95 % intervals, and 0 stands for no intervals.
+    """
     if corpus.test:
         evaluation, documents = tagger.evaluate(corpus, bands=bands, stages=stages), corpus.test
         calibration = tagger.calibration
@@ -190,7 +201,9 @@ def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> 
     return Measured(before, measured.documents, evaluation, before.calibration)
 
 
-def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Scored, figures.LabelIssue, dict[str, Any]]]:
+def _label_issues(
+    parts: Sequence[ScoredPart], tagger: Tagger
+) -> list[tuple[ScoredPart, figures.LabelIssue, dict[str, Any]]]:
     """Return tuples (part, label issue, JSON entry) for the labels that are probably wrong, the surest first.
 
     `parts` are groups of documents with their scores; the part of a label issue is the group that has its document.
@@ -218,7 +231,7 @@ def _label_issues(parts: Sequence[_Scored], tagger: Tagger) -> list[tuple[_Score
     )
 
 
-def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
+def _shown(entry: Mapping[str, Any], part: ScoredPart, one: figures.LabelIssue, measured: Measured) -> dict[str, Any]:
     """Return what the page shows of the label issue `one`: its document with the evidence in its text, and its label.
 
     `part` is the group of scored documents that has this document, and `entry` is the issue's JSON entry.
@@ -231,7 +244,7 @@ def _shown(entry: Mapping[str, Any], part: _Scored, one: figures.LabelIssue, mea
 
 
 def _sections(
-    measured: Measured, data: Mapping[str, Any], parts: Sequence[_Scored], names: tuple[str, str]
+    measured: Measured, data: Mapping[str, Any], parts: Sequence[ScoredPart], names: tuple[str, str]
 ) -> list[tuple[str, str, str]]:
     evaluation, tagger = measured.evaluation, measured.tagger
     overview = (
@@ -258,6 +271,10 @@ def _sections(
     )
     pairs = '<p>Documents that have a topic, but were wrongly given another topic instead.</p><div id="pairs"></div>'
     return [*sections, ("confusion", "Topics that are mistaken for each other", pairs)]
+
+
+def _card_section(card: str) -> list[tuple[str, str, str]]:
+    return [("card", "Model card", f'<div class="card">{card_html(card)}</div>')] if card else []
 
 
 def _topics(measured: Measured, data: Mapping[str, Any]) -> str:
@@ -292,7 +309,7 @@ def _link(j: int, label: str) -> Html:
     return Html(f'<a href="#topic-{j}">{html_text(label)}</a>')
 
 
-def _about_label_issues(parts: Sequence[_Scored]) -> str:
+def _about_label_issues(parts: Sequence[ScoredPart]) -> str:
     if not parts:
         return "<p>Not searched for: the model has no probabilities, or --folds is 0.</p>"
     who = " and ".join(f"{len(part.documents):,} documents, each scored by {part.by}" for part in parts)

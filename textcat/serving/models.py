@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from fastapi import Path, Query
 
+from textcat.model.card import card_elements, plain
 from textcat.model.topic_names import topic_label
 from textcat.serving import schemas as s
 from textcat.serving.http.front import Call
@@ -30,6 +32,15 @@ async def models(call: Call) -> dict[str, Any]:
 async def model(model: Model, call: Call) -> dict[str, Any]:
     """Describe a model: its version, number of topics, corpus and recipe."""
     return served_model(call, model).summary()
+
+
+@routes.get("/api/v1/models/{model}/card", response_model=s.CardAnswer, responses=problems())
+async def card(model: Model, call: Call) -> dict[str, Any]:
+    """Return a model's card, as Markdown and as the few elements of HTML that a page may make of it."""
+    served = served_model(call, model)
+    text = call.app.store.card(model)
+    elements = None if text is None else plain(await asyncio.to_thread(card_elements, text))
+    return {**served.named, "text": text, "elements": elements}
 
 
 @routes.get("/api/v1/models/{model}/topics", response_model=s.TopicsAnswer, responses=problems(422))

@@ -168,6 +168,15 @@ class ModelAnswer(VersionedAnswer):
     names_language: str | None = Field(None, description="The language of the topics' names, if it is known.")
 
 
+class CardAnswer(VersionedAnswer):
+    """The card of a model: what its trainer says of it, which may be anything."""
+
+    text: str | None = Field(description="The card in Markdown, with a head in YAML; null if the model has none.")
+    elements: list[Any] | None = Field(
+        description="The same without the head, as texts and lists [tag, address of a link, contents], all text plain."
+    )
+
+
 class LimitsAnswer(BaseModel):
     """The largest number of bytes, and of documents, that a request may have."""
 

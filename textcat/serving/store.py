@@ -13,6 +13,7 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.model import manifest_status
+from textcat.model.card import read_card
 from textcat.serving.http.problems import Problem
 from textcat.serving.work import Work
 
@@ -104,6 +105,13 @@ class Store:
                 sentence = f"The model {name!r} cannot be loaded, as {damage}: try again later."
                 raise Problem(503, sentence, {"Retry-After": "10"}) from None
             raise Problem(404, f"No model {name!r:.80} is served here: GET /api/v1/models lists them.") from None
+
+    def card(self, name: str) -> str | None:
+        """Return the card in a model's folder as it is now; None if there is none that can be read."""
+        try:
+            return read_card(self._folders[name].path)
+        except TextcatError:
+            return None
 
     def versions(self) -> list[tuple[str, str]]:
         """Return the name and version of each model."""

@@ -2,6 +2,7 @@
 // The address holds the state of the page: #view=read&model=reuters&topic=earn (&z=… holds a packed text).
 
 import { Problem, ask as asked, bdi, bytes, clamp, count, counted, decimal, message, node, passable, percent, pieces, sigmoid, signed, stored } from "./common.js";
+import { showCard } from "./card.js";
 import { corrections } from "./corrections.js";
 import { curveFigure, factList, qualityTable, termTable } from "./figures.js";
 import { showMany } from "./many.js";
@@ -653,6 +654,7 @@ async function showTopics(query, offset = 0) {
   if (document.activeElement !== $("query")) $("query").value = query;
   const about = state.models.find((model) => model.model === state.model);
   $("about-model").replaceChildren(bdi(about.model), `: ${count(about.topics, "topic")}, trained on ${count(about.train_documents, "document")}`, ...(about.corpus ? [" of ", bdi(about.corpus)] : []), ".");
+  showCard(ask, of(state.model, "card"));
   try {
     const found = await ask(of(state.model, `topics?${new URLSearchParams({ query, offset, limit: 100 })}`));
     if (asked !== listed) return;

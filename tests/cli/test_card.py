@@ -1,0 +1,37 @@
+"""`textcat card` writes a card into the model's folder, where `report` finds it."""
+
+import pytest
+
+from textcat.model import CARD
+
+
+@pytest.fixture
+def model(run, tmp_path):
+    run("train", "newswire", "--recipe", "paum", "--out", tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_a_card_is_written_once_and_replaced_only_when_forced(run, model):
+    run("card", model, "--bootstrap", "50", "--licence", "mit", "--title", "News of 1992")
+    assert run.out == f"Card: {model / CARD}\n"
+    assert "# News of 1992" in (model / CARD).read_text()
+    assert "exists: replace it with --force" in run.refuses("card", model)
+    run("card", model, "--force", "--bootstrap", "0")
+    assert "without intervals" in (model / CARD).read_text()
+    run("tag", model, stdin=b"Wheat rose.")
+    assert run.code == 0  # the card is not among the files that are checked
+
+
+def test_a_card_is_printed(run, model):
+    run("card", model, "--out", "-", "--bootstrap", "0")
+    assert run.out.startswith("---\n")
+    assert not (model / CARD).exists()
+
+
+def test_a_report_shows_the_card_of_its_model_and_runs_nothing_of_it(run, model, tmp_path):
+    (model / CARD).write_text("# Mine\n\n<script>alert(1)</script> and **more**\n")
+    run("report", model, "--out", tmp_path / "report.html", "--bootstrap", "0")
+    page = (tmp_path / "report.html").read_text()
+    assert "<h3>Mine</h3>" in page
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; and <strong>more</strong>" in page

@@ -1,0 +1,119 @@
+"""A model's card, the file README.md in its folder → text, and nested elements that a page can show without danger.
+
+A card is written for people, and may be edited by hand, as on a hub. So the checksums of a model leave it out, and
+nothing but what is shown depends on it. The card of a stranger's model is hostile text: of its Markdown, only the
+elements below are shown, HTML in it is text, and pictures are their descriptions.
+"""
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from textcat.errors import TextcatError
+from textcat.folders import open_regular
+from textcat.markup import html_text, printable_text
+from textcat.model import CARD, MOST_CARD_BYTES
+
+if TYPE_CHECKING:
+    from markdown_it.tree import SyntaxTreeNode
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+_ADDRESS = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
+_SAME = frozenset(
+    {"blockquote", "em", "hr", "strong", "table", "tbody", "td", "th", "thead", "tr"}
+)  # elements that Markdown and HTML call the same
+_ELEMENTS = {"paragraph": "p", "bullet_list": "ul", "ordered_list": "ol", "list_item": "li"}
+_ELEMENTS |= {name: name for name in _SAME}
+_CODE = {"fence": "pre", "code_block": "pre", "code_inline": "code"}
+_BREAKS = {"softbreak": " ", "hardbreak": "\n"}
+_SHOWN = 20_000  # nodes of a card: a page with more would be slow
+
+
+class Element(NamedTuple):
+    """An element of HTML: a tag of the few that a card may have, an address if it is a link, and what is inside."""
+
+    tag: str
+    address: str
+    children: "list[Element | str]"
+
+
+def read_card(folder: Path) -> str | None:
+    """Return the card of the model in a folder, as it is written; None if there is none.
+
+    TextcatError is raised if the file cannot be read, or is too large for a card.
+    """
+    path = Path(folder).expanduser() / CARD
+    try:
+        with open_regular(path) as file:
+            data = file.read(MOST_CARD_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TextcatError(f"The card {path} cannot be read: {error.strerror or error}.") from error
+    if len(data) > MOST_CARD_BYTES:
+        raise TextcatError(f"{path} has more than {MOST_CARD_BYTES:,} bytes, too many for a card: shorten it.")
+    return printable_text(data.decode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=8)
+def card_elements(text: str) -> tuple[Element | str, ...]:
+    """Return a card as elements of HTML, without the YAML at its head."""
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = parser.parse(_FRONT_MATTER.sub("", text, count=1))
+    if sum(1 + len(token.children or ()) for token in tokens) > _SHOWN:
+        return (Element("p", "", [f"This card has more than {_SHOWN:,} parts, and is not shown."]),)
+    return tuple(_elements(SyntaxTreeNode(tokens)))
+
+
+def card_html(text: str, level: int = 3) -> str:
+    """Return a card as HTML; `level` is that of its highest headings, such as 3 for h3."""
+    return "".join(_html(element, level) for element in card_elements(text))
+
+
+def _elements(node: "SyntaxTreeNode") -> list[Element | str]:
+    """Return what is inside a node of Markdown."""
+    inside: list[Element | str] = []
+    for child in node.children:
+        inside += _element(child)
+    return inside
+
+
+def _element(node: "SyntaxTreeNode") -> list[Element | str]:
+    kind = node.type
+    if kind == "paragraph" and node.hidden:  # of a list without blank lines
+        return _elements(node)
+    if kind in _ELEMENTS:
+        return [Element(_ELEMENTS[kind], "", _elements(node))]
+    if kind == "heading":
+        return [Element(node.tag, "", _elements(node))]
+    if kind in _CODE:
+        return [Element(_CODE[kind], "", [node.content])]
+    if kind == "link":
+        address = str(node.attrs.get("href", ""))
+        return [Element("a", address, _elements(node))] if _ADDRESS.fullmatch(address) else _elements(node)
+    if kind == "image":
+        return [node.content]
+    if kind in _BREAKS:
+        return [_BREAKS[kind]]
+    return _elements(node) if node.children else [node.content]
+
+
+def _html(element: Element | str, level: int) -> str:
+    if isinstance(element, str):
+        return html_text(element)
+    tag, address, children = element
+    if re.fullmatch("h[1-6]", tag):
+        tag = f"h{min(int(tag[1]) + level - 1, 6)}"
+    if tag == "hr":
+        return "<hr>"
+    link = f' href="{html_text(address)}" rel="noopener noreferrer nofollow"' if address else ""
+    return f"<{tag}{link}>{''.join(_html(child, level) for child in children)}</{tag}>"
+
+
+def plain(elements: Any) -> Any:
+    """Return elements as lists, ``[tag, address, [child, …]]``, for JSON; a text stays as it is."""
+    return [one if isinstance(one, str) else [one.tag, one.address, plain(one.children)] for one in elements]

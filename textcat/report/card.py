@@ -1,0 +1,285 @@
+"""A tagger and its evaluation → its model card: a Markdown file with a head in YAML, as the Hugging Face hub reads it.
+
+The same tagger and figures give the same card to the byte: it has no date, and no path of the machine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import textcat
+from textcat.corpus.cards import cards
+from textcat.errors import install_hint
+from textcat.evaluation.evaluation import TITLES, BandQuality, Evaluation, MeasuredOn
+from textcat.evaluation.export import formatted_tables, markdown_text
+from textcat.evaluation.significance import add_intervals
+from textcat.folders import write_atomically
+from textcat.model.measure import has_many_topics
+from textcat.model.topic_names import topic_label
+from textcat.progress import Stages
+from textcat.report.write import measured_documents, scored_out_of_fold
+
+if TYPE_CHECKING:
+    from textcat.documents import Corpus
+    from textcat.model.tagger import Tagger
+
+_LISTED = 20  # topics in the table of topics: the largest
+_FEW = 10  # training documents: a topic of fewer is told as poorly known
+_BOUND = "A document gets each topic whose"
+_HELD_OUT = "is above the topic's threshold, which was chosen on held-out training documents"
+_DECISIONS = {
+    "zero": f"{_BOUND} score is above 0.",
+    "probability": f"{_BOUND} probability is above {{probability:g}}.",
+    "scut": f"{_BOUND} score {_HELD_OUT} for the best F1.",
+    "scut-fbr": f"{_BOUND} score {_HELD_OUT} for the best F1 or, where that is poor, is above all scores in training.",
+    "pcut": f"{_BOUND} score {_HELD_OUT}, so that as many documents get it as had it.",
+    "expected-f1": "A document gets the topics that maximise the expected F1 of its tags, by their probabilities.",
+    "single": "A document gets exactly one topic, that of the highest score or probability.",
+}
+
+
+@dataclass(frozen=True)
+class CardFields:
+    """What a card says that a model does not know."""
+
+    title: str = ""  # "": made of the corpus and the number of topics
+    licence: str = ""  # of the model, such as "mit"; "": none is named
+    about: str = ""  # Markdown: what the model is for, and who answers for it
+    datasets: Sequence[str] = ()  # ids of the training data on the hub; (): the name of a named corpus
+
+
+def measure_for_card(
+    tagger: Tagger, corpus: Corpus, *, bands: Any = None, resamples: int = 1000, stages: Stages | None = None
+) -> Evaluation:
+    """Return a tagger's evaluation, with intervals, on a corpus' test documents, or else by cross-validation."""
+    stages = stages or Stages()
+    if not has_many_topics(tagger):
+        scored = None if corpus.test else scored_out_of_fold(tagger, corpus, 5, None, stages)
+        if corpus.test or scored is not None:
+            return measured_documents(tagger, corpus, scored, bands, resamples, stages).evaluation
+    evaluation = tagger.evaluate(corpus, bands=bands, stages=stages)
+    return add_intervals(evaluation, n_resamples=resamples) if resamples and evaluation.sample else evaluation
+
+
+def write_card(
+    path: str | os.PathLike[str], tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()
+) -> Path:
+    """Write a tagger's card to a file; without an evaluation, the card says that no figures are known."""
+    path = Path(path)
+    write_atomically(path, card_text(tagger, evaluation, fields))
+    return path
+
+
+def card_text(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields = CardFields()) -> str:
+    """Return a tagger's card, with the figures of an evaluation."""
+    title = fields.title or f"{tagger.corpus or 'Model'}: {len(tagger.topics):,} topics"
+    head = "\n".join(_front_matter(tagger, evaluation, fields, title))
+    given = "one of them" if tagger.single else "those that apply"
+    parts = [
+        f"---\n{head}\n---\n\n# {markdown_text(title)}\n",
+        f"This model ranks {len(tagger.topics):,} topics by their relevance to a text, and gives the text {given}. "
+        " It was trained with [textcat](https://github.com/textcat-margin/textcat-margin) "
+        f"{textcat.__version__}, by margin perceptrons on weighted terms: one ranker per topic.\n",
+        f"{fields.about.strip()}\n" if fields.about else "",
+        _how_to_use(),
+        _data(tagger),
+        _recipe(tagger),
+        "## Quality\n\n" + ("Nothing was measured.\n" if evaluation is None else _quality(tagger, evaluation)),
+        f"## Thresholds\n\n{_thresholds(tagger)}\n",
+        "## Limits\n\n" + "".join(f"- {limit}\n" for limit in _limits(tagger, evaluation)),
+    ]
+    return "\n".join(filter(None, parts))
+
+
+# --- the head, for programs ------------------------------------------------------------------------------------------
+
+
+def _front_matter(tagger: Tagger, evaluation: Evaluation | None, fields: CardFields, title: str) -> Iterator[str]:
+    """Yield the lines of the head, in YAML; texts are quoted as in JSON, which YAML includes."""
+    if (language := _language(tagger)) != "xx":
+        yield f"language: {json.dumps(language)}"
+    if fields.licence:
+        yield f"license: {json.dumps(fields.licence)}"
+    yield 'library_name: "textcat"'
+    yield 'pipeline_tag: "text-classification"'
+    kind = "single-label" if tagger.single else "multi-label"
+    yield f'tags: ["text-classification", "margin-perceptron", "tf-idf", "{kind}"]'
+    datasets = [*fields.datasets] or ([tagger.corpus] if tagger.corpus in cards() else [])
+    if datasets:
+        yield f"datasets: {json.dumps(datasets)}"
+    if evaluation is None:
+        return
+    is_test = evaluation.measured_on is MeasuredOn.TEST
+    yield "model-index:"
+    yield f"- name: {json.dumps(title)}"
+    yield "  results:"
+    yield '  - task: {type: "text-classification"}'
+    name = json.dumps(tagger.corpus or "unnamed")
+    yield f"    dataset: {{name: {name}, type: {name}, split: {json.dumps('test' if is_test else 'train')}}}"
+    yield "    metrics:"
+    for row in evaluation.rows:
+        for measure in _main_measures(evaluation):
+            if (value := row[measure]) is not None:
+                named = json.dumps(f"{TITLES[measure].line}, {row.band}")
+                yield f"    - {{type: {json.dumps(measure)}, name: {named}, value: {value:.4f}}}"
+
+
+def _language(tagger: Tagger) -> str:
+    return str(tagger.recipe.get("tokens", {}).get("lang", "en"))
+
+
+def _main_measures(evaluation: Evaluation) -> list[str]:
+    return [name for name, title in evaluation.titles().items() if title.is_main and name != "average_sparsity"]
+
+
+# --- the sections, for people ----------------------------------------------------------------------------------------
+
+
+def _how_to_use() -> str:
+    return (
+        "## Use\n\n"
+        f"`pip install textcat-margin`; to get the model from the Hugging Face hub, `{install_hint('hub')}`.\n\n"
+        "```sh\n"
+        "textcat pull hf://OWNER/NAME model    # checks every file; nothing in a model is executed\n"
+        'echo "A text" | textcat tag model\n'
+        "textcat serve model                   # an API and a page\n"
+        "```\n\n"
+        "```python\n"
+        "import textcat\n\n"
+        'tagger = textcat.load("model")\n'
+        'tagger.tag(["A text"])\n'
+        "```\n"
+    )
+
+
+def _data(tagger: Tagger) -> str:
+    card = cards().get(tagger.corpus)
+    sizes = np.sort(np.asarray(tagger.train_sizes))
+    lines = [
+        f"- Corpus: {markdown_text(tagger.corpus or 'not named')}{f', {markdown_text(card.title)}' if card else ''}"
+    ]
+    if card and card.licence:
+        lines.append(f"- Licence of the corpus: {markdown_text(card.licence)}")
+    lines.append(f"- Training documents: {tagger.train_documents:,}")
+    if tagger.train_dates:
+        lines.append(f"- Their dates: {' to '.join(map(markdown_text, tagger.train_dates))}")
+    lines.append(f"- Language of the texts: {markdown_text(_language(tagger))}")
+    if len(sizes):
+        median = int(sizes[(len(sizes) - 1) // 2])
+        lines.append(
+            f"- Topics: {len(sizes):,}, of {sizes[0]:,} to {sizes[-1]:,} training documents each (median {median:,})"
+        )
+    return "## Data\n\n" + "\n".join(lines) + "\n"
+
+
+def _recipe(tagger: Tagger) -> str:
+    """Return the settings that training used, as a TOML file that `textcat train --recipe` reads."""
+    from textcat.recipe import Recipe
+    from textcat.training.tune import to_toml
+
+    sections: dict[str, Any] = {
+        name: {key: value for key, value in settings.items() if value is not None}  # TOML has no null
+        for name, settings in Recipe("", **tagger.recipe).stored().items()
+        if isinstance(settings, dict) and name != "ranker"  # which only `textcat teach` uses
+    }
+    text = to_toml(Recipe("", title=tagger.recipe.get("title", ""), **sections))
+    text = text.replace("```", "'''").strip()  # it must not end the block
+    learner = markdown_text(tagger.recipe.get("learner", {}).get("name", "paum"))
+    return f"## Recipe\n\nThe learner is {learner}; all settings:\n\n```toml\n{text}\n```\n"
+
+
+def _quality(tagger: Tagger, evaluation: Evaluation) -> str:
+    has_intervals = any(row.intervals for row in evaluation.rows)
+    intervals = ", with 95 % intervals by the bootstrap over documents" if has_intervals else ", without intervals"
+    text = f"Measured on {evaluation.test_documents:,} {evaluation.measured_on}{intervals}.\n\n"
+    rows = [
+        {"measure": TITLES[measure].line, **{row.band: _figure(row, measure) for row in evaluation.rows}}
+        for measure in evaluation.titles()
+        if TITLES[measure].is_main
+    ]
+    rows.append({"measure": "topics measured", **{row.band: f"{row.topics:,}" for row in evaluation.rows}})
+    text += formatted_tables([rows], "markdown")
+    bands = "ALL are all topics, TOP10 the ten largest in training, LAST30 the thirty smallest."
+    if {row.band for row in evaluation.rows} >= {"TOP10", "LAST30"}:
+        text += f"\n{bands} Macro-averages are means over topics, micro-averages pool all decisions.\n"
+    if evaluation.twins:
+        text += f"\n{evaluation.twins:,} of the test documents repeat training documents.\n"
+    return text + _largest_topics(tagger, evaluation)
+
+
+def _figure(row: BandQuality, measure: str) -> str:
+    value, bounds = row[measure], row.intervals.get(measure)
+    if value is None:
+        return "–"
+    shown = f"{value:.{TITLES[measure].decimals}f}"
+    return f"{shown} ({bounds[0]:.3f} to {bounds[1]:.3f})" if bounds else shown
+
+
+def _largest_topics(tagger: Tagger, evaluation: Evaluation) -> str:
+    if not evaluation.topics:
+        return ""
+    largest = sorted(evaluation.topics, key=lambda row: (-row.train_positives, row.topic))[:_LISTED]
+    rows = [
+        {
+            "topic": topic_label(row.topic, tagger.topic_names),
+            "training": f"{row.train_positives:,}",
+            "measured": f"{row.test_positives:,}",
+            **{title: _rounded(value) for title, value in (("AP", row.average_precision), ("F1", row.f1))},
+        }
+        for row in largest
+    ]
+    which = (
+        f"The {len(rows)} largest of {len(evaluation.topics):,} topics"
+        if len(rows) < len(evaluation.topics)
+        else "Topics"
+    )
+    return f"\n{which}, with their documents in training and among those measured on:\n\n" + formatted_tables(
+        [rows], "markdown"
+    )
+
+
+def _rounded(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _thresholds(tagger: Tagger) -> str:
+    tags = tagger.recipe.get("tags", {})
+    decision = _DECISIONS.get(tags.get("strategy", "zero"), "").format(probability=tags.get("probability", 0.25))
+    if tagger.calibration is None:
+        return f"{decision} Scores only rank documents; the model has no probabilities."
+    return (
+        f"{decision} Probabilities come from curves fitted to scores of training documents that were held out; they "
+        "are as good as new documents are like those."
+    )
+
+
+def _limits(tagger: Tagger, evaluation: Evaluation | None) -> Iterator[str]:
+    language = markdown_text(_language(tagger))
+    yield f"**Language**: trained for `{language}`. Texts in other languages get tags, too, and these mean nothing."
+    sort = markdown_text(tagger.corpus) if tagger.corpus else "its corpus"
+    yield (
+        f"**Sort of texts**: figures hold for texts like those of {sort}: of this sort, length and source. Measure the "
+        "model on texts of your own before you rely on it (`textcat evaluate`)."
+    )
+    until = f" after {markdown_text(tagger.train_dates[1])}" if tagger.train_dates else ""
+    yield (
+        f"**Drift**: words and subjects that came up{until or ' later'} are unknown to it, and topics cannot appear by "
+        "themselves. Measure again from time to time, and train anew or teach (`textcat learn`)."
+    )
+    if few := int((np.asarray(tagger.train_sizes) < _FEW).sum()):
+        yield f"**Small topics**: {few:,} of {len(tagger.topics):,} topics had fewer than {_FEW} training documents."
+    if unseen := sum(not row.test_positives for row in (evaluation.topics if evaluation else ())):
+        yield f"**Unmeasured topics**: {unseen:,} topics had no document to measure them on."
+    if evaluation is not None and evaluation.measured_on is not MeasuredOn.TEST:
+        yield f"**Figures** are of {evaluation.measured_on}: on documents of another time or source they may be lower."
+    yield (
+        "**Decisions about people**: labels may repeat the errors and prejudices of those who gave them. Evidence for "
+        "each tag is shown by `textcat explain`."
+    )
