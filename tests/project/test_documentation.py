@@ -34,6 +34,7 @@ from textcat.training.tune import SAMPLERS
 
 ROOT = Path(__file__).parents[2]
 CLI_PAGE = ROOT / "docs/reference/cli.md"
+SETTINGS_PAGE = ROOT / "docs/reference/settings.md"
 RECIPES_PAGE = ROOT / "docs/reference/recipes.md"
 PAGES = [path for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*/*.md"))] if path != CLI_PAGE]
 COMMANDS = (
@@ -212,6 +213,34 @@ def test_the_page_of_the_command_line_holds_the_help_texts_as_printed():
     assert page == cli_page(), "run `python tests/project/test_documentation.py --write`"
 
 
+def settings_page():
+    """Return the page with a row for every option of all commands, in the order of their helps."""
+    from typer.main import get_command
+
+    from textcat.cli import app
+    from textcat.cli.configuration import keys_of
+
+    places, meanings = {}, {}
+    for name in filter(None, COMMANDS):
+        command = get_command(app)
+        for part in name.split():
+            command = command.commands[part]
+        for key, parameter in keys_of(command).items():
+            places.setdefault(key, []).append(name)
+            meanings.setdefault(key, (key.upper().replace("-", "_"), " ".join((parameter.help or "").split())))
+    rows = [
+        f"| `{key}` | `…_{variable}` | {', '.join(places[key])} | {meaning.replace('|', chr(92) + '|')} |"
+        for key, (variable, meaning) in meanings.items()
+    ]
+    head, mark, _ = SETTINGS_PAGE.read_text(encoding="utf-8").partition("|---|---|---|---|\n")
+    return head + mark + "\n".join(rows) + "\n"
+
+
+def test_the_page_of_settings_has_every_option():
+    page = SETTINGS_PAGE.read_text(encoding="utf-8")
+    assert page == settings_page(), "run `python tests/project/test_documentation.py --write`"
+
+
 def test_the_page_of_the_command_line_has_every_command():
     from typer.main import get_command
 
@@ -329,4 +358,5 @@ def test_commands_are_found_in_shell_and_console_blocks_only():
 
 if __name__ == "__main__" and "--write" in sys.argv:
     CLI_PAGE.write_text(cli_page(), encoding="utf-8")
+    SETTINGS_PAGE.write_text(settings_page(), encoding="utf-8")
     RECIPES_PAGE.write_text(recipes_page(), encoding="utf-8")

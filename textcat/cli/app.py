@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer import BadParameter, Option
+from typer import BadParameter, Context, Option
 from typer.core import TyperCommand, TyperGroup
 
+from textcat.cli.configuration import name_variables, origin_of, read_configuration
 from textcat.errors import TextcatError
 
 # The base class of all usage errors, whether typer brings its own click or uses an installed one.
@@ -41,7 +42,13 @@ class _WithoutPydantic:
 
 
 class Command(_WithoutPydantic, TyperCommand):
-    """A command of textcat."""
+    """A command of textcat, whose options can also be set by environment variables, which its help does not list."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Return the context of a call; raise a TextcatError if an environment variable names no option."""
+        path = parent.command_path.split()[1:] if parent else []
+        name_variables(self, [*path, str(info_name)])
+        return super().make_context(info_name, args, parent=parent, **extra)
 
 
 class _Group(_WithoutPydantic, TyperGroup):
@@ -84,11 +91,18 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def textcat(
+    ctx: Context,
+    config: Annotated[
+        Path | None,
+        Option(envvar="TEXTCAT_CONFIG", show_envvar=False, help="TOML file of options, with a table per command."),
+    ] = None,
     version: Annotated[
         bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Train, evaluate and use rankers of documents by topic."""
+    if config is not None:
+        ctx.default_map = read_configuration(config, ctx.command)
 
 
 class Interrupted(BaseException):
@@ -149,6 +163,8 @@ def _fail_as_wrong_usage(error: Any) -> None:
         field = "lambda_" if option == "lambda" else option.replace("-", "_")
         message = f"--{option} is now a setting of the recipe: --set learner.{field}=VALUE."
     if message:
+        origin = origin_of(error)
+        message = message.rstrip(".") + origin if origin else message
         usage = " ".join(error.ctx.get_usage().split()) if error.ctx else "Usage: textcat"
         _fail(f"{message}{'' if message.endswith(('.', '?', ')')) else '.'} {usage} (-h explains)", 2)
     sys.exit(2)

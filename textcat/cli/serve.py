@@ -20,6 +20,9 @@ def serve(
     ] = None,
     host: Annotated[str, Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, Option(min=0, max=65535, help="Port to listen on; 0: any free port.")] = 8000,
+    unix_socket: Annotated[
+        Path | None, Option(help="Unix socket to listen on, in place of an address and a port.")
+    ] = None,
     workers: Annotated[int, Option(help="Processes that share the socket and the models; -1: one per core.")] = -1,
     keys: Annotated[Path | None, Option(help="File of API keys; with it, requests need a key.")] = None,
     new_key: Annotated[
@@ -52,7 +55,7 @@ def serve(
     """Serve models over HTTP: an API, a page, health and metrics.
 
     When a model's folder is replaced, the new model is loaded without losing a request. SIGTERM and Ctrl-C let running
-    requests end; SIGHUP reads the keys and models again.
+    requests end; SIGHUP reads the keys and models again. A socket that systemd passes is used in place of the address.
     """
     if new_key:
         _print_new_key(new_key)
@@ -72,14 +75,16 @@ def serve(
     from textcat.serving.http.addresses import Hosts
     from textcat.serving.http.limits import Limits
     from textcat.serving.http.log import Log
-    from textcat.serving.http.processes import cores
+    from textcat.serving.http.processes import cores, host_of, inherited_socket, listen, listen_at
     from textcat.serving.store import named_folders
 
     folders, n = named_folders(models), cores() if workers == -1 else workers
+    passed = inherited_socket()
+    if passed or unix_socket:
+        host = host_of(passed) if passed else "localhost"
     stopped_by = serve_models(
         folders,
-        host,
-        port,
+        lambda: passed or (listen_at(unix_socket) if unix_socket else listen(host, port)),
         n,
         lambda url: _say(f"serving {', '.join(folders)} at {url} by {n} processes; Ctrl-C stops."),
         Limits(max_bytes, max_documents, seconds, concurrent, rate),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textcat.errors import TextcatError
 from textcat.serving.http.limits import Limits, Rates
-from textcat.serving.http.processes import listen, run_processes, url_of
+from textcat.serving.http.processes import run_processes, url_of
 from textcat.serving.store import Store
 
 if TYPE_CHECKING:
@@ -20,8 +22,7 @@ _STOP_SECONDS = 30.0  # seconds in which running requests must end when the serv
 
 def serve_models(
     folders: Mapping[str, Path],
-    host: str,
-    port: int,
+    open_listener: Callable[[], AbstractContextManager[socket.socket]],
     workers: int,
     on_start: Callable[[str], object],
     limits: Limits,
@@ -29,8 +30,9 @@ def serve_models(
 ) -> int:
     """Serve models in several processes until a signal ends the server; return the signal's number.
 
-    `folders` has the folder of each model by its name, and `workers` is the number of processes. `on_start` is called
-    with the address of the server; `options` are passed to `Service`.
+    `folders` has the folder of each model by its name, `open_listener` returns the listening socket as a context, and
+    `workers` is the number of processes. `on_start` is called with the address of the server; `options` are passed to
+    `Service`.
     """
     if workers > 1 and not hasattr(os, "fork"):
         raise TextcatError(f"This system cannot share a socket among {workers} processes: give --workers 1.")
@@ -46,6 +48,6 @@ def serve_models(
             store.load_again()
         return service
 
-    with listen(host, port) as listener:
+    with open_listener() as listener:
         on_start(url_of(listener))
         return run_processes(make, listener, workers, _STOP_SECONDS)

@@ -79,3 +79,61 @@ def test_sighup_does_not_end_a_server_of_one_process(tmp_path):
     finally:
         process.kill()
         process.communicate()
+
+
+def _asked(path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(path))
+        connection.sendall(HEAD + BODY)
+        return answer_of(connection)[0]
+
+
+def test_a_unix_socket_is_for_the_group_and_is_replaced_only_if_no_server_listens(newswire_model, tmp_path):
+    path = tmp_path / "socket"
+    left = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    left.bind(str(path))
+    left.close()  # as a server that was killed leaves it
+    command = [sys.executable, "-m", "textcat", "serve", f"news={newswire_model}", "--unix-socket", str(path)]
+    with subprocess.Popen([*command, "--log", "events"], stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr.readline().startswith(f"textcat: serving news at unix:{path} by")  # no warning of keys
+        assert path.stat().st_mode & 0o777 == 0o660
+        assert _asked(path) == 200
+        other = subprocess.run(command, capture_output=True, text=True)
+        assert (other.returncode, other.stderr) == (
+            1,
+            f"textcat: Cannot listen on the Unix socket {path}: Address already in use. Give another --unix-socket.\n",
+        )
+        assert _asked(path) == 200
+        server.terminate()
+        assert server.wait(60) == 0
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_socket_is_not_replaced(newswire_model, tmp_path):
+    path = tmp_path / "notes"
+    path.write_text("kept")
+    command = [sys.executable, "-m", "textcat", "serve", newswire_model, "--unix-socket", path]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert (ended.returncode, path.read_text()) == (1, "kept")
+
+
+def test_a_socket_that_systemd_passes_is_used(newswire_model):
+    # What systemd does: the socket is descriptor 3, and LISTEN_PID is the process that is started.
+    passing = (
+        "import os, sys; os.dup2(int(sys.argv[1]), 3);"
+        "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=sys.argv[2]);"
+        "os.execv(sys.executable, [sys.executable, '-m', 'textcat', 'serve', *sys.argv[3:]])"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        given, address = listener.fileno(), listener.getsockname()
+        command = [sys.executable, "-c", passing, str(given), "1", f"news={newswire_model}", "--log", "events"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, pass_fds=[given, 3]) as server:
+            assert f"http://127.0.0.1:{address[1]} by" in server.stderr.readline()
+            with socket.create_connection(address) as connection:
+                connection.sendall(HEAD + BODY)
+                assert answer_of(connection)[0] == 200
+            server.terminate()
+            assert server.wait(60) == 0
+        command[4] = "2"
+        ended = subprocess.run(command, capture_output=True, text=True, pass_fds=[given, 3])
+    assert ended.stderr == "textcat: systemd has passed 2 sockets: give one ListenStream in the socket unit.\n"

@@ -17,6 +17,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from textcat.serving.http.application import Application
 
 _BACKLOG = 2048
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
+_FIRST_PASSED = 3  # the descriptor of the first socket that systemd passes
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 _WAIT = 0.003  # seconds that a process with more connections than another waits
 _SHARED = "PROMETHEUS_MULTIPROC_DIR"  # prometheus_client's name for the folder of counts
@@ -49,6 +52,62 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TextcatError(f"Cannot listen on {host} port {port}: {reason}. Give another --host or --port.") from error
+    return _listening(listener)
+
+
+@contextlib.contextmanager
+def listen_at(path: Path) -> Iterator[socket.socket]:
+    """In a ``with`` block, listen on a Unix socket, which only this user and the user's group may use.
+
+    A socket that a server left behind at this path is replaced. The socket is removed at the end. TextcatError is
+    raised if another server listens on it, or if the path cannot be a socket.
+    """
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _remove_unused(path)
+        mask = os.umask(0o117)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(mask)
+        made = path.stat().st_ino
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise TextcatError(f"Cannot listen on the Unix socket {path}: {reason}. Give another --unix-socket.") from error
+    try:
+        yield _listening(listener)
+    finally:
+        listener.close()
+        with contextlib.suppress(OSError):
+            if path.stat().st_ino == made:  # else another server has replaced it
+                path.unlink()
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a socket on which no process listens; raise OSError if a process does, or if the path is no socket."""
+    if not path.is_socket():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        try:
+            client.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+
+
+def inherited_socket() -> socket.socket | None:
+    """Return the listening socket that systemd has passed to this process, or None if it has passed none."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()):
+        return None
+    n = os.environ.get("LISTEN_FDS", "")
+    for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):  # not for the server's processes
+        os.environ.pop(name, None)
+    if n != "1":
+        raise TextcatError(f"systemd has passed {n} sockets: give one ListenStream in the socket unit.")
+    return _listening(socket.socket(fileno=_FIRST_PASSED))
+
+
+def _listening(listener: socket.socket) -> socket.socket:
     listener.listen(_BACKLOG)
     listener.setblocking(False)
     listener.set_inheritable(True)
@@ -235,8 +294,15 @@ class _Uvicorn(uvicorn.Server):
         Protocol.ending = False
 
 
+def host_of(listener: socket.socket) -> str:
+    """Return the address of a listening socket; ``localhost`` if it is a Unix socket."""
+    return str(listener.getsockname()[0]) if listener.family in _INTERNET else "localhost"
+
+
 def url_of(listener: socket.socket) -> str:
     """Return the URL of a listening socket."""
+    if listener.family not in _INTERNET:
+        return f"unix:{listener.getsockname()}"
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 

@@ -1,0 +1,69 @@
+"""Options from environment variables and from a configuration file."""
+
+from pathlib import Path
+
+import pytest
+
+
+def _configure(text):
+    Path("options.toml").write_text(text)
+    return "--config", "options.toml"
+
+
+def test_a_file_sets_options_and_the_environment_and_the_command_line_come_before_it(run, monkeypatch, newswire_model):
+    file = _configure("[topics]\njson = true\nmodel = 'absent'\n[corpora.show]\njson = true\ncorpus = 'newswire'\n")
+    assert "absent" in run.refuses(*file, "topics")
+    monkeypatch.setenv("TEXTCAT_TOPICS_MODEL", "nowhere")
+    assert "nowhere" in run.refuses(*file, "topics")
+    assert run(*file, "topics", newswire_model).out.startswith("[")
+    monkeypatch.setenv("TEXTCAT_TOPICS_JSON", "false")
+    assert not run(*file, "topics", newswire_model).out.startswith("[")
+    monkeypatch.setenv("TEXTCAT_CONFIG", "options.toml")
+    assert run("corpora", "show").out.startswith("{")
+
+
+def test_options_that_can_be_repeated_take_a_list_or_values_between_white_space(run, monkeypatch):
+    file = _configure("[train]\ncorpus = 'newswire'\nset = ['learner.tau_pos=x', 'learner.tau_neg=1']\n")
+    assert "tau_pos" in run.refuses(*file, "train")
+    monkeypatch.setenv("TEXTCAT_TRAIN_SET", "learner.tau_pos=50 learner.tau_neg=y")
+    assert "tau_neg" in run.refuses(*file, "train")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[tag]\ntopp = 3\n", "options.toml: `textcat tag` has no option topp. Did you mean 'top'?"),
+        ("[corpora.shows]\n", "options.toml: `textcat corpora` has no option shows. Did you mean 'show'?"),
+        ("[tags]\n", "options.toml: tags is not the table of a command, as [serve] is: mend it. Did you mean 'tag'?"),
+        ("port = 1\n", "options.toml: port is not the table of a command, as [serve] is: mend it."),
+        (
+            "[tag]\ntop = [[3]]\n",
+            "options.toml: top of `textcat tag` is [[3]]: give a text, a number, or true or false.",
+        ),
+        ("[tag\n", "The configuration options.toml is not valid TOML"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told(run, text, told):
+    assert run.refuses(*_configure(text), "tag", "model").startswith(told)
+
+
+def test_a_file_that_is_missing_is_told(run):
+    assert run.refuses("--config", "absent.toml", "tag") == (
+        "Cannot read the configuration absent.toml: No such file or directory."
+    )
+
+
+def test_a_wrong_value_is_told_with_where_it_is_from(run, monkeypatch):
+    assert "(in the configuration)." in run.misuses(*_configure("[tag]\ntop = 0\n"), "tag", "model")
+    monkeypatch.setenv("TEXTCAT_TAG_TOP", "many")
+    assert "(in TEXTCAT_TAG_TOP)." in run.misuses("tag", "model")
+    assert " (in " not in run.misuses("tag", "model", "--top", "0")
+
+
+def test_a_variable_that_names_no_option_is_told_and_others_are_left_alone(run, monkeypatch):
+    monkeypatch.setenv("TEXTCAT_VERSION", "1.0")  # of an image, say
+    monkeypatch.setenv("TEXTCAT_TOPICS_JSONN", "true")
+    assert run("corpora", "show", "newswire").code == 0
+    told = run.refuses("topics", "model")
+    assert told.startswith("`textcat topics` has no option for the variable TEXTCAT_TOPICS_JSONN: unset it.")
+    assert told.endswith("Did you mean 'TEXTCAT_TOPICS_JSON'?")

@@ -1,0 +1,96 @@
+"""Take the options of commands from environment variables and from a configuration file.
+
+A value on the command line comes before one in the environment, and that one before one in the file.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from textcat.errors import TextcatError, did_you_mean
+from textcat.settings import read_toml
+
+_FLAGS = {"help"}  # options that are no settings
+
+
+def name_variables(command: Any, path: list[str]) -> None:
+    """Name the environment variables of a command's options and arguments, as TEXTCAT_SERVE_PORT of `serve --port`.
+
+    `path` is the command's name, with those of the groups that it belongs to. A TextcatError is raised if a variable of
+    the command names none of its options. The help does not list the variables.
+    """
+    start, known = _variable("TEXTCAT", *path, ""), set()
+    for key, parameter in keys_of(command).items():
+        parameter.envvar, parameter.show_envvar = _variable("TEXTCAT", *path, key), False
+        known.add(parameter.envvar)
+    for variable in sorted(os.environ):
+        if variable.startswith(start) and variable not in known:
+            similar = did_you_mean(variable, known)
+            raise TextcatError(
+                f"`textcat {' '.join(path)}` has no option for the variable {variable}: unset it.{similar}"
+            )
+
+
+def _variable(*names: str) -> str:
+    return "_".join(names).upper().replace("-", "_")
+
+
+def keys_of(command: Any) -> dict[str, Any]:
+    """Return the options and arguments of a command by their names in a configuration file."""
+    return {_key(parameter): parameter for parameter in command.params if parameter.name not in _FLAGS}
+
+
+def origin_of(error: Any) -> str:
+    """Return where the wrong value of a usage error comes from, unless it is from the command line."""
+    context, parameter = error.ctx, getattr(error, "param", None)
+    source = context and parameter and context.get_parameter_source(parameter.name)
+    name = source.name if source else ""
+    origins = {"ENVIRONMENT": f" (in {parameter and parameter.envvar}).", "DEFAULT_MAP": " (in the configuration)."}
+    return origins.get(name, "")
+
+
+def read_configuration(path: Path, program: Any) -> dict[str, Any]:
+    """Return the values of a configuration file as click's `default_map`: by command, and by the parameter's name.
+
+    The file is TOML: a table per command, in which a key is the name of an option without its dashes, or of an
+    argument. All values are returned as texts, so that they are checked as on a command line.
+    """
+    return _values(read_toml(path, "configuration"), program, str(path), "")
+
+
+def _values(table: Mapping[str, Any], group: Any, file: str, path: str) -> dict[str, Any]:
+    commands, values = getattr(group, "commands", {}), dict[str, Any]()
+    keys = keys_of(group) if path else {}
+    for key, value in table.items():
+        if key in commands and isinstance(value, Mapping):
+            values[key] = _values(value, commands[key], file, f"{path} {key}")
+        elif key in keys:
+            values[keys[key].name] = _as_texts(value, keys[key], f"{file}: {key} of `textcat{path}`")
+        elif path:
+            raise TextcatError(f"{file}: `textcat{path}` has no option {key}.{did_you_mean(key, [*keys, *commands])}")
+        else:
+            similar = did_you_mean(key, commands)
+            raise TextcatError(f"{file}: {key} is not the table of a command, as [serve] is: mend it.{similar}")
+    return values
+
+
+def _as_texts(value: Any, parameter: Any, place: str) -> Any:
+    several = parameter.multiple or parameter.nargs == -1
+    if several and isinstance(value, list):
+        return [_as_text(part, place) for part in value]
+    return [_as_text(value, place)] if several else _as_text(value, place)
+
+
+def _as_text(value: Any, place: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise TextcatError(f"{place} is {value!r:.80}: give a text, a number, or true or false.")
+
+
+def _key(parameter: Any) -> str:
+    """Return the name of an option or argument in a configuration file."""
+    names: Iterator[str] = (name.removeprefix("--") for name in parameter.opts if name.startswith("--"))
+    return next(names, str(parameter.name))
