@@ -79,6 +79,12 @@ def text_lengths(const int64_t[::1] ends, const int32_t[::1] counts):
     return lengths
 
 
+def picked(list items, const int64_t[::1] positions):
+    """Return the items at the given positions."""
+    cdef Py_ssize_t i, n = positions.shape[0]
+    return [items[positions[i]] for i in range(n)]
+
+
 def character_width(list names):
     """Return the fewest bytes, 1, 2 or 4, that hold any character of names."""
     cdef int width = 1

@@ -1166,7 +1166,7 @@ cdef class TokenCache:
             span_text(self, self.spans + i) for i in range(self.n_stored, self.n_spans) if not self.spans[i].n_tokens
         ]
 
-    def store(self, list tokens, dict terms, const int32_t[::1] lengths):
+    def store(self, list tokens, const int32_t[::1] terms, const int32_t[::1] lengths):
         """Store the tokens of the unknown spans.
 
         `tokens` has those of all these spans, one span after the other, and `lengths` the number of tokens of each
@@ -1218,12 +1218,12 @@ cdef class TokenCache:
         """Store the tokens of runs, as `runs` returns them, each of which is tokenized as a whole.
 
         `batch` has the texts. `cut` is called once with the different texts of runs, and returns a list of the tokens of
-        each, and the ids of all tokens as `store` takes them.
+        each, and the ids of all these tokens, one text after the other.
         """
-        cdef Py_ssize_t k, number
+        cdef Py_ssize_t k, number, start
         cdef dict number_of = {}
         cdef list texts = [], cuts
-        cdef Buffer numbers = Buffer(sizeof(int32_t)), spans
+        cdef Buffer numbers = Buffer(sizeof(int32_t)), starts = Buffer(sizeof(int32_t)), spans
         for k in range(runs.shape[0]):
             text = (<str>batch[runs[k, 0]])[runs[k, 3] : runs[k, 4]]
             found = number_of.get(text)
@@ -1232,11 +1232,16 @@ cdef class TokenCache:
                 texts.append(text)
             push(numbers, found)
         cuts, ids = cut(texts)
+        start = 0
+        for tokens in cuts:
+            push(starts, <int32_t>start)
+            start += len(tokens)
         spans = filled(sizeof(int32_t), len(texts), 0xFF)  # those that stand for the runs with a text
         for k in range(runs.shape[0]):
             number = numbers.data.ints[k]
             if spans.data.ints[number] < 0:
-                spans.data.ints[number] = self.override(runs[k, 1], runs[k, 2], cuts[number], ids)
+                start = starts.data.ints[number]
+                spans.data.ints[number] = self.override(runs[k, 1], runs[k, 2], cuts[number], ids[start:])
             else:
                 self.repeat(runs[k, 1], runs[k, 2], spans.data.ints[number])
 
@@ -1245,7 +1250,7 @@ cdef class TokenCache:
         tokens = tokens_of(self, self.spans + i)
         return "".join(tokens), tokens[0], tokens[len(tokens) - 1]
 
-    def override(self, size_t position, size_t n, list tokens, dict terms):
+    def override(self, size_t position, size_t n, list tokens, const int32_t[::1] terms):
         """Store the tokens that n spans of the batch have together, from a position; for the others see `store`.
 
         Return the position of the span that stands for them.
@@ -1428,24 +1433,23 @@ cdef const int32_t* spans_of(TokenCache cache, size_t text, size_t* n) noexcept 
     return cache.sequence.data.ints + start
 
 
-cdef int store_tokens(TokenCache cache, Span* span, list tokens, dict terms, size_t start, size_t n) except -1:
+cdef int store_tokens(
+    TokenCache cache, Span* span, list tokens, const int32_t[::1] terms, size_t start, size_t n
+) except -1:
     cdef size_t k
-    cdef int32_t term
     span.ids = cache.pool.n
     span.n_tokens = <int32_t>n
     span.n_terms = 0
     for k in range(start, start + n):
         if n > 1:
             push(cache.pool, <int32_t>len(<str>tokens[k]))
-        term = terms[tokens[k]]
-        if term >= 0:
+        if terms[k] >= 0:
             span.n_terms += 1
-            span.term = term
+            span.term = terms[k]
     if span.n_terms > 1:
         for k in range(start, start + n):
-            term = terms[tokens[k]]
-            if term >= 0:
-                push(cache.pool, term)
+            if terms[k] >= 0:
+                push(cache.pool, terms[k])
     return 0
 
 
@@ -1897,20 +1901,75 @@ cdef int grow_ngrams(TokenCache cache) except -1 with gil:
     return 0
 
 
-def number_terms(list tokens, list terms, dict ids, list listed, dict numbers):
-    """Set `numbers[token]` to the id of each token's term; `tokens` and `terms` are parallel.
+def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, simple):
+    """Return the id of each token's term; -1: the token is no term. Shape (n_tokens,), int32.
 
-    `ids` has the ids of terms, and `listed` the terms by their ids; a term that is in neither gets the next id.
+    `ids` has the ids of terms, and `listed` the terms by their ids. A term that is in neither gets the id `other` or, if
+    this is -1, the next id. `terms_of` returns those of a list of tokens that count as terms, in the same order, and the
+    term of each. It is not asked for simple tokens, which are their own terms. `simple` has three settings of these:
+    they consist of lower-case letters of ASCII and, unless the second is True, digits; they are not in the first; and
+    they do not end in "s" if the third is True. If `simple` is None, no token is simple.
     """
-    cdef Py_ssize_t i
-    cdef PyObject* found
-    for i in range(len(tokens)):
-        term = terms[i]
-        found = PyDict_GetItem(ids, term)
-        if found is NULL:
-            number = len(listed)
-            ids[term] = number
-            listed.append(term)
+    cdef Py_ssize_t i, k, n = len(tokens)
+    cdef dict position_of = {}
+    cdef int32_t[256] of_character
+    cdef list others, words, terms
+    cdef str token
+    cdef Buffer known
+    stops, letters, plurals = simple or ((), False, False)
+    cdef bint any_simple = simple is not None, only_letters = letters, with_plurals = plurals
+    numbers = np.empty(n, np.int32)
+    cdef int32_t[::1] number = numbers
+    memset(of_character, 0xFF, sizeof(of_character))
+    for i in range(n):
+        token = tokens[i]
+        if any_simple and looks_simple(token, only_letters, with_plurals) and token not in stops:
+            number[i] = -1
+        elif len(token) == 1 and PyUnicode_KIND(token) == 1:
+            k = (<const uint8_t*>PyUnicode_DATA(token))[0]
+            if of_character[k] < 0:
+                of_character[k] = position_of.setdefault(token, len(position_of))
+            number[i] = of_character[k]
         else:
-            number = <object>found
-        numbers[tokens[i]] = number
+            number[i] = position_of.setdefault(token, len(position_of))
+    others = list(position_of)
+    words, terms = terms_of(others)
+    term_of = [None] * len(others)
+    i = 0
+    for k in range(len(others)):
+        if i < len(words) and words[i] is others[k]:
+            term_of[k] = terms[i]
+            i += 1
+    known = filled(sizeof(int32_t), len(others), 0x80)  # far below -1: the id is not known yet
+    for i in range(n):
+        k = number[i]
+        if k < 0:
+            number[i] = id_of_term(tokens[i], ids, listed, other)
+            continue
+        if known.data.ints[k] < -1:
+            known.data.ints[k] = -1 if term_of[k] is None else id_of_term(term_of[k], ids, listed, other)
+        number[i] = known.data.ints[k]
+    return numbers
+
+
+cdef bint looks_simple(str token, bint only_letters, bint with_plurals) noexcept:
+    cdef Py_ssize_t i, n = len(token)
+    cdef const uint8_t* letters
+    if not n or not PyUnicode_IS_ASCII(token):
+        return False
+    letters = <const uint8_t*>PyUnicode_DATA(token)
+    for i in range(n):
+        if not (c"a" <= letters[i] <= c"z" or (c"0" <= letters[i] <= c"9" and not only_letters)):
+            return False
+    return not (with_plurals and letters[n - 1] == c"s")
+
+
+cdef int32_t id_of_term(term, dict ids, list listed, int32_t other) except -2:
+    cdef PyObject* found = PyDict_GetItem(ids, term)
+    if found is not NULL:
+        return <object>found
+    if other < 0:
+        other = <int32_t>len(listed)
+        ids[term] = other
+        listed.append(term)
+    return other

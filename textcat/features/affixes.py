@@ -54,6 +54,8 @@ _GROUPS = ("BRANCH", "SUBPATTERN", "ATOMIC_GROUP", "MAX_REPEAT", "MIN_REPEAT", "
 _LOOKS = ("ASSERT", "ASSERT_NOT")
 _ZERO_WIDTH = (*_LOOKS, "AT")
 _CHARACTERS = ("LITERAL", "NOT_LITERAL", "ANY", "IN")
+# What comes before a host in spaCy's regex of URLs, and what matches the same without trying each colon with each "@".
+_USER = r"(?:\S+(?::\S*)?@)?", r"(?:\S+@)?"
 _SET = "SET"  # a node of ours: a set in the bits of an alphabet
 
 
@@ -230,8 +232,11 @@ def regex_function(regexes: Regexes, name: str) -> Callable[[str], Any] | None:
     """
     if name not in regexes:
         return None
+    pattern, flags = regexes[name]
+    if name == "url_match":  # of which only whether it matches is asked
+        pattern = pattern.replace(*_USER)
     try:
-        return getattr(re.compile(*regexes[name]), TOKENIZER_METHODS[name])
+        return getattr(re.compile(pattern, flags), TOKENIZER_METHODS[name])
     except (re.error, OverflowError, RecursionError) as error:
         raise ValueError(str(error)) from error
 

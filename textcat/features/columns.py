@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import combinations, count, pairwise
 from typing import Any
 
@@ -13,19 +14,37 @@ from textcat.features._token_cache import read_pairs
 from textcat.features.tokens import NO_IDS, OTHER, KnownTerms, TermCounts
 
 
+class NamedColumns:
+    """Hold the names of columns, in order, and look columns up by their names.
+
+    The dict for this is only made where a column is looked up: those who fit or open features often look none up.
+    """
+
+    def __init__(self, names: list[str]):
+        self.names = names
+
+    @cached_property
+    def column_of(self) -> dict[str, int]:
+        """The column of each name, in the order of the columns."""
+        return dict(zip(self.names, range(len(self.names)), strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"names": self.names}
+
+
 class TermColumns:
     """Look up the columns of terms and n-grams by the ids that `Tokens` gave them, and keep the results.
 
     Terms belong to spaces: to one that all zones (named parts of a text, such as its title) share, or to that of a
-    single zone. With a vocabulary, the name of a term or n-gram decides its column. In the shared space, the name is
-    "word" or "word word"; in the space of the zone title it is "title:word". Without a vocabulary, the column is the
+    single zone. If columns are `named`, the name of a term or n-gram decides its column. In the shared space, the name
+    is "word" or "word word"; in the space of the zone title it is "title:word". If `named` is None, the column is the
     lowest `hash_bits` bits of the hash of the name. `keys` has earlier results: for each space, an array for the terms
-    and one for the n-grams. They hold columns (-1: none) or, without a vocabulary, whole hashes.
+    and one for the n-grams. They hold columns (-1: none) or, if `named` is None, whole hashes.
     """
 
-    def __init__(self, terms: list[str], vocabulary: Mapping[str, int] | None, hash_bits: int = 0, keys: Any = None):
-        self.terms, self._vocabulary = terms, vocabulary
-        self._mask = np.int32(2**hash_bits - 1 if vocabulary is None else -1)
+    def __init__(self, terms: list[str], named: NamedColumns | None, hash_bits: int = 0, keys: Any = None):
+        self.terms, self._columns = terms, named
+        self._mask = np.int32(2**hash_bits - 1 if named is None else -1)
         self._keys: dict[str, tuple[np.ndarray, np.ndarray]] = keys or {}
 
     def of(self, spaces: Sequence[str], counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
@@ -39,7 +58,7 @@ class TermColumns:
 
     def _keys_of(self, space: str, counts: TermCounts) -> tuple[np.ndarray, np.ndarray]:
         terms, ngrams = self._keys.get(space, (NO_IDS, NO_IDS))
-        hashed = self._vocabulary is None
+        hashed = self._columns is None
         if len(terms) < len(self.terms):
             names = feature_names(space, self.terms[len(terms) :])
             terms = np.concatenate([terms, space_hashes(names) if hashed else self._named(names)])
@@ -52,7 +71,7 @@ class TermColumns:
         return terms, ngrams
 
     def _named(self, names: Sequence[str]) -> np.ndarray:
-        column_of = (self._vocabulary or {}).get
+        column_of = (self._columns.column_of if self._columns else {}).get
         return np.array([column_of(name, -1) for name in names], np.int32)
 
     def _stacked(self, keys: list[np.ndarray]) -> np.ndarray:
@@ -102,7 +121,7 @@ def ngram_names(counts: TermCounts, ids: np.ndarray) -> list[str]:
     terms = counts.terms
     left, right = counts.ngrams[ids].T
     pairs = counts.ngrams[~left[left < 0]]
-    names = iter([f"{terms[first]} {terms[second]}" for first, second in pairs.tolist()])
+    names = iter([f"{terms[first]} {terms[second]}" for first, second in zip(*pairs.T.tolist(), strict=True)])
     before = [terms[i] if i >= 0 else next(names) for i in left.tolist()]
     return [f"{first} {terms[last]}" for first, last in zip(before, right.tolist(), strict=True)]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams
-from textcat.features.columns import TermColumns, feature_names, ngram_names
+from textcat.features._rows import character_keys, character_width, document_frequencies, keep_ngrams, picked
+from textcat.features.columns import NamedColumns, TermColumns, feature_names, ngram_names
 from textcat.features.tokens import TermCounts
 from textcat.features.zones import TextParts
 
@@ -27,7 +27,7 @@ class CountedDocuments(NamedTuple):
 class FittedColumns(NamedTuple):
     """Hold the columns that features have after fitting."""
 
-    vocabulary: dict[str, int] | None  # the column of each name; None: columns by hash
+    named: NamedColumns | None  # None: columns by hash
     df: np.ndarray  # the number of documents that have each column, 0 if they are too few: shape (n_columns,)
     columns: TermColumns
 
@@ -73,10 +73,10 @@ def named_columns(
         moved = np.full(len(terms) + 1, -1, np.int32)  # its last entry is where -1 stays -1
         moved[kept] = np.arange(len(kept))
         columns, df, terms = moved[columns], df[kept], [terms[i] for i in kept.tolist()]
-    vocabulary = dict(zip(terms, range(len(terms)), strict=True))
+    named = NamedColumns(terms)
     n_terms = common.shape[1] - len(counts.ngrams)
     keys = {space: (row[:n_terms], row[n_terms:]) for space, row in zip(parts.names, columns, strict=True)}
-    return FittedColumns(vocabulary, df, TermColumns(counts.terms, vocabulary, keys=keys))
+    return FittedColumns(named, df, TermColumns(counts.terms, named, keys=keys))
 
 
 def without_rare_ngrams(parts: TextParts, counts: TermCounts, ngram_min_df: int) -> TermCounts:
@@ -174,7 +174,7 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
         return [], np.zeros(0, np.int64)
     width = character_width(names)
     keys = character_keys(names, np.arange(len(names)), 0, width)
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)
     same = np.diff(keys[order], prepend=~keys[order[:1]]) == 0  # as the name before it, as far as is known
     for start in range(8 // width, _COMPARED * (8 // width), 8 // width):
         tied = np.flatnonzero(same | np.append(same[1:], False))
@@ -185,12 +185,12 @@ def alphabetical(names: list[str]) -> tuple[list[str], np.ndarray]:
         same[tied] &= np.diff(keys[by], prepend=~keys[by[:1]]) == 0
     tied = np.flatnonzero(same | np.append(same[1:], False))
     order[tied] = sorted(order[tied].tolist(), key=names.__getitem__)
-    listed = [names[i] for i in order.tolist()]
+    listed = picked(names, order)
     for i in np.flatnonzero(same).tolist():
         same[i] = listed[i] == listed[i - 1]
     positions = np.empty(len(names), np.int64)
     positions[order] = np.cumsum(~same) - 1
-    return ([listed[i] for i in np.flatnonzero(~same).tolist()] if same.any() else listed), positions
+    return (picked(listed, np.flatnonzero(~same)) if same.any() else listed), positions
 
 
 def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
@@ -199,7 +199,7 @@ def _names(space: str, selected: np.ndarray, counts: TermCounts) -> list[str]:
     `selected` is a bool array over terms, then n-grams.
     """
     n_terms = len(selected) - len(counts.ngrams)
-    terms = [counts.terms[i] for i in np.flatnonzero(selected[:n_terms]).tolist()]
+    terms = picked(counts.terms, np.flatnonzero(selected[:n_terms]))
     return list(feature_names(space, terms + ngram_names(counts, np.flatnonzero(selected[n_terms:]))))
 
 

@@ -132,7 +132,7 @@ class _ColumnOf:
         self._wanted = set(wanted)
         self._by_name: dict[str, int] | None = None
         self._firsts: set[str] = set()  # what the names of n-grams may begin with
-        if features.vocabulary_ is not None:
+        if features.has_names:
             names = features.listed_names()
             self._by_name = {names[column]: column for column in self._wanted}
             for name in self._by_name:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from textcat.features._rows import release_memory, rows, text_lengths
-from textcat.features.columns import TermColumns, known_terms
+from textcat.features.columns import NamedColumns, TermColumns, known_terms
 from textcat.features.fitting import (
     CountedDocuments,
     Frequencies,
@@ -79,13 +79,13 @@ class FeatureSteps(Parameters):
         """
         restored = cls(**settings)
         check_settings(restored)
-        vocabulary = None if terms is None else dict(zip(terms, range(len(terms)), strict=True))
-        n_columns = 2**restored.hash_bits if restored.hash_bits else len(vocabulary or {})
-        if (vocabulary is None) != bool(restored.hash_bits) or len(idf) != n_columns:
+        n_columns = 2**restored.hash_bits if restored.hash_bits else len(terms or ())
+        if (terms is None) != bool(restored.hash_bits) or len(idf) != n_columns:
             raise FeatureError(
                 f"{len(idf)} idf do not fit the {n_columns} columns: give those learnt with the settings."
             )
-        restored.set_fitted(vocabulary, idf, n_documents, dict(average_lengths or {}))
+        named = None if terms is None else NamedColumns(list(terms))
+        restored.set_fitted(named, idf, n_documents, dict(average_lengths or {}))
         return restored
 
     def count_all(self, documents: Documents) -> tuple[TextParts, TermCounts]:
@@ -145,7 +145,7 @@ class FeatureSteps(Parameters):
             described = None if named is None else counted.parts.select(np.asarray(named, np.int64))
             fitted = named_columns(parts, counts, allowed, self.max_features, described)
         averages = average_lengths(parts, lengths) if self.weighting == "bm25" else {}
-        self.set_fitted(fitted.vocabulary, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
+        self.set_fitted(fitted.named, self.idf_of(fitted.df, n_documents), n_documents, averages, fitted.columns)
         return self
 
     def rows_of(self, counted: CountedDocuments, chosen: ArrayLike | None = None) -> csr_matrix:
@@ -163,7 +163,7 @@ class FeatureSteps(Parameters):
 
     def set_fitted(
         self,
-        vocabulary: dict[str, int] | None,
+        named: NamedColumns | None,
         idf: np.ndarray,
         n_documents: int,
         averages: dict[str, float],
@@ -171,17 +171,29 @@ class FeatureSteps(Parameters):
     ) -> None:
         """Set the attributes that fitting learns: the public ones and, if given, the columns by the ids of terms."""
         self.take_tokens()
-        self.vocabulary_, self.n_documents_, self.average_lengths_ = vocabulary, n_documents, averages
+        self._named, self.n_documents_, self.average_lengths_ = named, n_documents, averages
         self.idf_ = np.ascontiguousarray(idf, np.float64)
         self._columns = columns
         self._terms: KnownTerms | None = None
-        self._name_list: list[str] | None = None
+        self._numbers: list[str] | None = None
+
+    @property
+    def vocabulary_(self) -> dict[str, int] | None:
+        """The column of each term, in alphabetical order; None with `hash_bits`."""
+        return None if self._named is None else self._named.column_of
+
+    @property
+    def has_names(self) -> bool:
+        """Whether columns have names: not with `hash_bits`."""
+        return self._named is not None
 
     def listed_names(self) -> list[str]:
         """Return the names of the columns, as a list that must not be changed."""
-        if self._name_list is None:
-            self._name_list = list(self.vocabulary_ or (f"#{i}" for i in range(len(self.idf_))))
-        return self._name_list
+        if self._named is not None:
+            return self._named.names
+        if self._numbers is None:
+            self._numbers = [f"#{i}" for i in range(len(self.idf_))]
+        return self._numbers
 
     def zone_prefixes(self) -> tuple[str, ...]:
         """Return a prefix such as "title:" for each zone that `zone_terms` lists; () if it is True or False."""
@@ -189,8 +201,8 @@ class FeatureSteps(Parameters):
 
     def known_terms(self) -> KnownTerms | None:
         """Return the terms that can have a column, so that only these are counted; None if any term can have one."""
-        if self._terms is None and self.vocabulary_ is not None and not self.chars:
-            self._terms = known_terms(self.vocabulary_, self.ngrams, zone_terms=bool(self.zone_terms))
+        if self._terms is None and self._named is not None and not self.chars:
+            self._terms = known_terms(self._named.names, self.ngrams, zone_terms=bool(self.zone_terms))
         return self._terms
 
     def take_tokens(self) -> None:
@@ -210,7 +222,7 @@ class FeatureSteps(Parameters):
         if columns is None or columns.terms is not counts.terms:
             shared = self._terms.columns if self._terms is not None and self._terms.terms is counts.terms else None
             keys = {SHARED_SPACE: shared} if shared else None
-            columns = self._columns = TermColumns(counts.terms, self.vocabulary_, self.hash_bits or 0, keys)
+            columns = self._columns = TermColumns(counts.terms, self._named, self.hash_bits or 0, keys)
         return columns.of(parts.names, counts)
 
     def occurrence_weights(
@@ -252,4 +264,4 @@ class FeatureSteps(Parameters):
             check_is_fitted(self, "idf_")
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | dict.fromkeys(self.__dict__.keys() & {"_columns", "_terms", "_name_list"})
+        return self.__dict__ | dict.fromkeys(self.__dict__.keys() & {"_columns", "_terms", "_numbers"})

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable, number_terms
+from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable, number_tokens
 from textcat.features.language import open_language, replace_surrogates, singular
 from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, ngrams_of_runs, places_in_run
 from textcat.features.settings import Parameters
@@ -272,6 +272,7 @@ class _TermCounter:
         self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
         usual = get.stop_words is not None and settings["lowercase"]
         self.stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
+        self._simple = None if self.stops is None else (self.stops, settings["alphabetic"], self._singular)
         self._known_terms: KnownTerms | None = None
         self.words: WordTable | None = None
         self._term_of: dict[str, str | None] = {}  # of tokens
@@ -378,7 +379,7 @@ class _TermCounter:
     def _tokenize(self, batch: list[str]) -> None:
         if not self.language.splits_at_space:
             self.cache.load(["x"] * len(batch))  # a span for every text
-            self.cache.store(["x"], {"x": -1}, np.ones(1, np.int32))
+            self.cache.store(["x"], np.full(1, -1, np.int32), np.ones(1, np.int32))
             for i, text in enumerate(batch):
                 self._override(i, 1, text)
             return
@@ -398,8 +399,8 @@ class _TermCounter:
         (before, _, last), (behind, first, _) = map(self.cache.span, (left, right))
         return self.language.may_meet(before, last, behind, first)
 
-    def _cut_runs(self, texts: list[str]) -> tuple[list[list[str]], dict[str, int]]:
-        """Tokenize each text as a whole; return its tokens, and a dict of the term ids of all tokens.
+    def _cut_runs(self, texts: list[str]) -> tuple[list[list[str]], np.ndarray]:
+        """Tokenize each text as a whole; return its tokens, and the ids of the terms of all tokens.
 
         Each text is a run of neighbouring spans (pieces between white space). No special case of the tokenizer lies
         across an end of a run, so the run's text has the same tokens alone as in the whole text.
@@ -411,16 +412,15 @@ class _TermCounter:
         tokens = self.language.cut_text(text)
         self.cache.override(position, n, tokens, self._term_ids(tokens))
 
-    def _term_ids(self, tokens: list[str]) -> dict[str, int]:
-        """Return, by token, the id of the token's term; -1 if the token is no term."""
-        ids = dict.fromkeys(tokens, -1)
-        words = self._words(ids)
-        terms = self._terms_of_words(words)
-        if self._known_terms is None:
-            number_terms(words, terms, self.ids, self.terms, ids)
-        else:
-            ids.update(zip(words, self._ids_of(terms), strict=True))
-        return ids
+    def _term_ids(self, tokens: list[str]) -> np.ndarray:
+        """Return the id of the term of each token; -1 if the token is no term."""
+        other = -1 if self._known_terms is None else len(self.terms) - 1
+        return number_tokens(tokens, self.ids, self.terms, other, self._words_and_terms, self._simple)
+
+    def _words_and_terms(self, tokens: list[str]) -> tuple[list[str], list[str]]:
+        """Return the tokens that count as terms, and the term of each."""
+        words = self._words(tokens)
+        return words, self._terms_of_words(words)
 
     def _words(self, tokens: Iterable[str]) -> list[str]:
         """Return the tokens that count as terms."""
@@ -440,8 +440,7 @@ class _TermCounter:
 
     def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
         """Return a dict from each token that counts as a term to this term."""
-        words = self._words(tokens)
-        return dict(zip(words, self._terms_of_words(words), strict=True))
+        return dict(zip(*self._words_and_terms(list(tokens)), strict=True))
 
     def _kept_terms(self, tokens: Sequence[str]) -> dict[str, str | None]:
         """Return a dict that has the term of each token, or None if it is no term; keep the dict for the next texts."""

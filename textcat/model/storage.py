@@ -120,8 +120,8 @@ def write_model(tagger: Tagger, folder: Path) -> None:
             arrays[parts[1]] = arrays[parts[1]].astype(np.uint16)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-    vocabulary = tagger.features.vocabulary_  # None where columns are hashes
-    terms = None if vocabulary is None else list(vocabulary)
+    features = tagger.features
+    terms = features.listed_names() if features.has_names else None  # None where columns are hashes
     (folder / VOCABULARY).write_text(json.dumps(terms), encoding="utf-8")
     with suppress(TextcatError):  # the language may not be installed here; the model is complete without its tables
         tables = tagger.features.tokens_.tables()

@@ -40,11 +40,12 @@ def keep(
         name, tagger = "a model in memory", model  # type: ignore[assignment]
     topic = find_topic(tagger.topics, tagger.topic_names, topic)
     weights = weights_of_topic(tagger, topic)
-    if tagger.features.vocabulary_ is None or pool.features.vocabulary_ is None:
+    columns_of_pool = pool.features.vocabulary_
+    if columns_of_pool is None or not tagger.features.has_names:
         raise TextcatError(
             f"The terms of {name} or of the archive have no names, only hashes: start without the model."
         )
-    names, columns_of_pool = tagger.features.listed_names(), pool.features.vocabulary_
+    names = tagger.features.listed_names()
     mapped = np.zeros(len(pool.features.idf_), np.float64)
     theirs = np.flatnonzero(weights)
     n_shared = 0

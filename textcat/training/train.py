@@ -473,7 +473,7 @@ def _train_listed(
     from textcat.training.shortlist import train_shortlist
 
     options: dict[str, Any] = {"size": recipe.shortlist, "n_documents": n_documents, "n_jobs": n_jobs}
-    terms = None if features.vocabulary_ is None else features.listed_names()
+    terms = features.listed_names() if features.has_names else None
     learner, tags, arrays = recipe.make_learner(), recipe.make_tags(), (examples.rows, examples.labels, described)
     trained = train_shortlist(*arrays, learner, **options, terms=terms, progress=advance)
     if recipe.related:

@@ -161,3 +161,21 @@ cdef inline bint near(
             i += 1
             j += 1
     return 19 * shared >= 9 * (a + b)
+
+
+def single_terms(list names, tuple prefixes, bint of_zones):
+    """Return a mask of the names of columns that are no n-grams of terms and begin with none of the prefixes: bool.
+
+    An n-gram of terms has a space inside, and an n-gram of characters may have one at either end. If `of_zones`, each
+    name begins with a zone and a colon, which are left out first.
+    """
+    cdef Py_ssize_t i
+    cdef str name
+    mask = np.empty(len(names), np.bool_)
+    cdef uint8_t[::1] is_single = mask.view(np.uint8)
+    for i in range(len(names)):
+        name = names[i]
+        if of_zones:
+            name = name.partition(":")[2]
+        is_single[i] = (" " not in name or " " not in name.strip("~ ")) and not name.startswith(prefixes)
+    return mask

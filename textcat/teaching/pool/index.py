@@ -24,7 +24,7 @@ from textcat.folders import FolderFormat, map_array, sha256_of_file
 from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
-from textcat.teaching.pool._duplicates import distinct_terms
+from textcat.teaching.pool._duplicates import distinct_terms, single_terms
 from textcat.teaching.pool.duplicates import near_duplicates
 from textcat.teaching.pool.pieces import Pieces, for_many
 from textcat.teaching.pool.texts import PIECES, Archive, Shard
@@ -137,14 +137,8 @@ def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple[TfIdf, csr_ma
 
 
 def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
-    names = features.listed_names()
-    # All columns except n-grams of terms, which have a space inside (n-grams of characters may have one at either end),
-    # and except a zone's own columns of terms that also have a shared column.
-    prefixes = features.zone_prefixes()
-    bare = [name.partition(":")[2] for name in names] if features.zone_terms is True else names
-    counted = np.array(
-        [(" " not in name or " " not in name.strip("~ ")) and not name.startswith(prefixes) for name in bare], bool
-    )
+    # All columns except n-grams of terms, and except a zone's own columns of terms that also have a shared column.
+    counted = single_terms(features.listed_names(), features.zone_prefixes(), features.zone_terms is True)
     return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
 
 
@@ -179,7 +173,7 @@ def write_index(archive: Archive, recipe: Recipe, stages: Stages) -> None:
         "id_ends": np.cumsum(id_sizes, dtype=np.int64),
         "groups": groups,
     }
-    terms = None if features.vocabulary_ is None else list(features.vocabulary_)  # None where columns are hashes
+    terms = features.listed_names() if features.has_names else None  # None where columns are hashes
     with FORMAT.replacing(folder / INDEX) as sibling:
         for name, array in arrays.items():
             np.save(sibling / f"{name}.npy", array, allow_pickle=False)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.documents import Document
-from textcat.features.columns import TermColumns
+from textcat.features.columns import NamedColumns, TermColumns
 from textcat.features.counts import StoredCounts, smallest_type
 from textcat.features.rows import Rows, document_frequencies, text_lengths
 from textcat.features.tfidf import TfIdf
@@ -126,6 +126,7 @@ class Pieces:
         self._paths = sorted(folder.glob("*.npz")) if folder.is_dir() else []
         self.n_documents = n_documents
         self._columns: list[NDArray[np.int32]] = []  # for each piece, the columns of its terms
+        self._named = NamedColumns([])
 
     def __iter__(self) -> Iterator[Piece]:
         position = 0
@@ -171,10 +172,10 @@ class Pieces:
         column = np.full(len(terms), -1, np.int32)
         column[kept] = np.arange(len(kept))
         self._columns = [column[number] for number in numbers]
-        vocabulary = {terms[i]: k for k, i in enumerate(kept.tolist())}
+        self._named = NamedColumns([terms[i] for i in kept.tolist()])
         idf = features.idf_of(df[kept], self.n_documents)
         averages = {zone: n / n_texts for zone, (n, n_texts) in lengths.items()}
-        features.set_fitted(vocabulary, idf, self.n_documents, averages)
+        features.set_fitted(self._named, idf, self.n_documents, averages)
         return _Facts(*(np.concatenate(arrays) for arrays in zip(*facts, strict=True)))
 
     def rows(self, features: TfIdf, k: int) -> Rows:
@@ -184,7 +185,7 @@ class Pieces:
         """
         piece, columns = read_piece(self._paths[k], with_terms=False), self._columns[k]
         counts = piece.counted.counts
-        of_terms = TermColumns(counts.terms, features.vocabulary_, keys={SHARED_SPACE: (columns, NO_IDS)})
+        of_terms = TermColumns(counts.terms, self._named, keys={SHARED_SPACE: (columns, NO_IDS)})
         return features.rows_of_counts(_parts(piece.counted, features), counts, piece.text_lengths(), of_terms)
 
 
