@@ -737,13 +737,11 @@ cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict s
 
     `starts` has the position of each token; without it, there is no white space between the tokens.
     """
-    cdef Buffer firsts = Buffer(sizeof(int32_t)), stops = Buffer(sizeof(int32_t))
-    cdef int32_t longest = find_specials(tokens, cuts, firsts, stops)
-    cdef Py_ssize_t i, k, n = len(tokens)
-    cdef Buffer seen, chosen
-    cdef int32_t size, first, stop
-    if not longest:
+    if not find_specials(tokens, cuts, None, None):
         return tokens
+    cdef Buffer firsts = Buffer(sizeof(int32_t)), stops = Buffer(sizeof(int32_t)), seen, chosen
+    cdef int32_t longest = find_specials(tokens, cuts, firsts, stops), size, first, stop
+    cdef Py_ssize_t i, k, n = len(tokens)
     if starts is None:
         starts, k = Buffer(sizeof(int32_t)), 0
         for token in tokens:
@@ -773,7 +771,10 @@ cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict s
 
 
 cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) except -1:
-    """Write to `firsts` and `stops` where special cases in `cuts` may start and stop; return the longest one's length."""
+    """Write to `firsts` and `stops` where special cases in `cuts` may start and stop; return the longest one's length.
+
+    If `firsts` is None, return only whether there is any.
+    """
     cdef Py_ssize_t i, k, n = len(tokens)
     cdef int32_t longest = 0
     cdef dict node
@@ -782,6 +783,8 @@ cdef int32_t find_specials(list tokens, dict cuts, Buffer firsts, Buffer stops) 
         k = i + 1
         while node is not None:
             if "" in node:
+                if firsts is None:
+                    return True
                 push(firsts, <int32_t>i)
                 push(stops, <int32_t>k)
                 longest = max(longest, <int32_t>(k - i))
@@ -942,9 +945,9 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     if not words.cutter.cuts(string, before, behind):
         return UNKNOWN
     core = n - before[0] - behind[0]
-    if may_be_term(words, key, before[0]) or may_be_term(words, key + n - behind[0], behind[0]):
+    if may_be_term(words.kind, key, before[0]) or may_be_term(words.kind, key + n - behind[0], behind[0]):
         return UNKNOWN
-    if not may_be_term(words, key + before[0], core):
+    if not may_be_term(words.kind, key + before[0], core):
         return -1
     for k in range(core):
         letter = key[before[0] + k]
@@ -952,15 +955,15 @@ cdef int32_t plain_term(WordTable words, String string, int* before, int* behind
     return id_of(words, letters, core)
 
 
-cdef inline bint may_be_term(WordTable words, const char* key, size_t n) noexcept nogil:
+cdef inline bint may_be_term(int kind, const char* key, size_t n) noexcept nogil:
     cdef size_t k, n_letters = 0, n_digits = 0, n_spaces = 0
     for k in range(n):
         n_letters += c"a" <= <uint8_t>key[k] | 32 <= c"z"
         n_digits += c"0" <= <uint8_t>key[k] <= c"9"
         n_spaces += WHITE[<uint8_t>key[k]]
-    if words.kind == _LETTERS:
+    if kind == _LETTERS:
         return n_letters == n and n > 0
-    return n_letters + n_digits > 0 if words.kind == _LETTERS_OR_DIGITS else n_spaces < n
+    return n_letters + n_digits > 0 if kind == _LETTERS_OR_DIGITS else n_spaces < n
 
 
 cdef inline int32_t id_of(WordTable words, const char* key, size_t n) noexcept nogil:
@@ -1906,9 +1909,9 @@ def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, s
 
     `ids` has the ids of terms, and `listed` the terms by their ids. A term that is in neither gets the id `other` or, if
     this is -1, the next id. `terms_of` returns those of a list of tokens that count as terms, in the same order, and the
-    term of each. It is not asked for simple tokens, which are their own terms. `simple` has three settings of these:
-    they consist of lower-case letters of ASCII and, unless the second is True, digits; they are not in the first; and
-    they do not end in "s" if the third is True. If `simple` is None, no token is simple.
+    term of each. It is not asked for simple tokens, which are their own terms: those of ASCII characters without
+    capitals and white space. `simple` has a collection of tokens that are not simple, the kind of tokens that are terms
+    (see `WordTable`), and whether tokens that end in "s" are not simple. If `simple` is None, no token is.
     """
     cdef Py_ssize_t i, k, n = len(tokens)
     cdef dict position_of = {}
@@ -1916,20 +1919,21 @@ def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, s
     cdef list others, words, terms
     cdef str token
     cdef Buffer known
-    stops, letters, plurals = simple or ((), False, False)
-    cdef bint any_simple = simple is not None, only_letters = letters, with_plurals = plurals
+    stops, kind, plurals = simple or ((), _ANYTHING, False)
+    cdef bint any_simple = simple is not None, with_plurals = plurals
+    cdef int kind_of_terms = kind
     numbers = np.empty(n, np.int32)
     cdef int32_t[::1] number = numbers
     memset(of_character, 0xFF, sizeof(of_character))
     for i in range(n):
         token = tokens[i]
-        if any_simple and looks_simple(token, only_letters, with_plurals) and token not in stops:
-            number[i] = -1
-        elif len(token) == 1 and PyUnicode_KIND(token) == 1:
+        if len(token) == 1 and PyUnicode_KIND(token) == 1:
             k = (<const uint8_t*>PyUnicode_DATA(token))[0]
             if of_character[k] < 0:
                 of_character[k] = position_of.setdefault(token, len(position_of))
             number[i] = of_character[k]
+        elif any_simple and looks_simple(token, kind_of_terms, with_plurals) and token not in stops:
+            number[i] = -1
         else:
             number[i] = position_of.setdefault(token, len(position_of))
     others = list(position_of)
@@ -1952,16 +1956,16 @@ def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, s
     return numbers
 
 
-cdef bint looks_simple(str token, bint only_letters, bint with_plurals) noexcept:
+cdef bint looks_simple(str token, int kind, bint plurals) noexcept:
     cdef Py_ssize_t i, n = len(token)
-    cdef const uint8_t* letters
+    cdef const char* key
     if not n or not PyUnicode_IS_ASCII(token):
         return False
-    letters = <const uint8_t*>PyUnicode_DATA(token)
+    key = <const char*>PyUnicode_DATA(token)
     for i in range(n):
-        if not (c"a" <= letters[i] <= c"z" or (c"0" <= letters[i] <= c"9" and not only_letters)):
+        if key[i] <= 32 or c"A" <= key[i] <= c"Z":
             return False
-    return not (with_plurals and letters[n - 1] == c"s")
+    return may_be_term(kind, key, n) and not (plurals and key[n - 1] == c"s")
 
 
 cdef int32_t id_of_term(term, dict ids, list listed, int32_t other) except -2:

@@ -272,7 +272,9 @@ class _TermCounter:
         self.excluded = [get.is_space] + ([get.is_stop] if settings["remove_stop_words"] else [])
         usual = get.stop_words is not None and settings["lowercase"]
         self.stops = (get.stop_words if settings["remove_stop_words"] else ()) if usual else None
-        self._simple = None if self.stops is None else (self.stops, settings["alphabetic"], self._singular)
+        alphabetic, alphanumeric = settings["alphabetic"], settings["alphanumeric"]
+        self._kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
+        self._simple = None if self.stops is None else (self.stops, self._kind, self._singular)
         self._known_terms: KnownTerms | None = None
         self.words: WordTable | None = None
         self._term_of: dict[str, str | None] = {}  # of tokens
@@ -304,10 +306,8 @@ class _TermCounter:
         before, self.terms = self.terms, known_terms.terms
         self.ids = dict(zip(known_terms.terms, count()))
         if self.stops is not None:
-            alphabetic, alphanumeric = self.settings["alphabetic"], self.settings["alphanumeric"]
-            kind = LETTERS if alphabetic else LETTERS_OR_DIGITS if alphanumeric else ANYTHING
             other = len(known_terms.terms) - 1
-            self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, kind)
+            self.words = self.language.word_table(self.ids, self.stops, bool(self._singular), other, self._kind)
         self.cache.restrict(known_terms.ngrams, np.fromiter(self._ids_of(before), np.int32, len(before)))
         if self.divides_runs:
             self.cache.restrict_runs(known_terms.terms)
