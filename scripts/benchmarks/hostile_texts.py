@@ -12,7 +12,6 @@ import random
 import shlex
 import sys
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -30,7 +29,7 @@ from attacks.texts import ACTIONS, patterns, save_model
 SIZES = (5_000_000, 1_000_000, 100_000, 10_000)  # bytes
 _SMALL, _ROUNDS = 200_000, 3  # what is no larger is measured so often, and the fastest counts
 _SLOWEST = 10
-_WARM = "Wheat rose. " * 100
+_SHORT = "Wheat rose. " * 100
 Seconds = dict[str, dict[str, dict[str, float]]]  # by operation, pattern and size
 
 
@@ -65,8 +64,10 @@ Each hostile text repeats a byte, a character or a word, or consists of random r
 documents; `teach` writes a pool (rows and texts on disk) of the text and twenty short documents, and opens the pool.
 
 Each of the operations `tag`, `explain`, `train` and `teach` reads hostile texts of 10 kB, 100 kB, 1 MB and 5 MB.
-Seconds are processor time of one run; for texts of up to {_SMALL:,} bytes, of the fastest of {_ROUNDS} runs. Growth
-from a size is the time per byte at 5 MB, divided by the time per byte at that size.
+Seconds are processor time of one run; for texts of up to {_SMALL:,} bytes, of the fastest of {_ROUNDS} runs. Each run
+begins with empty caches of tokens: `tag` and `explain` open the model anew first, which is not measured. Growth from a
+size is the time per byte at 5 MB, divided by the time per byte at that size. The fixed cost is the time for a short
+text, {len(_SHORT)} bytes of words: it is part of all times.
 
 {described()}
 """
@@ -79,23 +80,27 @@ def _measured(results: Path | None, chosen: str) -> Seconds:
     logging.disable()
     with TemporaryDirectory(prefix="textcat-hostile-") as folder:
         save_model(Path(folder) / "model")
+        for operation in ACTIONS:
+            fixed = min(_spent(operation, _SHORT, Path(folder)) for _ in range(1 + _ROUNDS))
+            of_operation = seconds.setdefault(operation, {})
+            for name in makers:
+                of_operation.setdefault(name, {"0": fixed})
+        gc.freeze()  # what stays need not be looked at before each run
         for size in SIZES:
-            for operation, prepare in ACTIONS.items():
-                run = prepare(Path(folder))
-                _spent(run, _WARM)
-                of_operation = seconds.setdefault(operation, {})
-                for name, make in makers.items():
-                    of_pattern = of_operation.setdefault(name, {})
-                    if str(size) not in of_pattern:
-                        text = make(random.Random(size), size)
-                        rounds = _ROUNDS if size <= _SMALL else 1
-                        of_pattern[str(size)] = min(_spent(run, text) for _ in range(rounds))
-                if results:
+            for name, make in makers.items():
+                lacking = [operation for operation in ACTIONS if str(size) not in seconds[operation][name]]
+                text = make(random.Random(size), size) if lacking else ""
+                for operation in lacking:
+                    spent = [_spent(operation, text, Path(folder)) for _ in range(_ROUNDS if size <= _SMALL else 1)]
+                    seconds[operation][name][str(size)] = min(spent)
+                if results and lacking:
                     write_atomically(results, json.dumps(seconds))
     return seconds
 
 
-def _spent(run: Callable[[str], object], text: str) -> float:
+def _spent(operation: str, text: str, folder: Path) -> float:
+    """Return the processor seconds of an operation on a text, with empty caches of tokens."""
+    run = ACTIONS[operation](folder)
     gc.collect()
     start = time.process_time()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
@@ -117,6 +122,7 @@ def _summary(seconds: Seconds) -> list[dict[str, Any]]:
             {
                 "operation": operation,
                 "patterns": len(by_pattern),
+                "fixed cost": f"{1000 * median(of_pattern['0'] for of_pattern in by_pattern.values()):.1f} ms",
                 "median at 5 MB": f"{median(spent):.2f} s",
                 "nine tenths below": f"{spent[int(0.9 * (len(spent) - 1))]:.2f} s",
                 "slowest": f"{spent[-1]:.2f} s",
