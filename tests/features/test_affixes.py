@@ -114,6 +114,20 @@ def test_tables_find_what_the_regexes_find(lang, chunk):
         assert expected is None
 
 
+@given(st.text(alphabet=":@a./", max_size=12))
+@settings(max_examples=300, deadline=None)
+@example("a:b@c.com")
+@example("a@b:c@a.aa")
+@example(":@a.aa")
+@example("@a.aa")
+@example("aa://a:@a.aa/@")
+def test_a_url_with_colons_and_at_signs_is_one_for_the_regex_of_spacy(chunk):
+    _, url_match, _ = tables_of("en")
+    spacys = naive.nlp_of("en").tokenizer.url_match
+    assert url_match.__self__.pattern != spacys.__self__.pattern  # it is not tried with each colon and each "@"
+    assert (url_match(chunk) is None) == (spacys(chunk) is None)
+
+
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(chunk=chunks.filter(lambda chunk: not any(map(str.isspace, chunk))))
 @settings(max_examples=60, deadline=None)

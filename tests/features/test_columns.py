@@ -1,9 +1,11 @@
 """Columns have the names of terms and n-grams, or numbers by a published hash."""
 
+import pickle
+
 import numpy as np
 from zoned_texts import TOKENS, TRAIN
 
-from textcat.features.columns import known_terms, ngram_names, space_hashes
+from textcat.features.columns import NamedColumns, known_terms, ngram_names, space_hashes
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts
 
@@ -35,6 +37,13 @@ def test_columns_by_hash_are_bounded_and_have_numbers_for_names():
 def test_the_hash_is_murmurhash3_to_the_published_values():
     # Of the reference implementation, seed 0.
     assert space_hashes(["", "hello"]).tolist() == [0, 0x248BFA47]
+
+
+def test_columns_have_a_dict_only_once_one_is_looked_up():
+    named = NamedColumns(["oil", "wheat"])
+    assert vars(named) == {"names": ["oil", "wheat"]}
+    assert named.column_of == {"oil": 0, "wheat": 1}
+    assert vars(pickle.loads(pickle.dumps(named))) == {"names": ["oil", "wheat"]}
 
 
 def test_names_are_read_in_every_way_there_is():

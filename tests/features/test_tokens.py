@@ -101,6 +101,9 @@ ways = st.fixed_dictionaries(
 @example(["a b a b a", "b a b"], {"remove_stop_words": False}, 3, 0)
 @example(["~ab~ ab ~", "~ab~"], {"alphabetic": False}, 1, 2)
 @example(["Prices price 1980s -- x_ _ ½"], {"alphabetic": False, "alphanumeric": True, "singularize": True}, 2, 0)
+@example(["it's s's ## \x1f \x7f\x7f x- aS a's xs-ys n't 77 5KM ÉA"], {"alphabetic": False, "singularize": True}, 1, 0)
+@example(["the The x-y -- x_s __ 77 7s ##"], {"alphabetic": False, "alphanumeric": True}, 1, 0)
+@example(["the The ab a7 77 x-y abs"], {"singularize": True}, 1, 0)
 def test_terms_are_counted_as_spacy_and_python_count_them(documents, how, ngrams, chars):
     counts = Tokens(**how)
     counts.counter = _counter_for(counts)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from textcat.teaching.pool._duplicates import single_terms
 from textcat.teaching.pool.duplicates import near_duplicates, size_class_bounds
 
 N_WORDS, N_PAIRS = 60, 5
@@ -85,3 +86,16 @@ def test_many_documents_that_are_nearly_alike_take_no_time_that_grows_with_their
 
 def test_a_document_without_terms_repeats_none():
     assert groups([set(), set(), {1}, {1}, set()], pairs=[()] * 5) == [0, 1, 2, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("names", "prefixes", "of_zones", "expected"),
+    [
+        (["oil", "oil price", "title:oil", "~ oil~", "~l ~", "a b c"], ("title:",), False, [1, 0, 0, 1, 1, 0]),
+        (["body:oil", "body:oil price", "title:~ oi~"], (), True, [1, 0, 1]),
+        (["titles", "l ", "\u0438 \u0442"], (), False, [1, 1, 0]),
+        ([], (), False, []),
+    ],
+)
+def test_single_terms_are_columns_without_a_space_inside_and_without_a_prefix(names, prefixes, of_zones, expected):
+    assert single_terms(names, prefixes, of_zones).tolist() == list(map(bool, expected))
