@@ -1504,15 +1504,20 @@ cdef int enter(TokenCache cache, uint64_t key, int32_t id_) except -1 nogil:
 
 
 cdef int grow_runs_table(TokenCache cache) except -1 with gil:
-    cdef Buffer table = filled(sizeof(Entry), 2 * cache.runs_table.n, 0)
+    cache.runs_table = grown(cache.runs_table)
+    return 0
+
+
+cdef Buffer grown(Buffer entries):
+    """Return a table of twice the size with the entries of another one."""
+    cdef Buffer table = filled(sizeof(Entry), 2 * entries.n, 0)
     cdef size_t i
     cdef Entry each
-    for i in range(cache.runs_table.n):
-        each = cache.runs_table.data.entries[i]
+    for i in range(entries.n):
+        each = entries.data.entries[i]
         if each.number:
             slot_of(table, each.key)[0] = each
-    cache.runs_table = table
-    return 0
+    return table
 
 
 cdef int store_run(TokenCache cache, Span* span, list terms, dict ids) except -1 nogil:
@@ -1902,6 +1907,46 @@ cdef int grow_ngrams(TokenCache cache) except -1 with gil:
         ngram_slot(table, parts, parts.data.ints[2 * id_], parts.data.ints[2 * id_ + 1])[0] = <int32_t>id_ + 1
     cache.ngram_table = table
     return 0
+
+
+def ngrams_of_runs(str text, const int64_t[:, ::1] runs):
+    """Find the terms of some runs of a text: their n-grams of 1 to `LONGEST_NGRAM` characters, by their start.
+
+    `runs` has the start and the end of each run. Return the place of the first occurrence of each distinct term, shape
+    (n_terms, 2), and a key of each, another one for each term; then, for each occurrence, the number of its term, its
+    start and its end: int64, but the keys uint64.
+    """
+    cdef Py_ssize_t r, start, stop, n, i = 0, total = 0
+    cdef String string = string_of(text)
+    cdef uint64_t key
+    cdef Entry* slot
+    cdef Buffer table = filled(sizeof(Entry), 1 << 8, 0), firsts = Buffer(sizeof(int32_t))
+    for r in range(runs.shape[0]):
+        n = runs[r, 1] - runs[r, 0]
+        total += sum([max(n - k, 0) for k in range(LONGEST_NGRAM)])
+    places = np.empty((3, total), np.int64)
+    cdef int64_t[:, ::1] place = places
+    for r in range(runs.shape[0]):
+        for start in range(runs[r, 0], runs[r, 1]):
+            key = 0
+            for stop in range(start + 1, min(start + LONGEST_NGRAM, runs[r, 1]) + 1):
+                key |= <uint64_t>PyUnicode_READ(string.kind, string.data, stop - 1) << CHARACTER_BITS * (stop - start - 1)
+                slot = slot_of(table, key)
+                if not slot.number:
+                    push(firsts, <int32_t>i)
+                    slot.key, slot.number = key, <int32_t>firsts.n
+                    if 2 * firsts.n > table.n:
+                        table = grown(table)
+                        slot = slot_of(table, key)
+                place[0, i], place[1, i], place[2, i] = slot.number - 1, start, stop
+                i += 1
+    first = as_array(firsts)
+    keys = np.empty(len(first), np.uint64)
+    cdef uint64_t[::1] key_of_term = keys
+    for i in range(<Py_ssize_t>table.n):
+        if table.data.entries[i].number:
+            key_of_term[table.data.entries[i].number - 1] = table.data.entries[i].key
+    return places[1:, first].T, keys, *places
 
 
 def number_tokens(list tokens, dict ids, list listed, int32_t other, terms_of, simple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain
 from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
@@ -130,10 +130,14 @@ def read_exact_affixes(regexes: Regexes) -> tuple[Affixes, Codes] | None:
     An alphabet has a code for each class of characters that the regexes tell apart. These alternatives decide nearly
     all strings, also with characters that are not ASCII. Return None if tables cannot express a regex.
     """
-    names = list(TOKENIZER_METHODS)[:3]
+    return _exact_affixes(*(tuple(regexes.get(name, ())) for name in list(TOKENIZER_METHODS)[:3]))
+
+
+@lru_cache(maxsize=4)  # to read them takes 30 ms, as long as some operations on a text take altogether
+def _exact_affixes(*regexes: tuple[Any, ...]) -> tuple[Affixes, Codes] | None:
     roles: tuple[_Role, ...] = get_args(_Role)
     try:
-        trees = [parse_regex(re.compile(*regexes[name])) if name in regexes else [] for name in names]
+        trees = [parse_regex(re.compile(*regex)) if regex else [] for regex in regexes]
         alphabet = _Alphabet([node for tree in trees for node in tree])
         prefixes, suffixes, infixes = (
             _alternatives(alphabet.translated(tree), role, REACHED) if tree else []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from textcat.errors import TextcatError
 
 NGRAMS, SPACY = "ngrams", "spacy"
@@ -48,30 +46,6 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
     """
     sizes = range(1, LONGEST_NGRAM + 1)
     return [(start, start + size) for start in range(n) for size in sizes if start + size <= n]
-
-
-def ngrams_of_runs(text: str, runs: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray, np.ndarray]:
-    """Return the distinct terms of some runs of a text, and arrays of each term's number, start and end.
-
-    A run is a sequence of characters of a script without spaces between words; its terms are its 1-, 2- and 3-grams.
-    `runs` has the start and end of each run in the text. The arrays have an entry for each occurrence of a term, in the
-    order of `places_in_run`; the number of a term is its position in the list of distinct terms.
-    """
-    bounds = np.array(runs, np.int64).reshape(-1, 2)
-    sizes = bounds[:, 1] - bounds[:, 0]
-    behind = np.repeat(bounds[:, 1], sizes)
-    first = np.arange(len(behind)) + np.repeat(bounds[:, 0] - (np.cumsum(sizes) - sizes), sizes)
-    characters = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.uint64)
-    ends = first[:, None] + np.arange(1, LONGEST_NGRAM + 1)
-    keys = np.zeros(ends.shape, np.uint64)
-    for k in range(LONGEST_NGRAM):  # a character has 21 bits
-        inside = np.flatnonzero(first + k < behind)
-        keys[inside, k:] |= characters[first[inside] + k][:, None] << np.uint64(21 * k)
-    is_term = ends <= behind[:, None]
-    starts, ends = np.broadcast_to(first[:, None], ends.shape)[is_term], ends[is_term]
-    _, examples, ids = np.unique(keys[is_term], return_index=True, return_inverse=True)
-    names = [text[start:end] for start, end in zip(starts[examples].tolist(), ends[examples].tolist(), strict=True)]
-    return names, ids.astype(np.int64), starts, ends
 
 
 def language_of_words(lang: str, segmenter: str) -> str:

@@ -13,9 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from textcat.features._token_cache import ANYTHING, LETTERS, LETTERS_OR_DIGITS, TokenCache, WordTable, number_tokens
+from textcat.features._token_cache import (
+    ANYTHING,
+    LETTERS,
+    LETTERS_OR_DIGITS,
+    TokenCache,
+    WordTable,
+    ngrams_of_runs,
+    number_tokens,
+)
 from textcat.features.language import open_language, replace_surrogates, singular
-from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, ngrams_of_runs, places_in_run
+from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, places_in_run
 from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
@@ -527,8 +535,10 @@ def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
 
     A run is a sequence of characters of a script without spaces between words.
     """
-    names, *of_runs = ngrams_of_runs(text, runs)
-    of_runs[0] += len(words.terms)
+    examples, keys, *of_runs = ngrams_of_runs(text, runs)
+    order = np.argsort(keys)
+    names = [text[start:end] for start, end in zip(*examples[order].T.tolist(), strict=True)]
+    of_runs[0] = len(words.terms) + np.argsort(order)[of_runs[0]]
     ids, starts, ends = (np.concatenate(both) for both in zip(words[2:], of_runs, strict=True))
     order = np.argsort(starts, kind="stable")
     return TermPlaces(words.tokens + names, words.terms + names, ids[order], starts[order], ends[order])
