@@ -601,7 +601,7 @@ cdef class SpanCutter:
             elif runs_of is None:
                 continue
             else:
-                if not PyUnicode_IS_ASCII(span):
+                if has_surrogates(string_of(span)):
                     span = without_surrogates(span)
                 of_span = self.split(span) if len(span) <= longest else runs_of(span)
                 of_span = apply_specials(of_span, span, None, cuts, specials)
@@ -730,6 +730,15 @@ cdef class SpanCutter:
                     push(starts, <int32_t>start)
                     start += len(token)
         return apply_specials(tokens, text, starts, cuts, specials)
+
+
+cdef bint has_surrogates(String string) noexcept nogil:
+    cdef Py_ssize_t i
+    if string.kind > 1:
+        for i in range(string.length):
+            if 0xD800 <= PyUnicode_READ(string.kind, string.data, i) < 0xE000:
+                return True
+    return False
 
 
 cdef list apply_specials(list tokens, str text, Buffer starts, dict cuts, dict specials):

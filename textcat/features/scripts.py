@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from textcat.errors import TextcatError
 
@@ -46,6 +47,11 @@ def places_in_run(n: int) -> list[tuple[int, int]]:
     """
     sizes = range(1, LONGEST_NGRAM + 1)
     return [(start, start + size) for start in range(n) for size in sizes if start + size <= n]
+
+
+def are_unspaced(terms: Iterable[str]) -> list[bool]:
+    """Return for each term what `is_unspaced` returns, without a call for terms of ASCII characters."""
+    return [not term.isascii() and is_unspaced(term) for term in terms]
 
 
 def language_of_words(lang: str, segmenter: str) -> str:

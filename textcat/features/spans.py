@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features.columns import feature_names, space_hashes
-from textcat.features.scripts import is_unspaced
+from textcat.features.scripts import are_unspaced
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import (
     MOST_NGRAMS,
@@ -305,7 +305,7 @@ def _are_in_runs(features: TfIdf, terms: Sequence[str]) -> np.ndarray:
     """
     if not features.tokens_.divides_runs:
         return np.zeros(len(terms), bool)
-    return np.array(list(map(is_unspaced, terms)), bool)
+    return np.array(are_unspaced(terms), bool)
 
 
 def _standing(

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from itertools import chain, count, filterfalse, repeat
+from itertools import chain, compress, count, filterfalse, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from textcat.features._token_cache import (
     number_tokens,
 )
 from textcat.features.language import open_language, replace_surrogates, singular
-from textcat.features.scripts import NGRAMS, is_unspaced, language_of_words, places_in_run
+from textcat.features.scripts import NGRAMS, are_unspaced, is_unspaced, language_of_words, places_in_run
 from textcat.features.settings import Parameters
 from textcat.features.tables import LanguageTables
 
@@ -446,17 +446,14 @@ class _TermCounter:
             return [singular(term) if term.endswith("s") else term for term in terms]
         return terms
 
-    def _terms_of(self, tokens: Iterable[str]) -> dict[str, str]:
-        """Return a dict from each token that counts as a term to this term."""
-        return dict(zip(*self._words_and_terms(list(tokens)), strict=True))
-
     def _kept_terms(self, tokens: Sequence[str]) -> dict[str, str | None]:
         """Return a dict that has the term of each token, or None if it is no term; keep the dict for the next texts."""
         if len(self._term_of) > _MOST_PIECES:
             self._term_of = {}
         terms = self._term_of
-        if new := [token for token in tokens if token not in terms]:
-            terms.update(dict.fromkeys(new), **self._terms_of(dict.fromkeys(new)))
+        if new := dict.fromkeys(token for token in tokens if token not in terms):
+            terms.update(new)
+            terms.update(zip(*self._words_and_terms(list(new)), strict=True))
         return terms
 
     def located(self, i: int, text: str) -> list[Located]:
@@ -484,24 +481,24 @@ class _TermCounter:
 
     def places(self, i: int, text: str) -> TermPlaces:
         """Return the terms of a text, the `i`-th of those loaded, with their places, as arrays."""
-        text = replace_surrogates(text)
+        whole = replace_surrogates(text)
         if self.language.splits_at_space:
-            tokens, ids, starts = self.cache.token_places(i, text)
+            tokens, ids, starts = self.cache.token_places(i, whole)
         else:
-            tokens, ids, starts = _found_in_order(self.cache.tokens(i), text)
-        tokens = [replace_surrogates(token) for token in tokens]
+            tokens, ids, starts = _found_in_order(self.cache.tokens(i), whole)
+        if whole != text:
+            tokens, text = [replace_surrogates(token) for token in tokens], whole
         starts = starts.astype(np.int64)
         ends = starts + np.array([len(token) for token in tokens], np.int64)[ids]
         in_run = np.zeros(len(tokens), bool)
         if self.divides_runs:
-            in_run[:] = list(map(is_unspaced, tokens))
-        term_of = self._kept_terms(tokens)
-        is_term = np.array([term_of[token] is not None for token in tokens], bool) & ~in_run
-        kept = [tokens[k] for k in np.flatnonzero(is_term).tolist()]
+            in_run[:] = are_unspaced(tokens)
+        term_of = [*map(self._kept_terms(tokens).__getitem__, tokens)]
+        is_term = np.array([term is not None for term in term_of], bool) & ~in_run
         chosen = np.flatnonzero(is_term[ids])
         places = (np.cumsum(is_term) - 1)[ids[chosen]], starts[chosen], ends[chosen]
-        terms = [term for token in kept if (term := term_of[token]) is not None]
-        words = TermPlaces(kept, terms, *places)
+        terms = [term for term in compress(term_of, is_term.tolist()) if term is not None]
+        words = TermPlaces([*compress(tokens, is_term.tolist())], terms, *places)
         of_runs = np.flatnonzero(in_run[ids])
         if not len(of_runs):
             return words
