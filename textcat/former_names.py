@@ -59,6 +59,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "related": 0,
         "choose_parts": False,
         "part_length": 0,
+        "name_weight": 0.0,
     },
     "learner": {
         "name": "paum",

@@ -74,6 +74,9 @@ class TopicSettings:
     part_length : int
         With a shortlist: score a text with more characters than this in parts of this length, and join the parts'
         probabilities. 0: score every text as a whole.
+    name_weight : float
+        With parts: a topic whose name occurs n times in the text gets this times log(1 + n) more of log odds. 0: names
+        that occur in a text do not count.
     """
 
     descriptions: int = 0
@@ -82,10 +85,11 @@ class TopicSettings:
     related: int = 0
     choose_parts: bool = False
     part_length: int = 0
+    name_weight: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value < 0:
+            if not 0 <= value < math.inf:
                 raise TextcatError(f"A recipe's {name} in [topics] cannot be {value}; give 0 or more.")
 
 
@@ -415,6 +419,11 @@ class Recipe:
         if not topics.choose_parts:
             return int(topics.part_length)
         return round(_OF_USUAL_LENGTH * float(np.quantile(lengths, _USUAL))) if len(lengths) else 0
+
+    @property
+    def name_weight(self) -> float:
+        """What the name of a topic counts that occurs in a text which is scored in parts; 0: nothing."""
+        return float(self._make("topics").name_weight) if self.shortlist else 0.0
 
     @property
     def choose_chars(self) -> bool:

@@ -1,6 +1,8 @@
 """Commands score a long text in parts, as the tagger does in Python."""
 
 import json
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,19 @@ def test_explain_prints_the_part_that_speaks(run, model, texts):
     assert "speaks most" not in run.out
     assert run("explain", model, "--json", stdin=texts[1].encode()).code == 0
     assert json.loads(run.out)["explanations"][0]["part"]["score"] == pytest.approx(explained.part.score)
+
+
+def test_explain_prints_how_often_the_text_names_the_topic(run, model, texts, tmp_path):
+    tagger = replace(textcat.load(model), name_weight=1.0)
+    naming = textcat.save(tagger, tmp_path / "naming")
+    text = texts[1] + " gold Gold"
+    n = tagger.explain(text, "gold").named.occurrences
+    assert n >= 2
+    assert run("explain", naming, "--topic", "gold", stdin=text.encode()).code == 0, run.err
+    printed = " ".join(run.out.split())
+    assert f"The text has the topic's name {n} times, which adds {math.log(1 + n):+.3f} to its log odds." in printed
+    assert run("explain", model, "--topic", "gold", stdin=text.encode()).code == 0, run.err
+    assert "the topic's name" not in " ".join(run.out.split())
 
 
 @pytest.mark.parametrize("options", [{}, {"top": 4}])

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -154,6 +155,74 @@ def test_a_damaged_length_is_refused(tagger, tmp_path, length):
     MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
     with pytest.raises(ModelError, match="damaged"):
         textcat.load(folder)
+
+
+@pytest.fixture(scope="module")
+def naming(tagger):
+    """The tagger, for which names in texts count."""
+    return replace(tagger, name_weight=0.5)
+
+
+def test_a_name_in_a_long_text_adds_to_the_log_odds_of_its_topic(tagger, naming, long_text):
+    text = f"{long_text} wheat Wheat, buckwheat"
+    n = len(re.findall(r"\bwheat\b", text.lower()))
+    assert n >= 2
+    before, after = (
+        dict(zip(tagger.topics, one.predict_proba([text])[0].tolist(), strict=True)) for one in (tagger, naming)
+    )
+    added = {
+        topic: math.log(after[topic] / (1 - after[topic]) * (1 - p) / p) for topic, p in before.items() if p > 1e-9
+    }
+    assert added["wheat"] == pytest.approx(0.5 * math.log(1 + n), abs=1e-3)
+    unnamed = [topic for topic in added if topic not in text.lower()]
+    assert unnamed
+    assert [added[topic] for topic in unnamed] == pytest.approx([0.0] * len(unnamed), abs=1e-6)
+
+
+def test_names_in_texts_that_are_not_long_do_not_count(tagger, naming):
+    assert (naming.scores([SHORT]) == tagger.scores([SHORT])).all()
+
+
+def test_an_explanation_says_how_often_the_text_names_the_topic(tagger, naming, long_text):
+    text = f"{long_text} wheat"
+    n = len(re.findall(r"\bwheat\b", text.lower()))
+    explained = naming.explain(text, "wheat")
+    assert explained.named == (n, pytest.approx(0.5 * math.log(1 + n)))
+    assert explained.as_dict()["named"] == explained.named._asdict()
+    column = tagger.topics.index("wheat")
+    assert explained.score == naming.scores([text])[0, column] > tagger.scores([text])[0, column]
+    assert explained.part == tagger.explain(text, "wheat").part
+    assert tagger.explain(text, "wheat").named is None
+    assert "named" not in tagger.explain(text, "wheat").as_dict()
+
+
+def test_a_saved_model_and_one_of_some_topics_count_names_alike(naming, long_text, tmp_path):
+    loaded = textcat.load(textcat.save(naming, tmp_path / "model"))
+    assert loaded.name_weight == 0.5
+    assert (loaded.scores([long_text]) == naming.scores([long_text])).all()
+    some = restrict_topics(naming, naming.topics[2:6])
+    assert (some.scores([long_text]) == naming.scores([long_text])[:, 2:6]).all()
+
+
+@pytest.mark.parametrize("weight", [-1.0, True, "1", math.inf, math.nan])
+def test_a_damaged_weight_of_names_is_refused(tagger, tmp_path, weight):
+    folder = textcat.save(tagger, tmp_path / "model")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["name_weight"] = weight
+    MODEL.write_manifest(folder, {key: value for key, value in manifest.items() if key not in ("format", "sha256")})
+    with pytest.raises(ModelError, match="damaged"):
+        textcat.load(folder)
+
+
+def test_the_weight_of_names_is_a_setting_and_off_by_default(tagger):
+    corpus = textcat.open_corpus("newswire")
+    recipe = textcat.read_recipe("many-topics").with_settings([*SETTINGS, "topics.name_weight=1"])
+    trained = textcat.train(corpus, recipe)
+    assert (trained.name_weight, tagger.name_weight) == (1.0, 0.0)
+    assert (trained.weights != tagger.weights).nnz == 0
+    assert textcat.train(corpus, textcat.read_recipe("paum").with_settings(["topics.name_weight=1"])).name_weight == 0
+    with pytest.raises(textcat.TextcatError, match=r"name_weight in \[topics\] cannot be nan"):
+        textcat.read_recipe("many-topics").with_settings(["topics.name_weight=nan"]).check()
 
 
 def test_the_length_of_parts_is_chosen_by_the_lengths_of_training_documents():

@@ -15,7 +15,15 @@ from textcat.features.rows import Rows
 from textcat.features.spans import Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.markup import html_table, html_text
-from textcat.model.parts import are_long, parts_of_document, probabilities_of_parts, rows_of_parts, scores_of_parts
+from textcat.model.parts import (
+    are_long,
+    log_odds_of_names,
+    occurrences_of_names,
+    parts_of_document,
+    probabilities_of_parts,
+    rows_of_parts,
+    scores_of_parts,
+)
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.topic_names import find_topic, topic_label
 from textcat.model.weights import weights_of_topic
@@ -74,6 +82,13 @@ class SpeakingPart(NamedTuple):
     score: float  # of the part: the sum of the bias and of all contributions
 
 
+class NamedTopic(NamedTuple):
+    """Hold how often a long document has the name of a topic, and what this adds to the log odds of the topic."""
+
+    occurrences: int
+    contribution: float
+
+
 @dataclass(frozen=True)
 class Explanation:
     """Explain why a document has or lacks a topic.
@@ -93,6 +108,7 @@ class Explanation:
     name: str | None = None  # the topic's name, if the model has names
     related: list[SpeakingTopic] = field(default_factory=list)  # strongest first
     part: SpeakingPart | None = None  # None: the document was scored as a whole
+    named: NamedTopic | None = None  # None: occurrences of the topic's name do not count
     _neighbours: "Callable[[], list[Neighbour]] | None" = field(default=None, repr=False, compare=False)
     _without: "Callable[[], Without] | None" = field(default=None, repr=False, compare=False)
 
@@ -146,7 +162,8 @@ class Explanation:
         named = {} if self.name is None else {"name": self.name}
         related = {"related": [topic._asdict() for topic in self.related]} if self.related else {}
         part = {} if self.part is None else {"part": self.part._asdict()}
-        listed = {"reasons": reasons, "documents": documents, **related, **part}
+        of_name = {} if self.named is None else {"named": self.named._asdict()}
+        listed = {"reasons": reasons, "documents": documents, **related, **part, **of_name}
         return {**named, **plain, "threshold": finite, **listed, **least_set}
 
     @property
@@ -269,7 +286,7 @@ def explain_document(
         related = speaking_of(column)
         from_related = sum(topic.contribution for topic in related)
         fall = partial(without, tagger, counted, column, from_related) if assigned[column] else None
-        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related, None
+        described = topic, *numbers, probability, reasons, float(rest), topic_names.get(topic), related, None, None
         explanations.append(Explanation(*described, neighbours, fall))
     return explanations
 
@@ -279,7 +296,8 @@ def _explain_long_document(
 ) -> list[Explanation]:
     parts = parts_of_document(document, tagger.part_length)
     rows = rows_of_parts(tagger, parts)
-    scores = scores_of_parts(tagger, rows)[None]
+    of_names = log_odds_of_names(tagger, document)
+    scores = scores_of_parts(tagger, rows, of_names)[None]
     if topics is None:
         topics = [tag.topic for tag in tagger.select(scores, in_parts=np.ones(1, bool))[0]]
     topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
@@ -288,6 +306,7 @@ def _explain_long_document(
     curves = tagger.calibration
     assert curves is not None
     probabilities = curves.of_topics(columns).probabilities(scores[0, columns]).tolist()
+    occurrences = occurrences_of_names(tagger, document) if tagger.name_weight else None
     whole, explanations = replace(tagger, part_length=0), []
     for topic, column, i, probability in zip(topics, columns.tolist(), speaking, probabilities, strict=True):
         of_part = explain_document(whole, parts[i].document, [topic], n, with_spans=with_spans)[0]
@@ -299,10 +318,9 @@ def _explain_long_document(
         zone = max(zones, key=lambda name: len(zones[name]))
         words = " ".join(zones[zone].split()[:_FIRST_WORDS])
         part = SpeakingPart(i + 1, len(parts), parts[i].starts[zone], words, of_part.score)
-        score = float(scores[0, column])
-        explanations.append(
-            replace(of_part, score=score, probability=probability, reasons=shifted, part=part, _without=None)
-        )
+        named = None if occurrences is None else NamedTopic(int(occurrences[column]), float(of_names[column]))
+        of_text = {"score": float(scores[0, column]), "probability": probability, "part": part, "named": named}
+        explanations.append(replace(of_part, reasons=shifted, _without=None, **of_text))
     return explanations
 
 

@@ -1,4 +1,7 @@
-"""Score a text that is much longer than the training documents in parts, and join the probabilities of the parts."""
+"""Score a text that is much longer than the training documents in parts, and join the probabilities of the parts.
+
+How often the text names a topic may count, too.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -102,11 +105,26 @@ def probabilities_of_parts(tagger: "Tagger", rows: Rows) -> Iterator[tuple[np.nd
         yield listed, np.where(listed < 0, 0.0, probabilities)
 
 
-def scores_of_parts(tagger: "Tagger", rows: Rows) -> np.ndarray:
+def occurrences_of_names(tagger: "Tagger", document: Any) -> np.ndarray:
+    """Return how often a document names each topic, in the zones that the tagger reads: shape (n_topics,), int64."""
+    used = tagger.features.zones
+    texts = [text for zone, text in zones_of_document(document, 0).items() if used is None or zone in used]
+    return tagger.names_in_texts.counts(texts)
+
+
+def log_odds_of_names(tagger: "Tagger", document: Any) -> np.ndarray:
+    """Return what the occurrences of topics' names add to the log odds of a long document: shape (n_topics,)."""
+    if not tagger.name_weight:
+        return np.zeros(len(tagger.topics))
+    return tagger.name_weight * np.log1p(occurrences_of_names(tagger, document))
+
+
+def scores_of_parts(tagger: "Tagger", rows: Rows, of_names: np.ndarray) -> np.ndarray:
     """Return the scores of a long document for every topic, given the rows of its n parts: shape (n_topics,), float32.
 
     The probability of a score is ``1 - (1 - m)^n`` with ``m = ((2 √p_1 + √p_2 + … + √p_n) / (n + 1))²``, where p_i is
-    the probability of part i, or 0 if the part does not list the topic. A topic that no part lists is not listed.
+    the probability of part i, or 0 if the part does not list the topic. `of_names` is added to the log odds of this
+    probability: see `log_odds_of_names`. A topic that no part lists is not listed.
     """
     n_topics, n, start = len(tagger.topics), len(rows.indptr) - 1, 0
     total = np.zeros(n_topics)
@@ -121,7 +139,7 @@ def scores_of_parts(tagger: "Tagger", rows: Rows) -> np.ndarray:
     curves = tagger.calibration
     assert curves is not None
     slope = np.where(curves.a > 0, curves.a, 1.0)  # a flat curve has one probability: any score has it
-    scores = (np.log(joined / (1 - joined)) - curves.b) / slope
+    scores = (np.log(joined / (1 - joined)) + of_names - curves.b) / slope
     return np.where(total > 0, np.maximum(scores, NOT_LISTED + 1), NOT_LISTED).astype(np.float32)
 
 
@@ -139,4 +157,5 @@ def score_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[np.ndar
 
 def long_document_scores(tagger: "Tagger", document: Any) -> np.ndarray:
     """Return the scores of a long document for every topic: shape (1, n_topics), float32."""
-    return scores_of_parts(tagger, rows_of_parts(tagger, parts_of_document(document, tagger.part_length)))[None]
+    rows = rows_of_parts(tagger, parts_of_document(document, tagger.part_length))
+    return scores_of_parts(tagger, rows, log_odds_of_names(tagger, document))[None]

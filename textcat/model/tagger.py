@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,6 +16,7 @@ from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.frames import answer_in_kind
+from textcat.model.named import NamesInTexts
 from textcat.model.parts import score_blocks
 from textcat.model.selection import (
     BATCH_DOCUMENTS,
@@ -81,6 +83,8 @@ class Tagger:
     part_length : int
         A document with more characters in a zone is scored in parts of this length, and its topics are ordered by
         probability; 0: every document is scored as a whole. Needs a shortlist and probabilities.
+    name_weight : float
+        A name that occurs n times in such a document adds ``name_weight · log(1 + n)`` to the log odds of its topic.
     train_dates : (str, str), optional
         The first and the last date of the training documents, in ISO 8601; None if they have no dates.
     """
@@ -106,11 +110,21 @@ class Tagger:
     converged: np.ndarray | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)
     part_length: int = 0
+    name_weight: float = 0.0
     train_dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
             self.weights = canonical_weights(self.weights)
+
+    @cached_property
+    def names_in_texts(self) -> NamesInTexts:
+        """The finder of topics' names in texts, which is made at the first access; a topic without a name has its id.
+
+        If rows have n-grams of characters, it compares words by their beginnings: both suit the same languages.
+        """
+        names = [self.topic_names.get(topic, topic) for topic in self.topics]
+        return NamesInTexts(self.features.tokens_, names, by_beginnings=self.features.chars > 0)
 
     def __repr__(self) -> str:
         return f"Tagger({len(self.topics):,} topics, {description(self)})"

@@ -257,6 +257,7 @@ def train_and_score(
     part_length = counted.part_length or 0
     tagger, test_rows = training.tagger(counted, named, with_test_rows=not n_folds)
     tagger.training_counts, tagger.choices, tagger.part_length = training_counts, choices, part_length
+    tagger.name_weight = recipe.name_weight
     return Trained(tagger, scores, evaluation, test_rows)
 
 
