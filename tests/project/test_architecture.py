@@ -33,6 +33,7 @@ LAYERS = (
     {"papers", "tagging"},
     {"teaching"},
     {"report", "serving", "sharing"},
+    {"doctor"},
     {"cli"},
     {"__main__"},
 )

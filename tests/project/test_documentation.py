@@ -59,6 +59,7 @@ COMMANDS = (
     "tune",
     "recipes",
     "reproduce",
+    "doctor",
     "corpora",
     "corpora fetch",
     "corpora show",

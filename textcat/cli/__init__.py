@@ -2,7 +2,7 @@
 
 import typer
 
-from textcat.cli import corpora, duplicates, explain, measure, serve, share, simulate, tag, teach, train
+from textcat.cli import corpora, doctor, duplicates, explain, measure, serve, share, simulate, tag, teach, train
 from textcat.cli.app import Command, app, main
 
 __all__ = ["app", "main"]
@@ -13,7 +13,7 @@ for _command in (
     *(tag.tag, tag.diff, duplicates.duplicates, explain.explain, tag.topics, tag.show),
     *(serve.serve, teach.teach, simulate.simulate),
     *(share.push, share.pull),
-    *(train.tune, train.recipes, corpora.reproduce),
+    *(train.tune, train.recipes, corpora.reproduce, doctor.doctor),
 ):
     # Typer keeps the line ends of a docstring's later paragraphs, wherever the terminal ends.
     _help = "\n\n".join(" ".join(part.split()) for part in (_command.__doc__ or "").split("\n\n"))

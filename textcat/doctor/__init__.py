@@ -1,0 +1,1 @@
+"""Examine an installation of textcat: versions, machine, limits, data, and what every compiled kernel computes."""

@@ -1,0 +1,246 @@
+"""Collect the facts of an installation, and what is broken in it: for a report of an error, or for a new machine.
+
+Nothing secret is collected: of environment variables mostly names, of paths only what is below the home folder, and no
+name of a host or user.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import textcat
+from textcat.errors import DISTRIBUTION, TextcatError, install_hint
+from textcat.folders import user_cache
+from textcat.training.memory import available_memory
+
+if TYPE_CHECKING:
+    from textcat.doctor.kernels import KernelCheck
+
+_OF_DEVELOPERS = ("ci", "dev", "test")  # extras
+_FEATURES = ("avx2", "avx512f", "fma", "asimd", "sve")  # of processors, by their names in /proc/cpuinfo
+CGROUP = Path("/sys/fs/cgroup")
+_FEW_FILES = 256  # open files: fewer may end a server or a large archive
+_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?\s*([^;]*)(?:;\s*(.*))?")
+
+
+class Examination(NamedTuple):
+    """What is known of an installation: facts by section, the checks of kernels, and sentences on what is wrong."""
+
+    facts: Mapping[str, Mapping[str, Any]]
+    kernels: list[KernelCheck]
+    broken: list[str]  # what makes results wrong or commands end
+    warnings: list[str]  # what may be as intended
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the examination as JSON values."""
+        kernels = {one.name: {"seconds": round(one.seconds, 3), "error": one.error or None} for one in self.kernels}
+        return {**self.facts, "kernels": kernels, "broken": self.broken, "warnings": self.warnings}
+
+
+def examine() -> Examination:
+    """Examine this installation, in a few seconds; nothing is written but a file in the cache that is removed again."""
+    packages, missing = _packages()
+    facts = {
+        "versions": _versions(),
+        "packages": packages,
+        "extras": _extras(),
+        "machine": _machine(),
+        "limits": _limits(),
+        "locale": _locale(),
+        "folders": _folders(),
+        "corpora": {"found": ", ".join(_corpora()) or "none"},
+    }
+    broken = [f"The package {name} is missing: install it with `pip install {name}`." for name in missing]
+    try:
+        from textcat.doctor.kernels import broken_kernels, check_kernels_apart
+    except ImportError as error:  # numpy or scipy
+        kernels = []
+        broken.append(f"The compiled modules cannot be checked, as an import fails ({error}): install textcat again.")
+    else:
+        kernels = check_kernels_apart()
+        broken += broken_kernels(kernels)
+    return Examination(facts, kernels, broken, _warnings(facts))
+
+
+def _versions() -> dict[str, str]:
+    compiled = platform.python_compiler()
+    free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    python = f"{platform.python_implementation()} {platform.python_version()}{' without a GIL' * free_threaded}"
+    return {"textcat": textcat.__version__, "Python": python, "compiler": compiled, "system": platform.platform()}
+
+
+def _requirements() -> list[tuple[str, str, str]]:
+    """Return the name, the version specifier and the marker of each requirement; [] if the metadata are missing."""
+    try:
+        lines = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        return []
+    matches = filter(None, map(_REQUIREMENT.match, lines))
+    return [(match[1], match[2].strip(" ()"), match[3] or "") for match in matches]
+
+
+def _packages() -> tuple[dict[str, str], list[str]]:
+    """Return the versions of the packages that textcat needs, and the names of those that are missing."""
+    names = [name for name, _, marker in _requirements() if "extra ==" not in marker and _applies(marker)]
+    versions = {name: _version(name) for name in names or ("numpy", "scipy", "scikit-learn", "spacy")}
+    return (
+        {name: version or "missing" for name, version in versions.items()},
+        [name for name, version in versions.items() if version is None],
+    )
+
+
+def _applies(marker: str) -> bool:
+    """Return whether a marker of a requirement applies; all of ours that are no extras compare Python's version."""
+    match = re.search(r"python_version\s*<\s*['\"](\d+)\.(\d+)", marker)
+    return match is None or sys.version_info[:2] < (int(match[1]), int(match[2]))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _extras() -> dict[str, str]:
+    """Return the state of each extra: the versions of its packages, or how to install it."""
+    needed: dict[str, dict[str, str | None]] = {}
+    for name, _, marker in _requirements():
+        match = re.search(r"extra == ['\"]([\w-]+)", marker)
+        if match and match[1] not in _OF_DEVELOPERS and name != DISTRIBUTION:
+            needed.setdefault(match[1], {})[name] = _version(name)
+    return {
+        extra: f"absent: {install_hint(extra)}"
+        if None in versions.values()
+        else ", ".join(f"{name} {version}" for name, version in versions.items())
+        for extra, versions in sorted(needed.items())
+    }
+
+
+# --- the machine -----------------------------------------------------------------------------------------------------
+
+
+def _machine() -> dict[str, Any]:
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "processor": platform.machine(),
+        "features": ", ".join(_processor_features()) or "none that kernels use",
+        "cores": os.cpu_count(),
+        "cores allowed": allowed,
+        "cores by control group": _cgroup_cores(),
+        "memory available": _megabytes(available_memory()),
+        "memory by control group": _megabytes(_cgroup_memory()),
+    }
+
+
+def _processor_features() -> list[str]:
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+        if match := re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE):
+            return [name for name in _FEATURES if name in match[1].split()]
+    return []
+
+
+def _cgroup_cores() -> float | None:
+    """Return the number of cores whose time the control group may use; None if there is no such limit."""
+    with suppress(OSError, ValueError):
+        quota, period = (CGROUP / "cpu.max").read_text().split()
+        return round(int(quota) / int(period), 2)  # "max" is no number
+    return None
+
+
+def _cgroup_memory() -> int | None:
+    with suppress(OSError, ValueError):
+        return int((CGROUP / "memory.max").read_text())
+    return None
+
+
+def _megabytes(size: int | None) -> str | None:
+    return None if size is None else f"{size / 1e6:,.0f} MB"
+
+
+def _limits() -> dict[str, Any]:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return {"open files": None}
+    limits = {"open files": "RLIMIT_NOFILE", "address space": "RLIMIT_AS", "size of a file": "RLIMIT_FSIZE"}
+    soft = {name: resource.getrlimit(getattr(resource, limit))[0] for name, limit in limits.items()}
+    values: dict[str, Any] = {name: None if n == resource.RLIM_INFINITY else n for name, n in soft.items()}
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return {**values, **{name: os.environ[name] for name in threads if name in os.environ}}
+
+
+def _locale() -> dict[str, Any]:
+    output = getattr(sys.stdout, "encoding", None)
+    return {
+        "encoding": locale.getpreferredencoding(False),
+        "file names": sys.getfilesystemencoding(),
+        "standard output": output,
+        "language": os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG"),
+    }
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+
+
+def _folders() -> dict[str, Any]:
+    cache = user_cache()
+    named = sorted(name for name in os.environ if name.startswith("TEXTCAT_"))
+    return {
+        "cache": _without_home(cache),
+        "cache is writable": _is_writable(cache),
+        "temporary files are writable": _is_writable(Path(tempfile.gettempdir())),
+        "variables that are set": ", ".join(named) or "none",
+    }
+
+
+def _without_home(path: Path) -> str:
+    with suppress(ValueError, RuntimeError):
+        return f"~/{path.relative_to(Path.home()).as_posix()}"
+    return "outside of the home folder"
+
+
+def _is_writable(folder: Path) -> bool:
+    """Return whether a file can be written in a folder, or in the nearest folder above it that exists."""
+    above = next(one for one in (folder, *folder.parents) if one.exists())
+    try:
+        with tempfile.TemporaryFile(dir=above):
+            return True
+    except OSError:
+        return False
+
+
+def _corpora() -> list[str]:
+    from textcat.corpus.catalogue import cards, locate_corpus
+
+    names = []
+    for name, card in cards().items():
+        with suppress(TextcatError, OSError):
+            if locate_corpus(card) is not None:
+                names.append(name)
+    return names
+
+
+def _warnings(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    warnings = []
+    if not facts["folders"]["cache is writable"]:
+        warnings.append("The cache is not writable: corpora and tables of languages cannot be kept.")
+    if not facts["folders"]["temporary files are writable"]:
+        warnings.append("The folder of temporary files is not writable: set TMPDIR to one that is.")
+    files = facts["limits"]["open files"]
+    if files is not None and files < _FEW_FILES:
+        warnings.append(f"Only {files} files may be open at a time: raise the limit with `ulimit -n 1024`.")
+    if not re.fullmatch("utf-?8", facts["locale"]["file names"], re.IGNORECASE):
+        warnings.append("File names are not in UTF-8: set LC_ALL=C.UTF-8.")
+    return warnings
