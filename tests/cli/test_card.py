@@ -1,8 +1,12 @@
 """`textcat card` writes a card into the model's folder, where `report` finds it."""
 
+import json
+import sys
+
 import pytest
 
-from textcat.model import CARD
+from textcat.folders import MANIFEST
+from textcat.model import CARD, MODEL
 
 
 @pytest.fixture
@@ -35,3 +39,15 @@ def test_a_report_shows_the_card_of_its_model_and_runs_nothing_of_it(run, model,
     assert "<h3>Mine</h3>" in page
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt; and <strong>more</strong>" in page
+
+
+@pytest.mark.parametrize("resamples", ["0", "50"])
+def test_the_learner_that_a_model_names_is_not_imported(run, model, tmp_path, monkeypatch, resamples):
+    (tmp_path / "trapped.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = json.loads((model / MANIFEST).read_bytes())
+    MODEL.write_manifest(model, {**entries, "recipe": {**entries["recipe"], "learner": {"name": "trapped:Learner"}}})
+    run("card", model, "--bootstrap", resamples)
+    assert run.code == 0
+    assert "trapped" not in sys.modules
+    assert "trapped:Learner" in (model / CARD).read_text()
