@@ -1,5 +1,6 @@
 """The library's face, the published sources and the wheel: what is promised to be inside is inside, and works."""
 
+import json
 import os
 import re
 import subprocess
@@ -20,6 +21,7 @@ from textcat.errors import DISTRIBUTION
 from textcat.folders import shipped
 
 ROOT = Path(__file__).parents[2]
+WORKSHOP = {"ci", "dev", "test"}  # extras for those who change textcat
 
 
 @pytest.mark.parametrize("name", textcat.__all__)
@@ -76,10 +78,8 @@ def test_every_extra_that_a_message_advises_is_there():
     assert advised <= set(extras)
     assert set(
         re.findall(r"^\| `textcat-margin\[(\w+)\]`", (ROOT / "docs/how-to/install.md").read_text(), re.MULTILINE)
-    ) == (set(extras) - {"ci", "dev", "docs", "test"})
-    assert not (set(extras) - {"ci", "dev", "docs", "test"}) - set(
-        re.findall(r"`(\w+)`", (ROOT / "README.md").read_text())
-    )
+    ) == (set(extras) - WORKSHOP)
+    assert not (set(extras) - WORKSHOP) - set(re.findall(r"`(\w+)`", (ROOT / "README.md").read_text()))
 
 
 @pytest.mark.long
@@ -107,6 +107,41 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
         for path in ROOT.glob(f"textcat/**/*.{kind}"):
             assert path.relative_to(ROOT).as_posix() in inside
     assert not [name for name in inside if name.endswith((".c", ".h", ".pxd", ".pyx"))]
+
+
+@pytest.fixture
+def bill(wheel):
+    """The bill of materials that is in the wheel, as text."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if ".dist-info/sboms/" in name]
+        return archive.read(name).decode()
+
+
+@pytest.mark.long
+def test_the_bill_of_materials_lists_what_is_compiled_in_and_each_requirement_once(bill):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {extra: asked for extra, asked in project["optional-dependencies"].items() if extra not in WORKSHOP}
+    del extras["all"]
+    listed = json.loads(bill)["components"]
+    requirements = {
+        component["properties"][0]["value"].replace(" ", ""): component["scope"]
+        for component in listed
+        if component["name"] != "Cython"
+    }
+    needed = {asked.replace(" ", "").replace("'", '"'): "required" for asked in project["dependencies"]}
+    optional = {asked: "optional" for extra in extras.values() for asked in extra}
+    assert {asked.replace("'", '"'): scope for asked, scope in requirements.items()} == optional | needed
+    (compiled_in,) = [component for component in listed if component["name"] == "Cython"]
+    assert compiled_in["version"]
+    assert len({component["bom-ref"] for component in listed}) == len(listed) == len(optional) + len(needed) + 1
+
+
+@pytest.mark.long
+def test_the_bill_of_materials_keeps_to_its_schema(bill):
+    reason = "cyclonedx-python-lib is not installed"
+    schema = pytest.importorskip("cyclonedx.schema", reason=reason)
+    validation = pytest.importorskip("cyclonedx.validation.json", reason=reason)
+    assert validation.JsonStrictValidator(schema.SchemaVersion.V1_6).validate_str(bill) is None
 
 
 @pytest.mark.long
