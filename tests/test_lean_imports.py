@@ -2,12 +2,15 @@
 
 import ast
 import importlib.util
+import os
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 import pytest
+
+import textcat
 
 TAG = """
 import sys
@@ -114,3 +117,39 @@ def test_a_text_is_tagged_without_what_is_of_no_use_for_it(newswire_model):
         "rich.console",
         "scipy",
     }
+
+
+# What docs/project/releasing.md names for a machine that only tags, and what these packages require in their turn.
+TO_TAG = ["filelock", "fsspec", "numpy", "orjson", "platformdirs", "typer", "annotated-doc", "rich", "shellingham"]
+TO_TAG += ["markdown-it-py", "mdurl", "pygments", "typing_extensions"]
+
+
+@pytest.fixture
+def run_slim(tmp_path):
+    """Run the command line where only what tagging takes is installed, not spaCy; return code, output and errors."""
+    site = tmp_path / "site"
+    site.mkdir()
+    for package in map(distribution, TO_TAG):
+        for entry in {file.parts[0] for file in package.files} - {"..", "__pycache__"}:
+            (site / entry).symlink_to(package.locate_file(entry))
+    path = os.pathsep.join([str(Path(textcat.__file__).parents[1]), str(site)])
+    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*command, text=""):
+        command = [sys.executable, "-S", "-m", "textcat", *map(str, command)]
+        ended = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, cwd=tmp_path)
+        return ended.returncode, ended.stdout, ended.stderr
+
+    return run
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links need rights")
+def test_a_model_tags_where_little_is_installed_as_it_does_elsewhere(newswire_model, run_slim, tmp_path):
+    text = "wheat harvest and grain exports"
+    plain = [sys.executable, "-m", "textcat", "tag", str(newswire_model)]
+    expected = subprocess.run(plain, input=text, capture_output=True, text=True, check=True).stdout
+    assert run_slim("tag", newswire_model, text=text) == (0, expected, "")
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8")
+    code, _, errors = run_slim("tag", newswire_model, "a.txt", "--out", "tagged")
+    assert code == 0, errors
+    assert '"wheat"' in next(Path(tmp_path, "tagged").glob("part-*")).read_text(encoding="utf-8")

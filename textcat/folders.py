@@ -297,6 +297,14 @@ def installed_version(name: str) -> str:
     return version(name)
 
 
+def installed_spacy() -> str:
+    """Return the version of the installed spaCy; "" if there is none: models tag without it, by tables of their own."""
+    try:
+        return installed_version("spacy")
+    except ModuleNotFoundError:  # the base of PackageNotFoundError
+        return ""
+
+
 def user_cache() -> Path:
     """Return the path of the user's cache folder for textcat; the folder need not exist."""
     from platformdirs import user_cache_path

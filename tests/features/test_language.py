@@ -1,5 +1,6 @@
 """English plurals become singulars, and other words stay what they are."""
 
+import sys
 from collections import Counter
 
 import naive_features as naive
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from textcat.errors import TextcatError
-from textcat.features.language import MissingPackageError, open_language, singular
+from textcat.features.language import MissingPackageError, open_language, read_language, singular
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 
 words = st.one_of(
@@ -78,3 +79,11 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr("spacy.util.get_lang_class", missing)
     with pytest.raises(MissingPackageError, match=r"pip install 'spacy\[ja\]'"):
         open_language("ja")
+
+
+def test_a_missing_spacy_is_named_where_no_tables_stand_for_it(monkeypatch):
+    monkeypatch.setattr("textcat.features.language.kept_tables", lambda lang: None)
+    monkeypatch.setitem(sys.modules, "spacy.util", None)
+    read_language.cache_clear()
+    with pytest.raises(MissingPackageError, match="spaCy is not installed"):
+        open_language("en")

@@ -202,8 +202,15 @@ def _blank_tokenizer(lang: str) -> SpacyLanguage:
 
 def blank(lang: str) -> SpacyLanguage:
     """Return `spacy.blank(lang)`; raise UnknownLanguageError or MissingPackageError if that is impossible."""
-    from spacy.util import get_lang_class
-
+    try:
+        from spacy.util import get_lang_class
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("spacy"):
+            raise
+        raise MissingPackageError(
+            "spaCy is not installed; without it, models of languages that have tables can tag, but not be trained: "
+            "pip install spacy."
+        ) from error
     try:
         language = get_lang_class(lang)
     except ImportError as error:

@@ -28,7 +28,7 @@ from textcat.features.affixes import (
     regex_function,
     tokenizer_regexes,
 )
-from textcat.folders import installed_version, user_cache, write_atomically
+from textcat.folders import installed_spacy, installed_version, user_cache, write_atomically
 
 _FORMAT = 1  # of what is kept in the cache: another number is another file
 _ALL_BITS = ASCII | OTHER | ABSENT
@@ -121,7 +121,7 @@ def keep_tables(tables: LanguageTables) -> None:
 def _cache_file(lang: str) -> Path:
     if not lang.isidentifier():
         raise FileNotFoundError(lang)  # no code of a language, which might name a file elsewhere
-    name = f"{lang}-{installed_version('spacy')}-{_FORMAT}.json"
+    name = f"{lang}-{installed_spacy()}-{_FORMAT}.json"
     return user_cache() / "languages" / name
 
 

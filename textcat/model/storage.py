@@ -18,7 +18,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.folders import installed_version, map_array, read_arrays, sha256_of_file
+from textcat.folders import installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
@@ -419,7 +419,7 @@ def _load(folder: Path, manifest: dict[str, Any], files: dict[str, BinaryIO], ma
         if TOKENIZER in manifest["files"]:
             tables = LanguageTables.from_json(files[TOKENIZER].read())
             # Another version of spaCy may find other tokens.
-            if tables is not None and tables.spacy == installed_version("spacy"):
+            if tables is not None and installed_spacy() in ("", tables.spacy):
                 features.tokens_.use_tables(tables)
         return contents.tagger(features)
 

@@ -11,7 +11,7 @@ from platform import node
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.folders import installed_version
+from textcat.folders import installed_spacy
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, Record, Rejection, batch_records
@@ -215,8 +215,9 @@ def load_tagger(job: Job) -> "Tagger":
 
     if read_manifest(job.model)[SUM] != job.digest:
         raise TextcatError(f"{job.model} is not the model that this run began with: start again with --restart.")
-    if job.spacy not in ("", here := installed_version("spacy")):
-        raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {here}: install {job.spacy} there.")
+    if job.spacy not in ("", here := installed_spacy()):
+        has = here or "none"
+        raise TextcatError(f"This run needs spaCy {job.spacy}, but {node()} has {has}: install {job.spacy} there.")
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.output.topics:

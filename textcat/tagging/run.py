@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.folders import installed_version
+from textcat.folders import installed_spacy
 from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
@@ -202,7 +202,7 @@ def make_plan(
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)
-    job = Job(folder, manifest.get(SUM, ""), installed_version("spacy"), input_settings, output_settings, parts)
+    job = Job(folder, manifest.get(SUM, ""), installed_spacy(), input_settings, output_settings, parts)
     return Plan(job, sources, manifest, **how)
 
 
