@@ -1,14 +1,24 @@
-"""Ten first tasks of strangers, each with what the README and the guide tell, run from a wheel in an empty folder."""
+"""First tasks of strangers, each with what the README and the guide tell, run from a wheel in an empty folder.
+
+Where TEXTCAT_BARE_PYTHON names the Python of an environment that has the wheel and what it requires alone, they are run
+by it (`scripts/wheel --check` does so), or else by the Python of the tests, with what is in the wheel.
+"""
 
 import csv
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
+
+BARE_PYTHON = os.environ.get("TEXTCAT_BARE_PYTHON")
+README = Path(__file__).parents[2] / "README.md"
 
 NEWS = {
     "grain": ("Wheat exports rose.", "The corn and wheat harvest is late.", "Farmers sold more wheat and corn abroad."),
@@ -21,11 +31,12 @@ pytestmark = pytest.mark.long
 class Stranger:
     """Somebody in an empty folder, who has installed the wheel."""
 
-    def __init__(self, folder, site):
-        self.folder = folder
+    def __init__(self, folder, site=None):
+        self.folder, self.interpreter = folder, BARE_PYTHON or sys.executable
         names = ("PATH", "HOME", "LANG", "TMPDIR", "COVERAGE_PROCESS_START")
         kept = {name: os.environ[name] for name in names if name in os.environ}
-        self.environment = {**kept, "PYTHONPATH": str(site), "XDG_CACHE_HOME": str(folder / "cache")}
+        path = {"PYTHONPATH": str(site)} if site else {}
+        self.environment = {**kept, **path, "XDG_CACHE_HOME": str(folder / "cache")}
 
     def write(self, name, text):
         path = self.folder / name
@@ -33,7 +44,7 @@ class Stranger:
         path.write_text(text, encoding="utf-8")
 
     def start(self, *arguments, **options):
-        command = [sys.executable, "-m", "textcat", *map(str, arguments)]
+        command = [self.interpreter, "-m", "textcat", *map(str, arguments)]
         return subprocess.Popen(command, cwd=self.folder, env=self.environment, text=True, **options)
 
     def command(self, *arguments, given="", code=0):
@@ -45,15 +56,15 @@ class Stranger:
         return out + err
 
     def python(self, program):
-        command = [sys.executable, "-c", program]
+        command = [self.interpreter, "-c", program]
         ended = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
 
 @pytest.fixture
-def stranger(tmp_path, wheel_site):
-    return Stranger(tmp_path, wheel_site)
+def stranger(tmp_path, request):
+    return Stranger(tmp_path, None if BARE_PYTHON else request.getfixturevalue("wheel_site"))
 
 
 def rows(times=4):
@@ -70,6 +81,59 @@ def table(documents, columns):
     made = [",".join(columns)]
     made += [f'{one["id"]},"{one["text"]}",{one["topics"][0]}' for one in documents]
     return "\n".join(made) + "\n"
+
+
+def own_data():
+    """Return the README's files of own data by name, and the commands to install textcat and to use it on the first."""
+    page = README.read_text(encoding="utf-8")
+    files = dict(re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", page, re.DOTALL))
+    commands = [re.search("pip install 'textcat-margin.*?'", page)[0]]
+    for block in re.findall(r"```(?:sh|console)\n(.*?)```", page, re.DOTALL):
+        lines = [line.removeprefix("$ ") for line in block.splitlines()]
+        commands += [line for line in lines if re.search(r"textcat \w+ letters\b|/models/letters/", line)]
+    return files, commands
+
+
+def served_at(process):
+    """Return the URL that a server names on its standard error when it is ready."""
+    address = next(word for line in process.stderr for word in line.split() if word.startswith("http://"))
+    return address.rstrip("/;,.")
+
+
+def test_the_path_of_the_readme_from_own_data_to_a_served_model_has_eight_commands_at_most_and_no_dead_end(stranger):
+    files, commands = own_data()
+    assert len(commands) <= 8
+    for name, text in files.items():
+        stranger.write(name, text)
+    server, answers = None, {}
+    try:
+        for line in commands[1:]:  # the wheel is installed
+            given, _, line = line.rpartition(" | ")
+            words = shlex.split(line, comments=True)
+            if words[1] == "serve":
+                # A port of its own: that of the README may be taken.
+                server = stranger.start(*words[1:], "--port", "0", "--workers", "1", stderr=subprocess.PIPE)
+                url = served_at(server)
+            elif words[0] == "curl":
+                (asked,) = [word for word in words if word.startswith("http://")]
+                asked, body = re.sub("http://[^/]*", url, asked), words[words.index("--json") + 1]
+                program = f"""
+import urllib.request
+sent = urllib.request.Request({asked!r}, {body!r}.encode(), {{"Content-Type": "application/json"}})
+print(urllib.request.urlopen(sent).read().decode())
+"""
+                answers["curl"] = stranger.python(program)
+            else:
+                answers[words[1]] = stranger.command(*words[1:], given="".join(shlex.split(given)[1:]))
+    finally:
+        if server:
+            server.terminate()
+            server.communicate()
+    assert [*answers] == ["train", "evaluate", "tag", "curl"]
+    assert "macro-averaged precision (MAP)" in answers["evaluate"]
+    tagged = json.loads(answers["tag"].splitlines()[0])["topics"]
+    assert [tag["topic"] for tag in tagged] == [tag["topic"] for tag in json.loads(answers["curl"])["tags"]]
+    assert tagged[0]["topic"] == "invoice"
 
 
 def test_a_frame_becomes_a_model_that_predicts_and_is_evaluated_on_a_file(stranger):
@@ -174,9 +238,7 @@ def test_a_model_is_served_and_answers_a_request(stranger):
     stranger.command("train", "news.jsonl", "--out", "model")
     process = stranger.start("serve", "model", "--port", "0", "--workers", "1", stderr=subprocess.PIPE)
     try:
-        url = next(word for line in process.stderr for word in line.split() if word.startswith("http://")).rstrip(
-            "/;,."
-        )
+        url = served_at(process)
         printed = stranger.python(
             f"""
 import json, urllib.request
