@@ -16,7 +16,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
 SHIPPED = ("corpora", "models")  # top-level folders that travel inside the wheel as textcat/_shipped/*
-WORKSHOP = {"ci", "dev", "test"}  # extras for those who change textcat
+WORKSHOP = {"ci", "dev", "docs", "test"}  # extras for those who change textcat
 
 # -ffp-contract=off: no fused multiply-add, so that every instruction set gives the same bits.
 FLAGS = ["/O2"] if sys.platform == "win32" else ["-O2", "-fopenmp-simd", "-ffp-contract=off"]

@@ -65,9 +65,18 @@ install_into_venv() {
     fi
 }
 
+# True if all of these modules are there: a package may have been removed since the installation.
+has_modules() {
+    .venv/bin/python -c 'import sys
+from importlib.util import find_spec
+sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@"
+}
+
 # ensure_installed TARGET MODULE...: TARGET is "." or ".[extra]"; the modules are those the caller cannot do without.
+# Where CI is set, the target is all that there is: each target would compile the modules anew.
 ensure_installed() {
     local target=$1
+    if [[ ${CI:-false} != false ]]; then target='.[ci]'; fi
     local stamp=.venv/installed-${target//[^a-z]/}
     mkdir -p .venv
     (
@@ -79,8 +88,8 @@ ensure_installed() {
             "$python" -m venv .venv >&2 ||
                 die "'$python -m venv' failed: where Python comes without it, install it (Debian, Ubuntu: apt install python3-venv)."
         fi
-        if [[ ! -f $stamp ]] || [[ $(fingerprint) != "$(<"$stamp")" ]] || ! extensions_are_fresh; then
-            shift
+        shift
+        if [[ ! -f $stamp ]] || [[ $(fingerprint) != "$(<"$stamp")" ]] || ! extensions_are_fresh || ! has_modules "$@"; then
             install_into_venv "$target" "$stamp" "$@"
         fi
     ) 9>.venv/lock

@@ -21,7 +21,7 @@ from textcat.errors import DISTRIBUTION
 from textcat.folders import shipped
 
 ROOT = Path(__file__).parents[2]
-WORKSHOP = {"ci", "dev", "test"}  # extras for those who change textcat
+WORKSHOP = {"ci", "dev", "docs", "test"}  # extras for those who change textcat
 
 
 @pytest.mark.parametrize("name", textcat.__all__)
