@@ -107,6 +107,20 @@ def modules_of(command, text=""):
     return {line.rpartition("|")[2].strip() for line in run.stderr.splitlines()}
 
 
+def test_a_help_is_the_same_without_what_is_of_no_use_for_it():
+    def helped(how):
+        program = "import sys; from textcat.cli import app; from textcat.lean_imports import keep_imports_lean\n"
+        program += f"if {how!r} == 'lean': keep_imports_lean()\n"
+        program += "try: app(['train', '--help'], prog_name='textcat')\n"
+        program += "except SystemExit: print(*[name in sys.modules for name in ('markdown_it', 'rich.syntax')])"
+        command = [sys.executable, "-c", program]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    (*lean, left_out), (*plain, imported) = helped("lean"), helped("plain")
+    assert lean == plain
+    assert (left_out, imported) == ("False False", "True True")
+
+
 def test_a_text_is_tagged_without_what_is_of_no_use_for_it(newswire_model):
     modules = modules_of(["tag", newswire_model], "wheat harvest and grain exports")
     assert "textcat.tagging.run" in modules

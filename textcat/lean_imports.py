@@ -1,7 +1,7 @@
 """Avoid unneeded imports, so that commands and workers start sooner and stay smaller.
 
-This depends on what spaCy, scikit-learn and pyarrow import, which is not part of their interfaces: if that changes,
-`tests/test_lean_imports.py` fails.
+This depends on what spaCy, scikit-learn, typer and pyarrow import, which is not part of their interfaces: if that
+changes, `tests/test_lean_imports.py` fails.
 """
 
 import os
@@ -13,27 +13,36 @@ from types import ModuleType
 from typing import Any
 
 _LAZY = ("numpy._core._add_newdocs", "numpy.f2py", "scipy.stats")
+# Modules that are imported for one name, of which no use is made: the name, and the importing package with its version.
+_UNUSED = {
+    "rich.markdown": ("Markdown", "typer", "0.29."),
+    "rich.traceback": ("Traceback", "typer", "0.29."),
+    "spacy.cli": ("info", "spacy", "3.8."),
+    "spacy.cli.info": ("info", "spacy", "3.8."),
+}
 
 
 def keep_imports_lean() -> None:
-    """Prevent the import of pandas and of spaCy's commands, and import other slow modules only at their first use."""
+    """Prevent the import of pandas and of what is not used, and import other slow modules only at their first use."""
     sys.meta_path.insert(0, _LeanFinder())
     # numpy, if it has not been loaded yet, would start threads that are never used: they wait busily.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be imported than this one
-    """Make pandas appear not installed, replace spaCy's commands, and load the modules in `_LAZY` at their first use.
+    """Make pandas appear not installed, replace modules in `_UNUSED`, and load those in `_LAZY` at their first use.
 
     pyarrow and scikit-learn import pandas, which takes 60 MB. scikit-learn imports scipy.stats, which takes longer than
-    the rest of scikit-learn. spaCy imports its commands, which takes half of its import time.
+    the rest of scikit-learn. spaCy imports its commands, which takes half of its import time; so do Markdown and
+    tracebacks in the time that typer takes to print a help.
     """
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
         if fullname == "pandas":
             raise ModuleNotFoundError("pandas is kept out of textcat's own processes", name=fullname)
-        if fullname in ("spacy.cli", "spacy.cli.info") and _commands_are_left_out():
-            return ModuleSpec(fullname, _NoCommands(), is_package=True)  # type: ignore[arg-type]
+        if fullname in _UNUSED and _is_left_out(*_UNUSED[fullname][1:]):
+            stand_in = _StandIn(_UNUSED[fullname][0])
+            return ModuleSpec(fullname, stand_in, is_package=True)  # type: ignore[arg-type]
         if fullname not in _LAZY:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
@@ -42,17 +51,20 @@ class _LeanFinder:  # no MetaPathFinder, whose module takes longer to be importe
         return spec
 
 
-def _commands_are_left_out() -> bool:
-    from importlib.metadata import version
+def _is_left_out(package: str, version: str) -> bool:
+    from textcat.folders import installed_version
 
-    return version("spacy").startswith("3.8.")
+    return installed_version(package).startswith(version)
 
 
-class _NoCommands:
-    """Load, in place of the module of spaCy's commands, a module that has only the name `info`, which spaCy imports."""
+class _StandIn:
+    """Load a module that has only one name, which stands for nothing."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Return None, so that Python creates an empty module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        module.info = None  # type: ignore[attr-defined]
+        setattr(module, self._name, None)
