@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typer import Argument, BadParameter, Option
 
 from textcat.cli import common, terminal
 from textcat.cli.app import Interrupted
+from textcat.cli.write_back import WriteBack, is_whole, show_written, write_back_options, written_as_dict
 from textcat.errors import TextcatError
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from textcat.runs.growth import Growth
     from textcat.tagging.difference import TagDifference
     from textcat.tagging.output import OutputSettings
+    from textcat.tagging.run import Plan
     from textcat.tagging.summary import Summary
+    from textcat.tagging.write_back import WriteBackSummary
 
 _output = partial(Option, rich_help_panel="Output")
 
@@ -71,11 +74,14 @@ def output_settings(
     return shown._replace(carry=carried, per_document=per_document, raw_cells=raw_cells)
 
 
-@common.with_options(read=common.input_settings, write=output_settings, scheduler=common.scheduler_address)
+@common.with_options(
+    read=common.input_settings, write=output_settings, back=write_back_options, scheduler=common.scheduler_address
+)
 def tag(
     model: common.ModelFolder,
     read: "InputSettings",
     write: "OutputSettings",
+    back: WriteBack,
     scheduler: str,
     inputs: Annotated[
         list[str] | None, Argument(help="Files, folders, patterns such as '*.jsonl', URLs; - or none: standard input.")
@@ -114,37 +120,41 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    _check_tag(inputs, out, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
+    _check_tag(inputs, out, back, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging import run
-
-    def warn(rejection: "Rejection") -> None:
-        typer.echo(f"textcat: {rejection}", err=True)
 
     if not inputs and terminal.is_typed():
         typer.echo("textcat: Type or paste documents, and end with Ctrl-D (on Windows Ctrl-Z and Enter).", err=True)
     options: dict[str, Any] = {"input_settings": read._replace(lines=read.lines or by_line), "output_settings": write}
     options |= {"jobs": jobs, "scheduler": scheduler, "strict": strict, "lang": lang}
     # No progress is drawn on a terminal on which tags are printed.
-    hidden = quiet or (out is None and (sys.stdout.isatty() or not terminal.may_be_terminal()))
+    to_stream = out is None and back.folder is None
+    hidden = quiet or (to_stream and (sys.stdout.isatty() or not terminal.may_be_terminal()))
     drawn_on = (lambda: None) if hidden else partial(terminal.console, stderr=True)
+    inputs = inputs or ["-"]
+    plan = partial(run.make_plan, model, inputs, **options)
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
-            inputs, options["progress"] = inputs or ["-"], show
+            options["progress"] = show
+            writer = back.writer(inputs, restart=restart, on_rejection=_warn, progress=show)
             if out is not None and retag:
                 run.set_aside(model, out)
             if out is not None and watch:
-                _watch(model, inputs, out, restart=restart, quiet=quiet, as_json=as_json, **options)
-            if out is None:
-                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=warn, **options)
-            else:
+                _watch(plan, inputs, out, writer, restart=restart, quiet=quiet, as_json=as_json, progress=show)
+            summary = written = None
+            if out is not None:
                 summary = run.tag_archive(model, inputs, out, restart=restart, **options)
+            elif writer is None:
+                summary = run.tag_to_stream(model, inputs, sys.stdout.buffer, on_rejection=_warn, **options)
+            if writer is not None:
+                written = writer(plan())
     except Interrupted:
-        raise Interrupted("give the same command without --restart to resume the run" if out else "") from None
-    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
-    if not quiet and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
-        show_summary(terminal.console(stderr=out is None), summary, out, as_json=as_json)
-    raise typer.Exit(3 if summary.counts.rejected or summary.changed else 0)
+        raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
+    if not quiet:
+        _show(summary, written, out, back, as_json=as_json)
+    is_incomplete = summary is not None and (summary.counts.rejected or summary.changed)
+    raise typer.Exit(3 if is_incomplete or (written is not None and not is_whole(written)) else 0)
 
 
 def diff(
@@ -192,14 +202,43 @@ def show(
         show_terms(console, terms, as_json=as_json)
 
 
+def _warn(rejection: "Rejection") -> None:
+    typer.echo(f"textcat: {rejection}", err=True)
+
+
+def _show(
+    summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, *, as_json: bool
+) -> None:
+    """Print the summary of a run, that of the files that it wrote back, or both."""
+    from textcat.cli import tables
+
+    console = terminal.console(stderr=out is None and written is None)
+    of_files = {} if written is None or back.folder is None else written_as_dict(written, back.folder)
+    if summary is None and as_json:
+        tables.print_json(console, of_files)
+    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
+    elif summary is not None and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
+        show_summary(console, summary, out, as_json=as_json, write_back=of_files)
+    if written is not None and back.folder is not None and not as_json:
+        if summary is not None:
+            console.print()
+        show_written(console, written, back.folder)
+
+
 def _watch(
-    model: Path, inputs: list[str], out: Path, *, restart: bool, quiet: bool, as_json: bool, **options: Any
+    plan: "Callable[[], Plan]",
+    inputs: list[str],
+    out: Path,
+    writer: "Callable[[Plan], object] | None",
+    *,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Tag files as they arrive, and print a line for each round."""
-    from textcat.tagging import run
     from textcat.tagging.watch import watch_archive
 
-    console, progress = terminal.console(), options.pop("progress")
+    console = terminal.console()
 
     def show(summary: "Summary") -> None:
         if as_json:
@@ -210,17 +249,25 @@ def _watch(
             files = f" ({growth_in_words(summary.growth)})" if summary.growth else ""
             console.print(f"{time.strftime('%Y-%m-%d %H:%M:%S')}  {new}{files}", highlight=False, soft_wrap=True)
 
-    plan = partial(run.make_plan, model, inputs, **options)
-    watch_archive(plan, inputs, out, show, restart=restart, progress=progress)
+    watch_archive(plan, inputs, out, show, after=writer, **options)
 
 
 def _check_tag(
-    inputs: list[str] | None, out: Path | None, *, by_line: bool, stdout: bool, restart: bool, watch: bool
+    inputs: list[str] | None,
+    out: Path | None,
+    back: WriteBack,
+    *,
+    by_line: bool,
+    stdout: bool,
+    restart: bool,
+    watch: bool,
 ) -> None:
+    back.check(inputs, out)
     for is_wrong, sentence in (
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),
-        (out is None and restart, "--restart needs --out"),
+        (stdout and back.folder is not None, "choose one of --stdout and --write-back"),
+        (out is None and back.folder is None and restart, "--restart needs --out or --write-back"),
         (watch and (out is None or not inputs or "-" in inputs), "--watch needs --out, and files or folders as inputs"),
     ):
         if is_wrong:
@@ -253,10 +300,18 @@ def _log_to(path: Path) -> Iterator[None]:
 # --- what is printed and written -------------------------------------------------------------------------------------
 
 
-def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as_json: bool = False) -> None:
+def show_summary(
+    console: "Console",
+    summary: "Summary",
+    out: Path | None,
+    *,
+    as_json: bool = False,
+    write_back: Mapping[str, Any] | None = None,
+) -> None:
     """Print the summary of a run: counts, reasons of rejections, and a row per topic that documents got.
 
-    The row compares how many documents got the topic with its fraction of the training documents.
+    The row compares how many documents got the topic with its fraction of the training documents. `write_back` is what
+    JSON says of the files that were written back.
     """
     from textcat.cli import tables
 
@@ -268,6 +323,7 @@ def show_summary(console: "Console", summary: "Summary", out: Path | None, *, as
         run |= {"changed": summary.changed, "grown": summary.grown, "bytes_missing": missing}
         run |= {"since_last_run": summary.growth and summary.growth._asdict()}
         cost = {"seconds": summary.seconds, "peak_memory": summary.memory}
+        run |= {"write_back": write_back} if write_back else {}
         tables.print_json(
             console, counts.as_dict() | run | cost | {"output": out and str(out), "shards": summary.shards}
         )

@@ -12,21 +12,27 @@ from typing import Any
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
     "changes": "Change ChangeKind FileState",
-    "containers": "open_file",
+    "containers": "ContainerEntry open_file",
     "dates": "date_range",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
     "formats": "DOCUMENTS FORMATS NEWS batch_records",
     "formats.annif": "SUBJECTS",
+    "formats.json_values": "ValueSpan members_of values_in",
+    "formats.news": "IPTC_URIS OWN Subject is_own subject_as_given",
     "formats.parquet": "packed_column",
     "formats.rcv1": "is_wanted_story",
     "formats.references": "common_fields ris_entry",
+    "formats.xml_elements": "ElementSpan child_elements element_at",
     "in_memory": "as_documents document_stream",
     "records": (
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings LabelSettings PipeState Record "
         "Rejection UnreadableError is_matched"
     ),
-    "sources": "ARCHIVES FOLDERS Source find_sources format_of is_url matches named_format plain_name",
+    "sources": (
+        "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside "
+        "plain_name"
+    ),
     "streams": "STEP ByteStream unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))

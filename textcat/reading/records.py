@@ -613,14 +613,15 @@ class RecordFormat(NamedTuple):
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
-def without_superseded(items: Iterable[Record | Rejection]) -> Iterator[Record | Rejection]:
+def without_superseded(items: Iterable[Record | Rejection], all_versions: bool = False) -> Iterator[Record | Rejection]:
     """Yield records and rejections; a record becomes a rejection if it is to be left out, or is an older version.
 
-    Of records with the same id and with versions, the largest version counts; of the same version, the last one.
+    Of records with the same id and with versions, the largest version counts; of the same version, the last one. With
+    `all_versions`, older ones count, too.
     """
     items = list(items)
     newest: dict[str, Record] = {}
-    for item in items:
+    for item in items if not all_versions else ():
         if isinstance(item, Record) and item.version != NO_VERSION:
             before = newest.get(item.id)
             if before is None or item.version >= before.version:

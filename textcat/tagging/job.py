@@ -49,16 +49,17 @@ class Job(NamedTuple):
         return {language: self._replace(model=model, digest=sum_, by_language=()) for language, model, sum_ in parts}
 
 
-def tag_batch(job: Job, batch: Batch) -> BatchResult:
+def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult:
     """Read the records of a batch, tag them, and return their encoded rows, with the rejections and counts.
 
+    With `all_versions`, also the versions of news are tagged that are not the newest ones in the batch.
     A TextcatError is raised if the model is missing, has changed since the run began, or needs another spaCy version.
     """
     from textcat.model.selection import n_held  # here, so that a process which only hands out work stays small
 
     taggers, counts = load_taggers(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
-    items = batch_records(batch, job.input)
+    items = batch_records(batch, job.input, all_versions)
     while held := list(islice(items, min(map(n_held, taggers.values())))):
         counts.records += len(held)
         counts.inputs.update(item.source for item in held if isinstance(item, Record))  # files; the run sums up inputs

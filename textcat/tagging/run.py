@@ -157,7 +157,7 @@ def tag_to_stream(
     form, tally = file_format(plan.job.output), _Tally(plan, RunState(Counts()), progress)
     stream.write(form.begin())
     batches = read_batches(plan.sources, plan.job.input)
-    with _workers(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
+    with workers_of(plan) as workers, closing(_tagged(plan, batches, workers, tally)) as results:
         for _, tagged in results:
             stream.write(b"".join([*map(form.add, tagged.rows), form.flush()]))
             stream.flush()
@@ -272,8 +272,8 @@ def tag_to_folder(
     growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
     with (
-        _workers(plan) as workers,
-        open_folder(out, _facts(plan), inputs, restart=restart, growing=growing) as state,
+        workers_of(plan) as workers,
+        open_folder(out, facts_of_plan(plan), inputs, restart=restart, growing=growing) as state,
     ):
         _log_growth(state.growth)
         plan = plan._replace(sources=restricted_sources(plan.sources, state.files))
@@ -306,7 +306,8 @@ def set_aside(model: Path, out: Path) -> None:
     log.info("The tags in %s are by model %s: they are in %s now", out, model_before, aside)
 
 
-def _workers(plan: Plan) -> AbstractContextManager[WorkerPool]:
+def workers_of(plan: Plan) -> AbstractContextManager[WorkerPool]:
+    """Return the workers of a plan, for a ``with`` block: this process, or others that have loaded the model."""
     return open_workers(plan.jobs, total_size(plan.sources), plan.scheduler, partial(load_taggers, plan.job))
 
 
@@ -384,7 +385,7 @@ class _Tally:
         return max(time.monotonic() - self._started, 0.0), sum(memory.values())
 
 
-def _facts(plan: Plan) -> dict[str, Any]:
+def facts_of_plan(plan: Plan) -> dict[str, Any]:
     """Return the model, versions and settings that the output depends on, under names that error messages can show."""
     write = plan.job.output
     by_language = [f"{language} {digest[:16]}" for language, _, digest in plan.job.by_language]

@@ -34,6 +34,7 @@ def watch_archive(
     show: Callable[[Summary], None],
     *,
     rounds: int | None = None,
+    after: Callable[[Plan], object] | None = None,
     **options: Any,
 ) -> None:
     """Tag the inputs into a folder, then each file that arrives or changes, once it is complete.
@@ -53,6 +54,8 @@ def watch_archive(
         Called with the summary of each round in which something was new, and of the first.
     rounds : int, optional
         Stop after this many rounds; None: never.
+    after : callable, optional
+        Called in each round, when the tags are written, with the plan of the files that are new or have changed.
     **options
         Further options of `tag_to_folder`.
     """
@@ -75,10 +78,14 @@ def watch_archive(
         sources, complete = seen.complete(found.sources, done or {})
         if complete == done:
             continue
-        n_bytes = sum(state.size for name, state in complete.items() if (done or {}).get(name) != state)
+        new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
+        n_bytes = sum(state.size for state in new.values())
         jobs = found.jobs if done is None or n_bytes > _FEW_BYTES else 1
         summary = tag_to_folder(found._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
         options.pop("restart", None)  # which the first round has done
+        if after is not None:
+            parts = [part for source in found.sources for part in _with_states(source, new)]
+            after(found._replace(sources=parts, jobs=jobs))
         if done is None or summary.growth or summary.counts.records > summary.before.counts.records:
             show(summary)
         done = complete
@@ -153,7 +160,7 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bo
     False is yielded when nothing has happened for a while.
     """
     yield True
-    folders = None if any(map(is_url, inputs)) else sorted(set(map(_folder_of, inputs)))
+    folders = None if any(map(is_url, inputs)) else sorted(set(map(folder_of, inputs)))
     try:
         if folders is None:
             raise ImportError
@@ -184,7 +191,7 @@ def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:
         time.sleep(_LOOKS if is_waiting() else max(_POLLS, took * (1 / _SHARE - 1)))
 
 
-def _folder_of(text: str) -> str:
+def folder_of(text: str) -> str:
     """Return the folder in which the changes of an input are seen."""
     path = text
     while not _PATTERN.isdisjoint(path) and not os.path.exists(path):

@@ -67,15 +67,15 @@ BINARY = frozenset({"eml", "docx", "pdf"})
 WHOLE = DOCUMENTS | {"rcv1"}
 
 
-def batch_records(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:
+def batch_records(batch: Batch, settings: InputSettings, all_versions: bool = False) -> Iterator[Record | Rejection]:
     """Return the records of a batch in the order of the input, with a Rejection for each part that is not a record.
 
-    Of news, a document that is canceled or not yet released, and an older version of a document in the same batch, are
-    rejections, too. The settings must be those with which the batch was read.
+    Of news, a document that is canceled or not yet released is a rejection, too, and unless `all_versions` is True, an
+    older version of a document in the same batch. The settings must be those with which the batch was read.
     """
     items = _items(batch, settings)
     has_versions = any(isinstance(block, Block) and block.format in NEWS for block in batch.blocks)
-    return without_superseded(items) if has_versions else items
+    return without_superseded(items, all_versions) if has_versions else items
 
 
 def _items(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:

@@ -10,10 +10,13 @@ from textcat.reading.dates import iso_date, moment
 from textcat.reading.records import NO_VERSION, FaultKind, InputSettings, RecordContent, UnreadableError
 from textcat.surrogates import mark_surrogates
 
+OWN = "textcat"  # the scheme of the creators of tags that this package wrote
 _ZONES = ("title", "slugline", "abstract", "body")
 # Schemes of the IPTC that have a short name in every catalogue, by the end of their URI.
 _IPTC = re.compile(r"https?://cv\.iptc\.org/newscodes/([\w-]+)/", re.IGNORECASE)
 _ALIASES = {"mediatopic": "medtop", "subjectcode": "subj"}
+#: The URIs of these schemes by their short names.
+IPTC_URIS = {alias: f"http://cv.iptc.org/newscodes/{name}/" for name, alias in _ALIASES.items()}
 _URI = re.compile(r"((?:https?|tag|urn):\S*[/#:])([^/#\s]+)[/#]?")
 _QCODE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
 _REASONS = {
@@ -47,15 +50,29 @@ class Subject(NamedTuple):
 
 def subject_of(code: str, name: str = "", scheme: str = "") -> Subject:
     """Return the subject of a code, which may be a URI or have the short name of its scheme before it, as medtop:1."""
+    subject = subject_as_given(code, name, scheme)
+    if iptc := _IPTC.fullmatch(subject.scheme):
+        return subject._replace(scheme=_ALIASES.get(iptc[1].lower(), iptc[1].lower()))
+    return subject
+
+
+def subject_as_given(code: str, name: str = "", scheme: str = "") -> Subject:
+    """Return the subject of a code like `subject_of`, but with the URI of a scheme of the IPTC, if the code has it."""
     code, name, scheme = (" ".join(mark_surrogates(text).split()) for text in (code, name, scheme))
     match = None if not code or scheme else _URI.fullmatch(code) or _QCODE.fullmatch(code)
     if match:
         scheme, code = match[1], match[2]
     elif scheme and code.startswith(f"{scheme}:"):
         code = code[len(scheme) + 1 :]
-    if iptc := _IPTC.fullmatch(scheme):
-        scheme = _ALIASES.get(iptc[1].lower(), iptc[1].lower())
     return Subject(scheme, code, name)
+
+
+def is_own(creator: str) -> bool:
+    """Return whether the creator of a subject is this package: it begins with "textcat:", and a model's name follows.
+
+    Formats have the creator in attributes of several names.
+    """
+    return creator.startswith(f"{OWN}:")
 
 
 class NewsItem(NamedTuple):

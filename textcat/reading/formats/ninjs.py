@@ -8,6 +8,7 @@ import orjson
 
 from textcat.reading.formats import jsonl
 from textcat.reading.formats.html import extract_page
+from textcat.reading.formats.json_values import members_of, values_in
 from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
@@ -31,38 +32,43 @@ def is_ninjs(head: bytes) -> bool:
 
 
 def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
-    """Yield the span of each item; the items of a feed are written anew, as its own bytes are those of the feed."""
+    """Yield the span of each item, which may be in the list of a feed."""
     for span in jsonl.ARRAY.spans(block, settings):
-        for i, item in enumerate(_items_in(span, settings) or [None]):
-            yield span if item is None else RecordSpan(span.position + i, -1, orjson.dumps(item))
+        for i, (start, end) in enumerate(_items_in(span, settings) or [(0, len(span.data))]):
+            yield RecordSpan(span.position + i, span.offset + start, span.data[start:end])
 
 
-def _items_in(span: RecordSpan, settings: InputSettings) -> list[Any]:
+def _items_in(span: RecordSpan, settings: InputSettings) -> list[tuple[int, int]]:
+    """Return where the items of a feed begin and end; [] if the object is no feed."""
     if len(span.data) > settings.max_bytes or not _LIST.search(span.data):
         return []
     try:
         fields = orjson.loads(settings.text_of(span))
-        return _listed(fields) if "uri" not in fields else []
+        return _listed(span.data, 0) if "uri" not in fields else []
     except (UnreadableError, ValueError, TypeError):
         return []  # it is told when the span is parsed
 
 
-def _listed(value: Any, depth: int = 2) -> list[Any]:
-    """Return the items that the object of a feed lists, itself or in an object within."""
-    items: list[Any] = []
-    for name in _LISTS if isinstance(value, dict) else ():
-        found = value.get(name)
-        if isinstance(found, list) and found and all(isinstance(one, dict) for one in found):
-            items += [one.get("item", one) for one in found]
-        elif depth:
-            items += _listed(found, depth - 1)
+def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
+    """Return the places of the items that the object of a feed lists, itself or in an object within."""
+    items: list[tuple[int, int]] = []
+    members = members_of(data, start)
+    for name in _LISTS:
+        found = members.get(name)
+        if found is None:
+            continue
+        listed = values_in(data, found.start)[0] if data[found.start] == ord("[") else []
+        if listed and all(data[one.start] == ord("{") for one in listed):
+            wrapped = (members_of(data, one.start).get("item", one) for one in listed)
+            items += [(one.start, one.end) for one in wrapped]
+        elif depth and data[found.start] == ord("{"):
+            items += _listed(data, found.start, depth - 1)
     return items
 
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        utf8 = settings if span.offset >= 0 else settings._replace(encoding="")
-        return _content(jsonl.read_object(utf8.text_of(span)), settings)
+        return _content(jsonl.read_object(settings.text_of(span)), settings)
 
     return parse
 

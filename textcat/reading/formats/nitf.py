@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from textcat.reading.formats.news import NewsItem, Subject, news_content, subject_of
+from textcat.reading.formats.news import NewsItem, Subject, is_own, news_content, subject_of
 from textcat.reading.formats.xml_items import (
     Opening,
     attribute,
@@ -71,7 +71,8 @@ def _subjects(head: Any, about: Any) -> Iterator[Subject]:
         code = attribute(subject, "tobject.subject.refnum")
         yield subject_of(code, attribute(subject, *_SUBJECT_NAMES), "subj" if code.isdecimal() else "")
     for classifier in children(child(about, "identified-content"), "classifier"):
-        scheme = attribute(classifier, "type", "class")
+        origin = attribute(classifier, "class")
+        scheme = attribute(classifier, "type") or ("" if is_own(origin) else origin)
         name, code = line_of(classifier), attribute(classifier, "value", "idsrc")
         yield subject_of(code, name or code, scheme) if code else Subject(scheme, "", name)
 

@@ -1,0 +1,114 @@
+"""The options `--write-back` and `--codes` of the command `tag`: write news files again, with their tags in them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from typer import BadParameter, Option
+
+from textcat.errors import TextcatError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from textcat.tagging.run import Plan
+    from textcat.tagging.write_back import WriteBackSummary
+
+_back = partial(Option, rich_help_panel="Tags in news files")
+
+
+class WriteBack(NamedTuple):
+    """Hold where files are written again, and by which table topics have codes."""
+
+    folder: Path | None = None
+    codes: Path | None = None
+
+    def writer(self, inputs: Sequence[str], **options: Any) -> "Callable[[Plan], WriteBackSummary] | None":
+        """Return a function that writes the files of a plan back; None if that is not asked for."""
+        if self.folder is None:
+            return None
+        from textcat.tagging.write_back import base_of, write_back
+
+        folder, codes = self.folder.expanduser(), str(self.codes or "")
+
+        def write(plan: "Plan") -> "WriteBackSummary":
+            summary = write_back(plan, folder, base_of(inputs), codes, **options)
+            options.pop("restart", None)  # which the first round in a watched folder has done
+            _tell_formats(summary)
+            return summary
+
+        return write
+
+    def check(self, inputs: Sequence[str] | None, out: Path | None) -> None:
+        """Raise BadParameter or TextcatError if options or folders contradict each other."""
+        if self.folder is None:
+            if self.codes is not None:
+                raise BadParameter("--codes is for the tags in files: add --write-back")
+            return
+        if not inputs or "-" in inputs:
+            raise BadParameter("--write-back needs files or folders as inputs")
+        if out is not None:
+            one, other = self.folder.expanduser().resolve(), out.expanduser().resolve()
+            if one == other or one in other.parents or other in one.parents:
+                raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
+
+
+def write_back_options(
+    write_back: Annotated[
+        Path | None,
+        _back(help="Write each file of ninjs, NewsML-G2 and NITF again into this folder, with its tags in it."),
+    ] = None,
+    codes: Annotated[
+        Path | None,
+        _back(
+            help="With --write-back, a table (CSV or TSV) with the columns topic and code or uri; also scheme, name."
+        ),
+    ] = None,
+) -> WriteBack:
+    """Return where files are written again with their tags."""
+    return WriteBack(write_back, codes)
+
+
+def written_as_dict(summary: "WriteBackSummary", folder: Path) -> dict[str, Any]:
+    """Return the summary of what was written back as a dict of JSON values."""
+    files = {name: getattr(summary, name) for name in ("written", "before", "left_out")}
+    cost = {"seconds": summary.seconds, "peak_memory": summary.memory, "output": str(folder)}
+    return {**summary.counts.as_dict(), **files, "formats": dict(summary.formats), **cost}
+
+
+def show_written(console: "Console", summary: "WriteBackSummary", folder: Path) -> None:
+    """Print how many files were written, and how many were left out."""
+    from textcat.cli import tables
+
+    counts = summary.counts
+    facts = {
+        "files written": f"{summary.written:,}",
+        "written before": f"{summary.before:,}" if summary.before else None,
+        "left out": f"{summary.left_out:,}" if summary.left_out else None,
+        "of other formats": f"{summary.formats.total():,}" if summary.formats else None,
+        "items tagged": f"{counts.tagged:,}",
+        "without a topic": f"{counts.untagged:,}" if counts.untagged else None,
+        "rejected": f"{counts.rejected:,}" if counts.rejected else None,
+        "seconds": f"{summary.seconds:.1f}",
+        "peak memory": f"{summary.memory / 1e6:,.0f} MB",
+        "output": str(folder),
+    }
+    tables.show_facts(console, facts)
+
+
+def _tell_formats(summary: "WriteBackSummary") -> None:
+    """Say on standard error which formats have no place for tags, each once."""
+    for form, n in summary.formats.most_common():
+        files = f"{n:,} file{'s are' if n > 1 else ' is'} {form}"
+        if form in ("zip", "tar"):
+            what = "which is not written back: unpack it, or write its tags with --out"
+        else:
+            what = "which has no place for tags: write them with --out"
+        typer.echo(f"textcat: {files}, {what}.", err=True)
+
+
+def is_whole(summary: "WriteBackSummary") -> bool:
+    """Return whether all files were written."""
+    return not (summary.left_out or summary.formats or summary.counts.rejected)

@@ -1,0 +1,53 @@
+"""Find the values of JSON in its bytes, so that a file can be changed there and nowhere else."""
+
+import json
+import re
+from typing import NamedTuple
+
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]', re.DOTALL)
+_SPACE = re.compile(rb"[ \t\r\n]*")
+
+
+class ValueSpan(NamedTuple):
+    """Hold where a value of JSON is in its bytes."""
+
+    start: int
+    end: int
+    name: str = ""  # of the member of an object that the value is
+    begin: int = -1  # where the member begins, which is where its name does; or the value
+
+
+def values_in(data: bytes, start: int) -> tuple[list[ValueSpan], int]:
+    """Return the values in the object or array that begins at `start` in valid JSON, and where its bracket closes."""
+    values: list[ValueSpan] = []
+    depth, name, begin, member = 0, "", start + 1, -1
+    for token in _TOKEN.finditer(data, start):
+        sign = token[0][:1]
+        if sign in (b"{", b"["):
+            depth += 1
+        elif depth > 1:
+            depth -= sign in (b"}", b"]")
+        elif sign == b":":
+            begin = token.end()
+        elif sign == b'"':
+            if member < 0 and data[start] == ord("{"):
+                name, member = json.loads(token[0].decode("utf-8", "replace")), token.start()
+        else:
+            first = _end_of_space(data, begin)
+            if first < token.start():
+                end = first + len(data[first : token.start()].rstrip(b" \t\r\n"))
+                values.append(ValueSpan(first, end, name, first if member < 0 else member))
+            name, begin, member = "", token.end(), -1
+            if sign != b",":
+                return values, token.start()
+    return values, len(data)
+
+
+def _end_of_space(data: bytes, start: int) -> int:
+    match = _SPACE.match(data, start)
+    return match.end() if match else start
+
+
+def members_of(data: bytes, start: int) -> dict[str, ValueSpan]:
+    """Return the members of the object that begins at `start` in valid JSON by their names; the last one of each."""
+    return {value.name: value for value in values_in(data, start)[0]}

@@ -1,0 +1,69 @@
+"""Find the elements of XML in its bytes, so that a file can be changed there and nowhere else."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import NamedTuple
+
+# Comments, CDATA, instructions; tags, in whose attributes "<" does not stand, but ">" may.
+_TOKEN = re.compile(
+    rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(/?)(?=([^\s<>/"'=]+))\2(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.DOTALL
+)
+_ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+
+
+class ElementSpan(NamedTuple):
+    """Hold where an element of XML is in its bytes."""
+
+    name: str  # without the prefix
+    prefix: bytes  # with the colon; b"" if there is none
+    start: int
+    content: int  # where its start tag ends
+    end: int  # -1: unknown
+    attributes: dict[str, str]  # by their names, with prefixes
+
+    @property
+    def is_closed_at_once(self) -> bool:
+        """Return whether the element has no end tag."""
+        return self.content == self.end
+
+
+def child_elements(data: bytes, start: int) -> Iterator[ElementSpan]:
+    """Yield the children of the element that begins at `start` in well-formed XML, in order."""
+    depth, opening = 0, None
+    for token in _TOKEN.finditer(data, start):
+        if token[2] is None:
+            continue
+        if token[1]:
+            depth -= 1
+            if depth == 1 and opening is not None:
+                yield _span(opening, token.end())
+        else:
+            is_empty = token[0].endswith(b"/>")
+            if depth == 1:
+                opening = token
+                if is_empty:
+                    yield _span(token, token.end())
+            depth += not is_empty
+        if depth <= 0:
+            return
+
+
+def _span(opening: "re.Match[bytes]", end: int) -> ElementSpan:
+    prefix, colon, name = opening[2].rpartition(b":")
+    attributes = {match[1].decode(): match[2] or match[3] or b"" for match in _ATTRIBUTE.finditer(opening[0])}
+    return ElementSpan(
+        name.decode("utf-8", "replace"),
+        prefix + colon,
+        opening.start(),
+        opening.end(),
+        end,
+        {name: unescape(value.decode("utf-8", "replace")) for name, value in attributes.items()},
+    )
+
+
+def element_at(data: bytes, start: int) -> ElementSpan:
+    """Return the element that begins at `start` in well-formed XML; where it ends is not looked for."""
+    opening = _TOKEN.match(data, start)
+    assert opening is not None
+    return _span(opening, opening.end() if opening[0].endswith(b"/>") else -1)

@@ -1,0 +1,73 @@
+"""Turn topics into concepts of news, which have codes or URIs: by a table, or by the topics themselves."""
+
+import csv
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from textcat.errors import TextcatError, similar_files
+from textcat.reading import Subject, subject_as_given
+
+_CODES = ("code", "uri", "qcode")  # names of the column of codes; the first that there is counts
+_URI_SCHEME = re.compile(r"(?:https?|tag|urn):")
+
+
+class Tag(NamedTuple):
+    """Hold a tag as news formats have it: a concept, and two whole numbers from 0 to 100, or None."""
+
+    concept: Subject
+    confidence: int | None  # the topic's probability in per cent
+    relevance: int | None  # the topic's score in per cent of the largest one of the document
+
+
+class Edit(NamedTuple):
+    """Describe a change of a file: the bytes from `start` to `end` are replaced by others."""
+
+    start: int
+    end: int
+    data: bytes
+
+
+def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
+    """Return the concept of a code, which may be a URI, or have the short name of its scheme before it: medtop:1."""
+    if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):
+        scheme += "/"
+    concept = subject_as_given(code, name, scheme)
+    is_cut = concept.scheme and not scheme and code.endswith(("/", "#"))  # which are a part of the URI
+    return concept._replace(code=concept.code + code[-1]) if is_cut else concept
+
+
+@lru_cache(maxsize=1)
+def read_codes(path: str) -> Mapping[str, Subject]:
+    """Read a table of topics and their codes, CSV or TSV with names of columns, and return the concepts by topic.
+
+    The columns are ``topic``, ``code`` (or ``uri``), and if need be ``scheme`` and ``name``; others are ignored. A
+    topic whose code is empty is left out. A TextcatError is raised if the table cannot be read or a topic occurs twice.
+    """
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except OSError as error:
+        hint = similar_files(Path(path).expanduser())
+        raise TextcatError(f"The codes in {path} cannot be read ({error.strerror}): check the path.{hint}") from None
+    except UnicodeDecodeError:
+        raise TextcatError(f"The codes in {path} are not UTF-8: save the table as UTF-8.") from None
+    head = text.partition("\n")[0]
+    rows = csv.DictReader(text.splitlines(), delimiter=max("\t;,", key=head.count))
+    rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
+    column = next((name for name in _CODES if name in rows.fieldnames), "")
+    if "topic" not in rows.fieldnames or not column:
+        found = ", ".join(rows.fieldnames) or "none"
+        raise TextcatError(f"{path} needs columns named topic and code (or uri), and has {found:.100}: name them so.")
+    concepts: dict[str, Subject] = {}
+    try:
+        for row in rows:
+            topic, code, name, scheme = ((row.get(one) or "").strip() for one in ("topic", column, "name", "scheme"))
+            if topic in concepts:
+                raise TextcatError(f"{path} has the topic {topic!r} twice: remove one of its rows.")
+            if topic and code:
+                concepts[topic] = concept_of(code, name, scheme)
+    except csv.Error as error:
+        raise TextcatError(f"{path} is not a table ({error}): save it as CSV or TSV.") from None
+    return concepts

@@ -1,0 +1,133 @@
+"""Write tags into news items of ninjs, the JSON of news agencies: as a subject each, the way its version has them."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
+from textcat.tagging.concepts import Edit, Tag
+
+_SPACE, _MOST_SPACE = b" \t\r\n", 1000
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+_OF_FIRST = re.compile(r"(?:subject|person|place|organisation|event|object|genre|infosource|byline|mimetype|headline)"
+                       r"|(?:headline|body|description)_\w+|(?:char|word)count|\$standard|trustindicator")  # fmt: skip
+_CREATORS = ("creator", "rel")
+
+
+def edits_of_ninjs(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of an item by which it has the tags as subjects, instead of our earlier ones.
+
+    Versions 1 have the subjects in ``subject``, later ones in ``subjects``.
+    """
+    members = members_of(data, 0)
+    version = _version(data, members)
+    name = "subject" if version < (2, 0) else "subjects"
+    subjects = [_subject(tag, creator, version) for tag in tags]
+    found = members.get(name)
+    if found is not None and data[found.start] == ord("["):
+        return _edits_of_list(data, found, subjects)
+    if found is not None or not subjects:  # what is no list is left as it is: the item is not valid
+        return []
+    return [_new_member(data, name, subjects)]
+
+
+def _version(data: bytes, members: Mapping[str, ValueSpan]) -> tuple[int, int]:
+    """Return the version of ninjs that an item has: the one that it declares, or else the least with its members."""
+    declared = members.get("standard") or members.get("$standard")
+    if declared is not None:
+        told = _loaded(data, declared)
+        match = (
+            _VERSION.search(str(told.get("version") or told.get("schema") or "")) if isinstance(told, dict) else None
+        )
+        if match:
+            return int(match[1]), int(match[2])
+    if "subjects" not in members and any(map(_OF_FIRST.fullmatch, members)):
+        # Version 1.5 added what tells the creator and the confidence.
+        is_later = "digitalsourcetype" in members or any(
+            "creator" in one or "confidence" in one for one in _subjects(data, members)
+        )
+        return (1, 5) if is_later else (1, 0)
+    return (2, 1)
+
+
+def _loaded(data: bytes, value: ValueSpan) -> Any:
+    return json.loads(data[value.start : value.end].decode("utf-8", "replace"))
+
+
+def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]:
+    """Return a tag as an object; versions without members for the creator have it as the relation."""
+    concept = tag.concept
+    scheme = IPTC_URIS.get(concept.scheme, concept.scheme)
+    is_uri = scheme.endswith(("/", "#", ":")) and " " not in concept.code
+    name = concept.name or ("" if concept.scheme else concept.code)
+    subject: dict[str, Any] = {"name": name} if name else {}
+    if version < (2, 0):
+        subject |= {"scheme": scheme, "code": concept.code} if is_uri else {"code": concept.topic}
+    else:
+        subject |= {"uri": scheme + concept.code} if is_uri else {"literal": concept.topic}
+    if version < (1, 5) or version == (2, 0):
+        return {**subject, "rel": creator}
+    numbers = {"relevance": tag.relevance, "confidence": tag.confidence}
+    return {**subject, "creator": creator, **{key: number for key, number in numbers.items() if number is not None}}
+
+
+def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, Any]]) -> list[Edit]:
+    """Return the edits that replace our own subjects in a list by others; if there are none, these are added."""
+    values, _ = values_in(data, found.start)
+    numbers = [i for i, value in enumerate(values) if _is_own(_loaded(data, value))]
+    is_spaced = b'": ' in data[found.start : found.end] or not values
+    if not numbers:
+        place = values[-1].end if values else found.start + 1
+        between = b"," + _space_before(data, values[-1].start) if values else b", "
+        added = between.join(_encoded(subjects, is_spaced))
+        return [Edit(place, place, (between if values else b"") + added)] if subjects else []
+    first = values[numbers[0]]
+    between = b"," + _space_before(data, first.start)
+    if len(numbers) > 1 and numbers[1] == numbers[0] + 1:
+        between = data[first.end : values[numbers[1]].start]
+    edits = [Edit(first.start, first.end, between.join(_encoded(subjects, is_spaced)))] if subjects else []
+    for i in numbers[1:] if subjects else numbers:
+        is_behind = any(k not in numbers for k in range(i)) or bool(subjects)
+        if is_behind:
+            edits.append(Edit(values[i - 1].end, values[i].end, b""))
+        else:  # the comma behind it goes, too
+            edits.append(Edit(values[i].start, values[i + 1].start if i + 1 < len(values) else values[i].end, b""))
+    return edits
+
+
+def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> Edit:
+    """Return the edit that adds a list of subjects behind the last member of an item, written as the item is."""
+    values, closing = values_in(data, 0)
+    last = values[-1]
+    space, end_space = _space_before(data, last.begin), _space_before(data, closing)
+    colon = b":" + data[data.rindex(b":", last.begin, last.start) + 1 : last.start]
+    objects = _encoded(subjects, len(colon) > 1)
+    if b"\n" in space:
+        step = space.removeprefix(end_space) if space != end_space else b""
+        inner = space + step.replace(b"\n", b"")
+        listed = b",".join(inner + one for one in objects) + space
+    else:
+        listed = (b", " if len(colon) > 1 else b",").join(objects)
+    return Edit(last.end, last.end, b',%s"%s"%s[%s]' % (space, name.encode(), colon, listed))
+
+
+def _encoded(subjects: Sequence[dict[str, Any]], is_spaced: bool) -> list[bytes]:
+    """Return each object in ASCII, so that the file's encoding does not matter."""
+    separators = (", ", ": ") if is_spaced else (",", ":")
+    return [json.dumps(subject, separators=separators).encode() for subject in subjects]
+
+
+def _subjects(data: bytes, members: Mapping[str, ValueSpan]) -> list[Any]:
+    found = members.get("subject")
+    listed = [] if found is None else _loaded(data, found)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _is_own(subject: Any) -> bool:
+    return isinstance(subject, dict) and any(is_own(str(subject.get(name, ""))) for name in _CREATORS)
+
+
+def _space_before(data: bytes, position: int) -> bytes:
+    before = data[max(position - _MOST_SPACE, 0) : position]
+    return before[len(before.rstrip(_SPACE)) :]

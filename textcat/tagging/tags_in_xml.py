@@ -1,0 +1,163 @@
+"""Write tags into news items of XML: NewsML-G2 has them as `<subject>`, and NITF as `<classifier>`."""
+
+import re
+from collections.abc import Callable, Sequence, Set
+from html import escape
+from itertools import takewhile
+
+from textcat.reading import ElementSpan, child_elements, element_at, is_own
+from textcat.tagging.concepts import Edit, Tag
+
+_SPACE = b" \t\r\n"
+_MOST_SPACE = 1000  # bytes between two elements
+_QCODE = re.compile(r"[^\s:]+:\S+")
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# What the schemas want before our elements in the element that holds them.
+_BEFORE_SUBJECT = frozenset(
+    {"icon", "urgency", "contentCreated", "contentModified", "digitalSourceType", "located", "infoSource", "creator"}
+    | {"contributor", "audience", "exclAudience", "altId", "rating", "userInteraction", "language", "genre", "keyword"}
+)
+_OF_NITF = ("head", "docdata", "identified-content")  # each within the one before
+_BEFORE_IN_NITF: dict[str, Set[str]] = {"head": frozenset(), "docdata": frozenset({"title", "meta", "tobject", "iim"})}
+
+
+def edits_of_newsml_g2(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of a `<newsItem>` by which it has the tags as subjects, instead of our earlier ones."""
+    item, about, meta = element_at(data, 0), None, None
+    for child in child_elements(data, 0):
+        about = child if child.name == "itemMeta" else about
+        meta = child if child.name == "contentMeta" else None
+        if meta is not None or child.name == "contentSet":
+            break
+    if meta is None:
+        return _nested(data, item, about, [item.prefix + b"contentMeta"], _subjects(tags, creator, item.prefix))
+    children = [*child_elements(data, meta.start)]
+    own = [one for one in children if one.name == "subject" and is_own(one.attributes.get("creator", ""))]
+    before = _last(children, {"subject"}) or _last(children, _BEFORE_SUBJECT)
+    return _replaced(data, meta, own, before, _subjects(tags, creator, meta.prefix))
+
+
+def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of a `<nitf>` by which it has the tags as classifiers, instead of our earlier ones."""
+    above = element_at(data, 0)
+    elements = _classifiers(tags, creator, above.prefix)
+    for depth, name in enumerate(_OF_NITF):
+        children = [*takewhile(lambda child: child.name != "body", child_elements(data, above.start))]
+        found = next((child for child in children if child.name == name), None)
+        if found is None:
+            before = _last(children, _BEFORE_IN_NITF.get(name, {child.name for child in children}))
+            return _nested(data, above, before, [above.prefix + tag.encode() for tag in _OF_NITF[depth:]], elements)
+        above = found
+    children = [*child_elements(data, above.start)]
+    own = [one for one in children if one.name == "classifier" and is_own(one.attributes.get("class", ""))]
+    before = _last(children, {"classifier"}) or _last(children, {child.name for child in children})
+    return _replaced(data, above, own, before, elements)
+
+
+def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | None:
+    return next((one for one in reversed(elements) if one.name in names), None)
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def _subjects(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes]:
+    return [_subject(tag, creator, prefix) for tag in tags]
+
+
+def _subject(tag: Tag, creator: str, prefix: bytes) -> bytes:
+    concept = tag.concept
+    if concept.scheme.endswith(("/", "#", ":")) and " " not in concept.code:
+        named = {"uri": concept.scheme + concept.code}
+    elif concept.scheme and _QCODE.fullmatch(concept.topic):
+        named = {"qcode": concept.topic}
+    else:
+        named = {"literal": concept.topic}
+    numbers = {"confidence": tag.confidence, "relevance": tag.relevance}
+    told = {name: str(number) for name, number in numbers.items() if number is not None}
+    name = _element(prefix + b"name", {}, _escaped(concept.name)) if concept.name else b""
+    return _element(prefix + b"subject", {**named, **told, "how": "howextr:tool", "creator": creator}, name)
+
+
+def _classifiers(tags: Sequence[Tag], creator: str, prefix: bytes) -> list[bytes]:
+    made = []
+    for concept in (tag.concept for tag in tags):
+        typed = {"type": concept.scheme} if concept.scheme else {}
+        text = _escaped(concept.name or ("" if concept.scheme else concept.code))
+        made.append(_element(prefix + b"classifier", {"class": creator, **typed, "value": concept.code}, text))
+    return made
+
+
+def _element(name: bytes, attributes: dict[str, str], content: bytes) -> bytes:
+    told = b"".join(b' %s="%s"' % (key.encode(), _escaped(value)) for key, value in attributes.items())
+    return b"<%s%s%s" % (name, told, b">%s</%s>" % (content, name) if content else b"/>")
+
+
+def _escaped(text: str) -> bytes:
+    """Return a text as XML has it in any encoding that has the characters of ASCII."""
+    return escape(_NO_XML.sub("\ufffd", text)).encode("ascii", "xmlcharrefreplace")
+
+
+# --- where it is written ----------------------------------------------------------------------------------------------
+
+
+def _replaced(
+    data: bytes, parent: ElementSpan, own: Sequence[ElementSpan], before: ElementSpan | None, elements: Sequence[bytes]
+) -> list[Edit]:
+    """Return the edits that replace our own elements by others, or if there are none, put these behind `before`.
+
+    Each element has the space before it that its neighbours have.
+    """
+    if not own:
+        return _put(data, parent, before, elements) if elements else []
+    spaces = [_space_before(data, one.start) for one in own]
+    new = b"".join(spaces[0] + element for element in elements)
+    edits = [Edit(one.start - len(space), one.end, b"") for one, space in zip(own, spaces, strict=True)]
+    return [edits[0]._replace(data=new), *edits[1:]]
+
+
+def _put(data: bytes, parent: ElementSpan, before: ElementSpan | None, elements: Sequence[bytes]) -> list[Edit]:
+    """Return the edit that puts elements behind `before`, or if it is None, at the start of their parent."""
+    if before is None and parent.content == parent.end:  # it has no end tag
+        tag = parent.prefix + parent.name.encode()
+        return [Edit(parent.end - 2, parent.end, b">%s</%s>" % (b"".join(elements), tag))]
+    place, space = before.end if before else parent.content, _space_at(data, parent, before)
+    return [Edit(place, place, b"".join(space + element for element in elements))]
+
+
+def _nested(
+    data: bytes,
+    parent: ElementSpan,
+    before: ElementSpan | None,
+    missing: Sequence[bytes],
+    elements: Sequence[bytes],
+) -> list[Edit]:
+    """Return the edit that puts elements into a parent, within further elements, whose tags are `missing` there."""
+    if not elements:
+        return []
+    near = _space_at(data, parent, before)
+    step = b" " if b"\n" in near else b""
+    spaces = [near + step * depth for depth in range(len(missing) + 1)]
+    inner = b"".join(spaces[-1] + element for element in elements)
+    for depth, tag in reversed([*enumerate(missing)]):
+        inner = b"%s<%s>%s%s</%s>" % (spaces[depth] if depth else b"", tag, inner, spaces[depth], tag)
+    return _put(data, parent, before, [inner])
+
+
+def _space_at(data: bytes, parent: ElementSpan, before: ElementSpan | None) -> bytes:
+    """Return the space that stands before `before`, or if it is None, at the start of the parent."""
+    if before is not None:
+        return _space_before(data, before.start)
+    rest = data[parent.content : parent.content + _MOST_SPACE]
+    return rest[: len(rest) - len(rest.lstrip(_SPACE))]
+
+
+def _space_before(data: bytes, position: int) -> bytes:
+    before = data[max(position - _MOST_SPACE, 0) : position]
+    return before[len(before.rstrip(_SPACE)) :]
+
+
+EDITS_OF: dict[str, Callable[[bytes, Sequence[Tag], str], list[Edit]]] = {
+    "newsml-g2": edits_of_newsml_g2,
+    "nitf": edits_of_nitf,
+}

@@ -1,0 +1,490 @@
+"""Write news files again, with their tags in the place that their standard has for them, into a folder.
+
+A file is copied byte for byte, but for the tags. It gets its name in the folder when it is whole on the disk, and a
+journal lists it then, so that the next run does not write it again unless it has changed.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import re
+import sys
+import time
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.folders import UNFINISHED
+from textcat.journal import journal_line, read_journal
+from textcat.progress import peak_memory
+from textcat.reading import (
+    FORMATS,
+    OWN,
+    Batch,
+    Block,
+    ContainerEntry,
+    FaultKind,
+    FileState,
+    Rejection,
+    Source,
+    format_by_name,
+    is_url,
+    path_inside,
+    read_batches,
+)
+from textcat.runs.inputs import check_output_apart, total_size
+from textcat.runs.progress import RunProgress, ShowProgress
+from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.workers import ordered_map
+from textcat.surrogates import escape_undecodable
+from textcat.tagging.concepts import Edit, Tag, concept_of, read_codes
+from textcat.tagging.file_copy import ChangedError, FileCopy, state_of
+from textcat.tagging.job import Job, tag_batch
+from textcat.tagging.run import Plan, facts_of_plan, workers_of
+from textcat.tagging.tags_in_json import edits_of_ninjs
+from textcat.tagging.tags_in_xml import EDITS_OF
+from textcat.tagging.watch import folder_of
+
+log = logging.getLogger(__name__)
+
+EDITORS: dict[str, Callable[[bytes, Sequence[Tag], str], list[Edit]]] = {**EDITS_OF, "ninjs": edits_of_ninjs}
+_JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock", ".write-back.part")
+_OWN_NAMES = frozenset({*_NAMES, _JOURNAL + UNFINISHED})
+_FEW = len(_OWN_NAMES) + 1
+_MARK, _FORMAT = "textcat write-back", 1
+_AGAIN = "give the same command again"
+_RESUMES = "fix that, and the same command resumes the run"
+# What a name may tell of the content that holds news.
+_MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *EDITORS})
+_OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EXDEV})
+_BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
+
+
+class EditJob(NamedTuple):
+    """Hold how a run tags each batch, and how it writes the tags into the bytes of files."""
+
+    job: Job
+    creator: str  # of the tags
+    codes: str = ""  # the path of the table of codes; "": there is none
+
+
+class EditedBlock(NamedTuple):
+    """Hold the changes of a file in one of its blocks."""
+
+    source: str
+    documents: int = 0  # that were tagged
+    edits: tuple[Edit, ...] = ()  # by their places in the unpacked file, in order
+    unwritable: str = ""  # the format of the file, if it has no place for tags
+    is_broken: bool = False  # whether the file must not be written
+
+
+class WriteBackSummary(NamedTuple):
+    """Hold what a run has written, and what it has left out."""
+
+    counts: Counts  # of documents in the files that were read
+    written: int  # files
+    before: int  # files that earlier runs wrote
+    left_out: int  # files without a document that was tagged, and files that are broken
+    formats: Counter[str]  # files of formats without a place for tags
+    seconds: float
+    memory: int
+
+
+def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlock]]:
+    """Tag the records of a batch; return the result, and the changes of each block, by which its items have the tags.
+
+    A TextcatError is raised as by `tag_batch`.
+    """
+    parts = [_part(block) for block in batch.blocks]
+    kept = [block for block, part in zip(batch.blocks, parts, strict=True) if not part.unwritable]
+    kept = [_refused(block) if isinstance(block, Block) and block.decoded else block for block in kept]
+    tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
+    tags = {
+        (row["source"], row["position"]): row["topics"]
+        for rows in tagged.rows
+        for row in map(orjson.loads, rows.splitlines())
+    }
+    tagged.rows = []
+    edited = [_edited(work, block, tags, tagged) for block in kept if isinstance(block, Block)]
+    waiting = iter(edited)
+    return tagged, [part if part.unwritable or part.is_broken else next(waiting) for part in parts]
+
+
+def _part(block: Block | Rejection) -> EditedBlock:
+    """Return what is known of a block before its records are read."""
+    if isinstance(block, Rejection):
+        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
+    if block.format not in EDITORS:
+        return EditedBlock(block.source, unwritable=block.format)
+    return EditedBlock(block.source, is_broken=block.decoded)
+
+
+def _refused(block: Block) -> Rejection:
+    reason = "The file is in UTF-16 or the like, in which tags are not written back: convert it to UTF-8."
+    return Rejection(block.source, 0, reason)
+
+
+def _edited(
+    work: EditJob, block: Block, tags: dict[tuple[str, int], list[dict[str, Any]]], tagged: BatchResult
+) -> EditedBlock:
+    edits, n, source = list[Edit](), 0, escape_undecodable(block.source)
+    for span in FORMATS[block.format].spans(block, work.job.input.for_file(block.source)):
+        topics = tags.pop((source, span.position), None)
+        if topics is None:
+            continue
+        try:
+            found = EDITORS[block.format](span.data, _tags(topics, work.codes), work.creator)
+        except Exception as error:  # as of a document that cannot be tagged: the others are written
+            log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
+            reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            continue
+        n += 1
+        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found)
+    return EditedBlock(block.source, n, tuple(edits))
+
+
+def _tags(topics: Sequence[dict[str, Any]], codes: str) -> list[Tag]:
+    """Return the tags of a document, given its topics as a line of JSON has them; each concept once."""
+    table, largest = read_codes(codes) if codes else {}, max((topic["score"] for topic in topics), default=0)
+    tags: dict[str, Tag] = {}
+    for topic in topics:
+        name, probability = topic.get("name") or "", topic.get("probability")
+        concept = table.get(topic["topic"]) or concept_of(topic["topic"], name)
+        concept = concept if concept.name else concept._replace(name=name)
+        relevance = max(round(100 * topic["score"] / largest), 0) if largest > 0 else None
+        confidence = None if probability is None else round(100 * probability)
+        tags.setdefault(concept.topic, Tag(concept, confidence, relevance))
+    return list(tags.values())
+
+
+def creator_of(model: Path) -> str:
+    """Return the creator of the tags of a model: ``textcat:`` and the name of its folder."""
+    return f"{OWN}:{re.sub('[^A-Za-z0-9_.-]+', '-', model.resolve().name) or 'model'}"
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def write_back(
+    plan: Plan,
+    folder: Path,
+    base: str,
+    codes: str = "",
+    *,
+    restart: bool = False,
+    on_rejection: Callable[[Rejection], object] = lambda rejection: None,
+    progress: ShowProgress | None = None,
+) -> WriteBackSummary:
+    """Write each news file of a plan's inputs again, with its tags, into a folder, and return a summary.
+
+    Parameters
+    ----------
+    plan : Plan
+        The model, the inputs, and which topics are written.
+    folder : Path
+        Where files get the same paths as below `base`. It is made if it does not exist.
+    base : str
+        The folder above all inputs, see `base_of`.
+    codes : str
+        The path of a table with the codes of topics, see `read_codes`; "": there is none.
+    restart : bool
+        Also write the files again that an earlier run wrote.
+    on_rejection : callable
+        Called with each document or file that is left out.
+    progress : callable, optional
+        Called with a `RunProgress` after each batch of the input.
+
+    Raises
+    ------
+    TextcatError
+        If an input is a pipe or a URL, the table cannot be read, or the folder is inside an input, holds other files,
+        or cannot be written to.
+    """
+    codes = codes and str(Path(codes).expanduser().resolve())
+    _check(plan, folder, codes)
+    output = plan.job.output._replace(to="jsonl", compress="", explain=0, carry=(), per_document=False, groups="")
+    plan = plan._replace(job=plan.job._replace(output=output))
+    work = EditJob(plan.job, creator_of(Path(plan.job.model)), codes)
+    table = read_codes(codes) if codes else {}
+    facts = {**facts_of_plan(plan._replace(sources=())), "creator": work.creator, "codes": sorted(table.items())}
+    with workers_of(plan) as workers, _open_folder(folder, facts, restart) as done:
+        files = _Files(folder, base, done, plan)
+        batches = read_batches(files.sources(), plan.job.input)
+        try:
+            with closing(ordered_map(partial(edit_batch, work), batches, workers, _AGAIN)) as results:
+                for batch, (tagged, edited) in results:
+                    files.write(batch, edited, tagged)
+                    for rejection in tagged.rejections:
+                        on_rejection(rejection)
+                    if plan.strict and tagged.rejections:
+                        raise TextcatError(f"{tagged.rejections[0]} The run ends because of --strict: mend it.")
+                    if progress is not None:
+                        progress(files.progress(batch))
+            for rejection in files.end():
+                on_rejection(rejection)
+        finally:
+            files.close()
+    return files.summary()
+
+
+def _check(plan: Plan, folder: Path, codes: str) -> None:
+    for source in plan.sources:
+        if source.kind == "pipe" or is_url(source.name):
+            what = "Standard input" if source.name == "-" else source.name
+            raise TextcatError(f"{what} cannot be written back: name files or folders on this machine.")
+    check_output_apart(plan.sources, folder)
+    topics = plan.job.output.topics or plan.manifest["topics"]
+    if codes:
+        lacking = [topic for topic in topics if topic not in read_codes(codes)]
+        if len(lacking) == len(topics):
+            raise TextcatError(f"{codes} has no code for any topic of the model: its column topic must have their ids.")
+        if lacking:
+            named = f"{', '.join(lacking[:5])}{', …' if len(lacking) > 5 else ''}"
+            log.warning("%d topics have no code in %s, and are written by their names: %s.", len(lacking), codes, named)
+
+
+def base_of(inputs: Sequence[str]) -> str:
+    """Return the folder above all inputs: that of a file or a pattern, a folder itself; of several, what they share."""
+    above = [os.path.abspath(folder_of(text)) for text in inputs]
+    return os.path.commonpath(above)
+
+
+class _Done:
+    """Hold which files a folder has, each in which state of the input, by checksums of eight bytes in a journal."""
+
+    def __init__(self, folder: Path, facts: Mapping[str, Any], restart: bool) -> None:
+        self._path = folder / _JOURNAL
+        self._key = hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).digest()
+        header = {_MARK: _FORMAT, "run": self._key.hex()}
+        journal = read_journal(self._path)
+        if journal is not None and journal.lines and _MARK not in journal.lines[0]:
+            raise TextcatError(f"{self._path} is not a journal of textcat: name another folder.")
+        sums = array("Q")
+        if journal is not None and journal.lines[:1] == [header] and not (journal.damaged or restart):
+            folders.truncate_file(self._path, journal.length)
+            for line in journal.lines[1:]:
+                sums.frombytes(bytes.fromhex(line["done"]))
+        else:
+            unfinished = self._path.with_name(_JOURNAL + UNFINISHED)
+            with closing(folders.create(unfinished)) as file:
+                folders.write_all(file, journal_line(header))
+                folders.sync(file)
+            folders.rename(unfinished, self._path)
+        self._sums = array("Q", sorted(sums))  # eight bytes a file, of which there may be millions
+
+    def sum_of(self, path: str, state: FileState) -> int:
+        """Return the checksum of a file, given its path in the folder, and its state in the input."""
+        text = f"{path}\0{state.size}\0{state.state}".encode("utf-8", "surrogateescape")
+        return int.from_bytes(hashlib.blake2b(text, digest_size=8, key=self._key).digest(), sys.byteorder)
+
+    def has(self, sum_: int) -> bool:
+        """Return whether the file with this checksum was written."""
+        i = bisect_left(self._sums, sum_)
+        return i < len(self._sums) and self._sums[i] == sum_
+
+    def add(self, sums: Sequence[int]) -> None:
+        """List written files in the journal."""
+        with closing(folders.reopen(self._path)) as file:
+            folders.write_all(file, journal_line({"done": array("Q", sums).tobytes().hex()}))
+            folders.sync(file)
+
+
+@contextmanager
+def _open_folder(folder: Path, facts: Mapping[str, Any], restart: bool) -> Iterator[_Done]:
+    """Lock a folder in a ``with`` block, and yield which files are there; raise TextcatError if it has other files."""
+    with folders.raise_write_errors(folder, _RESUMES):
+        folder.mkdir(parents=True, exist_ok=True)
+        refusal = f"Another run is writing to {folder}: wait until it ends, or name another folder."
+        lock = folders.acquire_lock(folder / _LOCK, refusal)
+    try:
+        with folders.raise_write_errors(folder, _RESUMES):
+            foreign = sorted({path.name for path in islice(folder.iterdir(), _FEW)} - _OWN_NAMES)
+            if foreign and not (folder / _JOURNAL).exists():
+                what = f"{folder} holds {foreign[0]!r}, but no journal of --write-back"
+                raise TextcatError(f"{what}: name another folder.")
+            done = _Done(folder, facts, restart)
+        yield done
+    finally:
+        lock.release()
+
+
+class _Files:
+    """Write files one after the other, as their batches come, and count them."""
+
+    def __init__(self, folder: Path, base: str, done: _Done, plan: Plan) -> None:
+        self._folder, self._base, self._done, self._plan = folder, base, done, plan
+        self._real = os.path.realpath(folder)
+        self._began = time.monotonic()
+        self._counts, self._memory = Counts(), dict[str, int]()
+        self._states: dict[str, FileState] = {}  # of files that are being read
+        self._named: Counter[str] = Counter()  # files by their formats without a place for tags, known by their names
+        self._found: Counter[str] = Counter()  # the same, known by their content
+        self._before = self._written = self._left_out = 0
+        self._sums: list[int] = []  # of files written since the journal's last line
+        self._synced: set[Path] = set()
+        self._copy: FileCopy | None = None
+        self._part = EditedBlock("")  # all that is known of the file that is being written
+        self._is_told = False  # whether it is said why the file is left out
+
+    def sources(self) -> list[Source]:
+        """Return the inputs with the files that are to be written, as far as that is known before they are read."""
+        found = []
+        for source in self._plan.sources:
+            if source.kind == "folder":
+                found.append(source._replace(entries=partial(self._entries, source), size=None))
+            elif self._is_wanted(source.name):
+                found.append(source)
+        return found
+
+    def _entries(self, source: Source) -> Iterator[ContainerEntry]:
+        above = "" if source.name == "." else source.name
+        for entry in source.entries():
+            if entry.fault is not None or self._is_wanted(path_inside(above, entry.name)):
+                yield entry
+
+    def _is_wanted(self, name: str) -> bool:
+        form = format_by_name(name, self._plan.job.input.for_file(name)).format
+        if form not in _MAY_BE_NEWS:
+            self._named[form] += 1
+            return False
+        try:
+            state = state_of(name)
+        except OSError:
+            return True  # it is told when it is read
+        path = self._path_of(name)
+        if self._done.has(self._done.sum_of(path, state)) and os.path.lexists(os.path.join(self._folder, path)):
+            self._before += 1
+            return False
+        self._states[name] = state
+        return True
+
+    def _path_of(self, name: str) -> str:
+        return os.path.relpath(os.path.abspath(name), self._base)
+
+    def write(self, batch: Batch, edited: Sequence[EditedBlock], tagged: BatchResult) -> None:
+        """Write what a batch tells of files; reasons why files are left out are added to the result's rejections."""
+        with folders.raise_write_errors(self._folder, _RESUMES):
+            told = {rejection.source for rejection in tagged.rejections}
+            for part in edited:
+                if part.source != self._part.source:
+                    tagged.rejections += self._end_file()
+                    self._part, self._is_told = EditedBlock(part.source), False
+                self._is_told |= part.source in told
+                tagged.rejections += self._take(part)
+            self._list_written()
+        self._counts.add(tagged.counts)
+        self._memory[tagged.process] = tagged.memory
+
+    def _take(self, part: EditedBlock) -> list[Rejection]:
+        whole = self._part
+        self._part = whole = EditedBlock(
+            whole.source,
+            whole.documents + part.documents,
+            (),
+            whole.unwritable or part.unwritable,
+            whole.is_broken or part.is_broken,
+        )
+        if whole.is_broken or not whole.documents:
+            return []
+        try:
+            if self._copy is None:
+                if (state := self._states.get(whole.source)) is None:
+                    return self._broken("It is in an archive, which is not written back: unpack that.")
+                self._copy = FileCopy(state, self._folder / _TEMPORARY)
+            self._copy.apply(part.edits)
+        except ChangedError:
+            return self._broken("It has changed while it was read, so it is left out: give the same command again.")
+        return []
+
+    def _broken(self, reason: str) -> list[Rejection]:
+        self._part, self._is_told = self._part._replace(is_broken=True), True
+        return [Rejection(self._part.source, 0, reason, kind=FaultKind.CHANGED)]
+
+    def _end_file(self) -> list[Rejection]:
+        """Put the file in place whose last block was taken; return why it is not, if so."""
+        part, rejections = self._part, list[Rejection]()
+        if not part.source:
+            return []
+        if self._copy is not None and not part.is_broken:
+            rejections = self._finish(self._copy)
+        if self._copy is not None:
+            self._copy.close()
+        self._copy, part = None, self._part
+        self._states.pop(part.source, None)
+        self._part = EditedBlock("")
+        if part.unwritable:
+            self._found[part.unwritable] += 1
+        elif part.is_broken or not part.documents:
+            self._left_out += 1
+            if not self._is_told:
+                return [Rejection(part.source, 0, "It has no news item that could be tagged.", kind=FaultKind.LEFT_OUT)]
+        else:
+            self._written += 1
+        return rejections
+
+    def _finish(self, copy: FileCopy) -> list[Rejection]:
+        state = self._states[self._part.source]
+        path = self._path_of(state.name)
+        target = self._folder / path
+        above = os.path.realpath(target.parent)
+        if path.startswith(_NAMES) or os.path.commonpath([above, self._real]) != self._real:
+            return self._broken(f"It would be written to {target}, out of the folder or over its journal: rename it.")
+        try:
+            copy.finish(target)
+        except ChangedError:
+            return self._broken("It has changed while it was read, so it is left out: give the same command again.")
+        except OSError as error:
+            if error.errno not in _OF_NAMES:
+                raise
+            return self._broken(f"It cannot be written to {target} ({error.strerror}): rename it.")
+        self._sums.append(self._done.sum_of(path, state))
+        self._synced.add(target.parent)
+        return []
+
+    def _list_written(self) -> None:
+        if self._sums:
+            for folder in self._synced:
+                folders.sync_folder(folder)
+            self._done.add(self._sums)
+        self._sums, self._synced = [], set()
+
+    def end(self) -> list[Rejection]:
+        """Put the last file in place; return why it is not, if so."""
+        with folders.raise_write_errors(self._folder, _RESUMES):
+            rejections = self._end_file()
+            self._list_written()
+        return rejections
+
+    def close(self) -> None:
+        """Remove what is left of a file that is not whole."""
+        if self._copy is not None:
+            self._copy.close()
+        with suppress(OSError):
+            folders.remove(self._folder / _TEMPORARY)
+
+    def progress(self, batch: Batch) -> RunProgress:
+        """Return the progress of the run after a batch."""
+        total = total_size(self._plan.sources)
+        return RunProgress(self._counts, batch.read, total, self._counts.records, batch.read, *self._cost())
+
+    def _cost(self) -> tuple[float, int]:
+        memory = self._memory | {process_name(): peak_memory() or 0}
+        return max(time.monotonic() - self._began, 0.0), sum(memory.values())
+
+    def summary(self) -> WriteBackSummary:
+        """Return the counts of the run."""
+        formats = self._named + self._found
+        return WriteBackSummary(self._counts, self._written, self._before, self._left_out, formats, *self._cost())
