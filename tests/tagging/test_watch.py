@@ -71,6 +71,14 @@ def test_files_are_tagged_when_they_are_complete(model, folder, tmp_path, monkey
     assert sorted(tag.id for tag in read_tags(tmp_path / "out"))[-8:] == [f"b{number}" for number in range(8)]
 
 
+@pytest.mark.parametrize("polls", [False, True])
+def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path, monkeypatch, polls):
+    if polls:
+        monkeypatch.setitem(sys.modules, "watchfiles", None)
+    summaries = watched(model, folder, tmp_path / "out", 2, lambda n: make_archive(folder / "b.jsonl", 3, seed=1))
+    assert summaries[1].growth.new == (str(folder / "b.jsonl"),)
+
+
 def test_a_file_is_complete_when_it_has_not_changed_for_a_while(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(watch.time, "monotonic", lambda: clock[0])

@@ -39,7 +39,42 @@ def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
     return concept._replace(code=concept.code + code[-1]) if is_cut else concept
 
 
-@lru_cache(maxsize=1)
+class CodeTable(NamedTuple):
+    """Name a table of codes, and tell its state, so that it is read again when it has changed."""
+
+    path: str = ""  # "": there is none
+    modified: int = 0  # nanoseconds
+    size: int = 0
+
+    def concepts(self) -> Mapping[str, Subject]:
+        """Return the concepts by topic, see `read_codes`; {} if there is no table."""
+        return _read_table(self) if self.path else {}
+
+
+@lru_cache(maxsize=2)
+def _read_table(table: CodeTable) -> Mapping[str, Subject]:
+    return read_codes(table.path)
+
+
+def find_codes(path: str | Path) -> CodeTable:
+    """Return the table of codes at a path; "" gives that of no codes. A TextcatError is raised as by `read_codes`."""
+    if not str(path):
+        return CodeTable()
+    place = Path(path).expanduser().resolve()
+    try:
+        status = place.stat()
+    except OSError as error:
+        raise _unreadable(place, error) from None
+    table = CodeTable(str(place), status.st_mtime_ns, status.st_size)
+    table.concepts()
+    return table
+
+
+def _unreadable(path: Path, error: OSError) -> TextcatError:
+    hint = similar_files(path)
+    return TextcatError(f"The codes in {path} cannot be read ({error.strerror}): check the path.{hint}")
+
+
 def read_codes(path: str) -> Mapping[str, Subject]:
     """Read a table of topics and their codes, CSV or TSV with names of columns, and return the concepts by topic.
 
@@ -49,8 +84,7 @@ def read_codes(path: str) -> Mapping[str, Subject]:
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except OSError as error:
-        hint = similar_files(Path(path).expanduser())
-        raise TextcatError(f"The codes in {path} cannot be read ({error.strerror}): check the path.{hint}") from None
+        raise _unreadable(Path(path).expanduser(), error) from None
     except UnicodeDecodeError:
         raise TextcatError(f"The codes in {path} are not UTF-8: save the table as UTF-8.") from None
     head = text.partition("\n")[0]

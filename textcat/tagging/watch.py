@@ -179,8 +179,9 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bo
         yield_on_timeout=True,
         raise_interrupt=True,
     )
-    for changes in looks:
-        yield bool(changes) or is_waiting()
+    for number, changes in enumerate(looks):
+        # The first time, for what has changed in the first round, before changes were told.
+        yield not number or bool(changes) or is_waiting()
 
 
 def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:

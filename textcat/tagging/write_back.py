@@ -39,6 +39,7 @@ from textcat.reading import (
     FileState,
     Rejection,
     Source,
+    Subject,
     format_by_name,
     is_url,
     path_inside,
@@ -49,7 +50,7 @@ from textcat.runs.progress import RunProgress, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import ordered_map
 from textcat.surrogates import escape_undecodable
-from textcat.tagging.concepts import Edit, Tag, concept_of, read_codes
+from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of, find_codes
 from textcat.tagging.file_copy import ChangedError, FileCopy, state_of
 from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.run import Plan, facts_of_plan, workers_of
@@ -77,7 +78,7 @@ class EditJob(NamedTuple):
 
     job: Job
     creator: str  # of the tags
-    codes: str = ""  # the path of the table of codes; "": there is none
+    codes: CodeTable = CodeTable()
 
 
 class EditedBlock(NamedTuple):
@@ -107,28 +108,16 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
 
     A TextcatError is raised as by `tag_batch`.
     """
-    parts = [_part(block) for block in batch.blocks]
-    kept = [block for block, part in zip(batch.blocks, parts, strict=True) if not part.unwritable]
-    kept = [_refused(block) if isinstance(block, Block) and block.decoded else block for block in kept]
+    blocks = [_refused(block) if isinstance(block, Block) and block.decoded else block for block in batch.blocks]
+    kept = [block for block in blocks if isinstance(block, Rejection) or block.format in EDITORS]
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
-    tags = {
-        (row["source"], row["position"]): row["topics"]
-        for rows in tagged.rows
-        for row in map(orjson.loads, rows.splitlines())
-    }
+    tags: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for rows in tagged.rows:
+        for row in map(orjson.loads, rows.splitlines()):
+            tags[row["source"], row["position"]] = row["topics"]
     tagged.rows = []
-    edited = [_edited(work, block, tags, tagged) for block in kept if isinstance(block, Block)]
-    waiting = iter(edited)
-    return tagged, [part if part.unwritable or part.is_broken else next(waiting) for part in parts]
-
-
-def _part(block: Block | Rejection) -> EditedBlock:
-    """Return what is known of a block before its records are read."""
-    if isinstance(block, Rejection):
-        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
-    if block.format not in EDITORS:
-        return EditedBlock(block.source, unwritable=block.format)
-    return EditedBlock(block.source, is_broken=block.decoded)
+    places: set[tuple[str, int]] = set()
+    return tagged, [_edited(work, block, tags, places, tagged) for block in blocks]
 
 
 def _refused(block: Block) -> Rejection:
@@ -137,28 +126,40 @@ def _refused(block: Block) -> Rejection:
 
 
 def _edited(
-    work: EditJob, block: Block, tags: dict[tuple[str, int], list[dict[str, Any]]], tagged: BatchResult
+    work: EditJob,
+    block: Block | Rejection,
+    tags: Mapping[tuple[str, int], list[dict[str, Any]]],
+    places: set[tuple[str, int]],
+    tagged: BatchResult,
 ) -> EditedBlock:
-    edits, n, source = list[Edit](), 0, escape_undecodable(block.source)
+    """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
+    if isinstance(block, Rejection):
+        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
+    if block.format not in EDITORS:
+        return EditedBlock(block.source, unwritable=block.format if block.data else "")
+    edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()
     for span in FORMATS[block.format].spans(block, work.job.input.for_file(block.source)):
-        topics = tags.pop((source, span.position), None)
-        if topics is None:
-            continue
+        place = source, span.position
+        if place in places:
+            reason = "It has several feeds, whose items have the same numbers: write each feed to a file."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            return EditedBlock(block.source, is_broken=True)
+        places.add(place)
         try:
-            found = EDITORS[block.format](span.data, _tags(topics, work.codes), work.creator)
+            found = EDITORS[block.format](span.data, _tags(tags[place], table), work.creator) if place in tags else None
         except Exception as error:  # as of a document that cannot be tagged: the others are written
             log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
             tagged.rejections.append(Rejection(block.source, span.position, reason))
             continue
-        n += 1
-        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found)
+        n += found is not None
+        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found or ())
     return EditedBlock(block.source, n, tuple(edits))
 
 
-def _tags(topics: Sequence[dict[str, Any]], codes: str) -> list[Tag]:
+def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
     """Return the tags of a document, given its topics as a line of JSON has them; each concept once."""
-    table, largest = read_codes(codes) if codes else {}, max((topic["score"] for topic in topics), default=0)
+    largest = max((topic["score"] for topic in topics), default=0)
     tags: dict[str, Tag] = {}
     for topic in topics:
         name, probability = topic.get("name") or "", topic.get("probability")
@@ -199,7 +200,7 @@ def write_back(
     base : str
         The folder above all inputs, see `base_of`.
     codes : str
-        The path of a table with the codes of topics, see `read_codes`; "": there is none.
+        The path of a table with the codes of topics, see `textcat.tagging.concepts.read_codes`; "": there is none.
     restart : bool
         Also write the files again that an earlier run wrote.
     on_rejection : callable
@@ -213,13 +214,12 @@ def write_back(
         If an input is a pipe or a URL, the table cannot be read, or the folder is inside an input, holds other files,
         or cannot be written to.
     """
-    codes = codes and str(Path(codes).expanduser().resolve())
-    _check(plan, folder, codes)
+    table = find_codes(codes)
+    _check(plan, folder, table)
     output = plan.job.output._replace(to="jsonl", compress="", explain=0, carry=(), per_document=False, groups="")
     plan = plan._replace(job=plan.job._replace(output=output))
-    work = EditJob(plan.job, creator_of(Path(plan.job.model)), codes)
-    table = read_codes(codes) if codes else {}
-    facts = {**facts_of_plan(plan._replace(sources=())), "creator": work.creator, "codes": sorted(table.items())}
+    work = EditJob(plan.job, creator_of(Path(plan.job.model)), table)
+    facts = {**facts_of_plan(plan._replace(sources=())), "creator": work.creator, "codes": [*table.concepts().items()]}
     with workers_of(plan) as workers, _open_folder(folder, facts, restart) as done:
         files = _Files(folder, base, done, plan)
         batches = read_batches(files.sources(), plan.job.input)
@@ -240,20 +240,22 @@ def write_back(
     return files.summary()
 
 
-def _check(plan: Plan, folder: Path, codes: str) -> None:
+def _check(plan: Plan, folder: Path, table: CodeTable) -> None:
     for source in plan.sources:
         if source.kind == "pipe" or is_url(source.name):
             what = "Standard input" if source.name == "-" else source.name
             raise TextcatError(f"{what} cannot be written back: name files or folders on this machine.")
     check_output_apart(plan.sources, folder)
     topics = plan.job.output.topics or plan.manifest["topics"]
-    if codes:
-        lacking = [topic for topic in topics if topic not in read_codes(codes)]
-        if len(lacking) == len(topics):
-            raise TextcatError(f"{codes} has no code for any topic of the model: its column topic must have their ids.")
-        if lacking:
-            named = f"{', '.join(lacking[:5])}{', …' if len(lacking) > 5 else ''}"
-            log.warning("%d topics have no code in %s, and are written by their names: %s.", len(lacking), codes, named)
+    lacking = [topic for topic in topics if topic not in table.concepts()] if table.path else []
+    if lacking and len(lacking) == len(topics):
+        what = f"{table.path} has no code for any topic of the model"
+        raise TextcatError(f"{what}: its column topic must have their ids.")
+    if lacking:
+        named = f"{', '.join(lacking[:5])}{', …' if len(lacking) > 5 else ''}"
+        log.warning(
+            "%s has no code for %d topics, which are written by their names: %s.", table.path, len(lacking), named
+        )
 
 
 def base_of(inputs: Sequence[str]) -> str:
