@@ -120,7 +120,7 @@ def tag(
     Documents that cannot be read are listed on standard error, or in _rejected.jsonl with --out; the exit code is then
     3, as it is if an input shrinks while it is read. An interrupted run resumes when the same command is given again.
     """
-    _check_tag(inputs, out, back, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
+    _check_tag(inputs, out, back, write, by_line=by_line, stdout=stdout, restart=restart, watch=watch)
     from textcat.runs.progress import progress_shown
     from textcat.tagging import run
 
@@ -137,7 +137,7 @@ def tag(
     try:
         with _log_to(log) if log else nullcontext(), progress_shown(drawn_on) as show:
             options["progress"] = show
-            writer = back.writer(inputs, restart=restart, on_rejection=_warn, progress=show)
+            writer = back.writer(inputs, out is not None, restart=restart, on_rejection=_warn, progress=show)
             if out is not None and retag:
                 run.set_aside(model, out)
             if out is not None and watch:
@@ -154,7 +154,7 @@ def tag(
     if not quiet:
         _show(summary, written, out, back, as_json=as_json)
     is_incomplete = summary is not None and (summary.counts.rejected or summary.changed)
-    raise typer.Exit(3 if is_incomplete or (written is not None and not is_whole(written)) else 0)
+    raise typer.Exit(3 if is_incomplete or (written is not None and not is_whole(written, out is not None)) else 0)
 
 
 def diff(
@@ -256,13 +256,14 @@ def _check_tag(
     inputs: list[str] | None,
     out: Path | None,
     back: WriteBack,
+    write: "OutputSettings",
     *,
     by_line: bool,
     stdout: bool,
     restart: bool,
     watch: bool,
 ) -> None:
-    back.check(inputs, out)
+    back.check(inputs, out, write)
     for is_wrong, sentence in (
         (inputs and by_line, "--stdin reads standard input: leave out the inputs, or --stdin"),
         (out is not None and stdout, "choose one of --out and --stdout"),

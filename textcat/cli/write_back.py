@@ -13,9 +13,12 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.tagging.output import OutputSettings
     from textcat.tagging.run import Plan
     from textcat.tagging.write_back import WriteBackSummary
 
+# Settings that files with tags in them have no use for.
+_OF_SHARDS = ("to", "compress", "explain", "carry", "per_document", "raw_cells", "groups")
 _back = partial(Option, rich_help_panel="Tags in news files")
 
 
@@ -25,8 +28,13 @@ class WriteBack(NamedTuple):
     folder: Path | None = None
     codes: Path | None = None
 
-    def writer(self, inputs: Sequence[str], **options: Any) -> "Callable[[Plan], WriteBackSummary] | None":
-        """Return a function that writes the files of a plan back; None if that is not asked for."""
+    def writer(
+        self, inputs: Sequence[str], has_out: bool, **options: Any
+    ) -> "Callable[[Plan], WriteBackSummary] | None":
+        """Return a function that writes the files of a plan back; None if that is not asked for.
+
+        `has_out` tells whether all tags are written to shards, too.
+        """
         if self.folder is None:
             return None
         from textcat.tagging.write_back import base_of, write_back
@@ -36,12 +44,12 @@ class WriteBack(NamedTuple):
         def write(plan: "Plan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, **options)
             options.pop("restart", None)  # which the first round in a watched folder has done
-            _tell_formats(summary)
+            _tell_formats(summary, has_out)
             return summary
 
         return write
 
-    def check(self, inputs: Sequence[str] | None, out: Path | None) -> None:
+    def check(self, inputs: Sequence[str] | None, out: Path | None, output: "OutputSettings") -> None:
         """Raise BadParameter or TextcatError if options or folders contradict each other."""
         if self.folder is None:
             if self.codes is not None:
@@ -49,6 +57,11 @@ class WriteBack(NamedTuple):
             return
         if not inputs or "-" in inputs:
             raise BadParameter("--write-back needs files or folders as inputs")
+        unused = [name for name in _OF_SHARDS if getattr(output, name) != output._field_defaults[name]]
+        if out is None and unused:
+            raise BadParameter(
+                f"--{unused[0].replace('_', '-')} is for tags in the folder of --out: leave it out, or add that"
+            )
         if out is not None:
             one, other = self.folder.expanduser().resolve(), out.expanduser().resolve()
             if one == other or one in other.parents or other in one.parents:
@@ -98,17 +111,16 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path) 
     tables.show_facts(console, facts)
 
 
-def _tell_formats(summary: "WriteBackSummary") -> None:
+def _tell_formats(summary: "WriteBackSummary", has_out: bool) -> None:
     """Say on standard error which formats have no place for tags, each once."""
     for form, n in summary.formats.most_common():
-        files = f"{n:,} file{'s are' if n > 1 else ' is'} {form}"
-        if form in ("zip", "tar"):
-            what = "which is not written back: unpack it, or write its tags with --out"
-        else:
-            what = "which has no place for tags: write them with --out"
-        typer.echo(f"textcat: {files}, {what}.", err=True)
+        is_packed = form in ("zip", "tar")
+        what = "which is not written back" if is_packed else "which has no place for tags"
+        remedy = "unpack it, or write its tags with --out" if is_packed else "write them with --out"
+        where = "its tags are in the folder of --out only" if has_out else remedy
+        typer.echo(f"textcat: {n:,} file{'s are' if n > 1 else ' is'} {form}, {what}: {where}.", err=True)
 
 
-def is_whole(summary: "WriteBackSummary") -> bool:
-    """Return whether all files were written."""
-    return not (summary.left_out or summary.formats or summary.counts.rejected)
+def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:
+    """Return whether all files were written, or where all tags are in shards, those that can hold tags."""
+    return not (summary.left_out or summary.counts.rejected or (summary.formats and not has_out))

@@ -471,9 +471,11 @@ class _Files:
         return rejections
 
     def close(self) -> None:
-        """Remove what is left of a file that is not whole."""
+        """Remove what is left of a file that is not whole, and list those that are."""
         if self._copy is not None:
             self._copy.close()
+        with suppress(OSError):
+            self._list_written()
         with suppress(OSError):
             folders.remove(self._folder / _TEMPORARY)
 

@@ -1,0 +1,117 @@
+"""`textcat tag --write-back`: what it prints, its options and its exit codes."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from commands import COMMAND, environment
+from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.xml").write_text(g2_message(g2_item(1, BODY_OF_DATA)))
+    (tmp_path / "in" / "b.xml").write_text(NITF)
+    return tmp_path / "in"
+
+
+def tags_in(path):
+    return path.read_bytes().count(b"textcat:newswire")
+
+
+def test_files_are_written_and_counted(run, model, folder, tmp_path):
+    run("tag", model, "in", "--write-back", "out", "--top", "3")
+    assert (run.code, run.err) == (0, "")
+    assert "files written     2" in run.out
+    assert [tags_in(tmp_path / "out" / name) for name in ("a.xml", "b.xml")] == [3, 3]
+    run("tag", model, "in", "--write-back", "out", "--top", "3", "--json")
+    found = json.loads(run.out)
+    assert (found["written"], found["before"], found["left_out"], found["formats"]) == (0, 2, 0, {})
+    run("tag", model, "in", "--write-back", "out", "--top", "3", "--restart", "-q")
+    assert (run.code, run.out) == (0, "")
+
+
+def test_what_is_left_out_is_told_and_the_exit_code_is_3(run, model, folder):
+    (folder / "c.xml").write_text(g2_message(g2_item(1, BODY_OF_DATA, status="canceled")))
+    (folder / "d.csv").write_text("id,text\n1,wheat\n")
+    (folder / "e.zip").write_bytes(b"")
+    run("tag", model, "in", "--write-back", "out")
+    assert run.code == 3
+    assert run.err.splitlines() == [
+        "textcat: in/c.xml:1: Item 1 is canceled by its publisher, so it is left out.",
+        "textcat: 1 file is csv, which has no place for tags: write them with --out.",
+        "textcat: 1 file is zip, which is not written back: unpack it, or write its tags with --out.",
+    ]
+    assert "left out          1" in run.out
+    assert "of other formats  2" in run.out
+
+
+def test_with_out_all_tags_are_in_shards_too(run, model, folder, tmp_path):
+    (folder / "d.csv").write_text("id,text\n1,wheat\n")
+    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--carry", "section")
+    assert run.code == 0
+    assert "its tags are in the folder of --out only" in run.err
+    assert "documents        3" in run.out
+    assert "files written     2" in run.out
+    assert len((tmp_path / "tags" / "part-00000.jsonl").read_text().splitlines()) == 3
+    run("tag", model, "in", "--write-back", "out", "--out", "tags", "--carry", "section", "--json")
+    assert json.loads(run.out)["write_back"]["before"] == 2
+
+
+def test_options_that_contradict_each_other_are_refused(run, model, folder):
+    back = ("tag", model, "in", "--write-back", "out")
+    assert "add --write-back" in run.misuses("tag", model, "in", "--codes", "codes.csv")
+    assert "needs files or folders" in run.misuses("tag", model, "--write-back", "out")
+    assert "needs files or folders" in run.misuses("tag", model, "-", "--write-back", "out")
+    assert "choose one of --stdout and --write-back" in run.misuses(*back, "--stdout")
+    assert "--watch needs --out" in run.misuses(*back, "--watch")
+    assert "--to is for tags in the folder of --out" in run.misuses(*back, "--to", "csv")
+    assert "overlap: write to separate folders" in run.refuses(*back, "--out", "out/tags")
+    assert "overlap, as one contains the other" in run.refuses("tag", model, "in", "--write-back", "in")
+    assert "codes.csv cannot be read" in run.refuses(*back, "--codes", "codes.csv")
+    assert not (folder.parent / "out").exists()
+
+
+def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path):
+    for n in range(300):
+        (folder / f"{n}.xml").write_text(g2_message(*(g2_item(i, BODY_OF_DATA) for i in range(1, 9))))
+    command = [*COMMAND, "tag", str(model), "in", "--write-back", "out", "-j", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=environment())
+    while process.poll() is None and not (tmp_path / "out" / "0.xml").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    error = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 130
+    assert "give the same command without --restart to resume the run" in error
+    assert not (tmp_path / "out" / ".write-back.part").exists()
+    done = subprocess.run([*command, "--json"], cwd=tmp_path, stdout=subprocess.PIPE, env=environment(), check=True)
+    found = json.loads(done.stdout)
+    assert found["written"] + found["before"] == 302
+    assert found["before"] >= 1
+
+
+def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_path):
+    os.utime(folder / "a.xml", ns=(1, 1))
+    command = [*COMMAND, "tag", str(model), "in", "--write-back", "out", "--out", "tags", "--watch", "-j", "1"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    try:
+        wait_for(tmp_path / "out" / "a.xml", process)
+        (folder / "late.xml").write_text(g2_message(g2_item(2, BODY_OF_DATA)))
+        wait_for(tmp_path / "out" / "late.xml", process)
+    finally:
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=60)[1].decode()
+    assert "Traceback" not in error
+    assert len((tmp_path / "tags" / "part-00000.jsonl").read_text().splitlines()) == 2
+
+
+def wait_for(path, process):
+    ends = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None
+        assert time.monotonic() < ends, f"{path} does not come"
+        time.sleep(0.05)
