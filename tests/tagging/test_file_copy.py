@@ -22,8 +22,10 @@ def copied(path, tmp_path, edits=EDITS):
     copy = FileCopy(state_of(str(path)), tmp_path / "temporary")
     for edit in edits:
         copy.apply([edit])
-    copy.finish(tmp_path / "deep" / "down" / "copy")
-    return tmp_path / "deep" / "down" / "copy"
+    copy.finish()
+    copy.sync()
+    copy.put(tmp_path / "copy")
+    return tmp_path / "copy"
 
 
 def test_a_copy_has_the_bytes_of_the_file_but_for_the_edits(tmp_path):
@@ -54,8 +56,10 @@ def test_a_file_that_has_changed_is_not_copied(tmp_path):
     copy.apply(EDITS[:2])
     with open(path, "ab") as file:
         file.write(b"more")
+    copy.finish()
+    copy.sync()
     with pytest.raises(ChangedError):
-        copy.finish(tmp_path / "copy")
+        copy.put(tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 

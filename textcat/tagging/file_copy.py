@@ -41,7 +41,7 @@ _PACKERS = {
 
 
 class FileCopy:
-    """Copy a file to a temporary one, edit by edit; only `finish` gives it its name.
+    """Copy a file to a temporary one, edit by edit; then `finish`, `sync` and `put` give it its name.
 
     ChangedError is raised if the file is not in the given state, and OSError if the copy cannot be written.
     """
@@ -80,17 +80,23 @@ class FileCopy:
             self._place += len(data)
             take(data)
 
-    def finish(self, target: Path) -> None:
-        """Copy the rest of the file, and put the copy in place at `target` when it is whole on the disk."""
+    def finish(self) -> None:
+        """Copy the rest of the file."""
         self._copy(None, self._sink.write)
         if self._sink is not self._file:
             self._sink.close()
         self._file.flush()
+        self._stored.close()
+
+    def sync(self) -> None:
+        """Wait until the copy, which is finished, would survive a loss of power."""
         folders.sync(self._file)
-        self.close()
+        self._file.close()
+
+    def put(self, target: Path) -> None:
+        """Give the copy, which is synced, its name; the folder must exist."""
         if _state_or_none(self._state.name) != self._state:
             raise ChangedError
-        target.parent.mkdir(parents=True, exist_ok=True)
         folders.rename(self._temporary, target)
 
     def close(self) -> None:

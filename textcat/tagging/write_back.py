@@ -10,12 +10,14 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -65,6 +67,9 @@ _JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock",
 _OWN_NAMES = frozenset({*_NAMES, _JOURNAL + UNFINISHED})
 _FEW = len(_OWN_NAMES) + 1
 _MARK, _FORMAT = "textcat write-back", 1
+_CHANGED = "It has changed while it was read, so it is left out: give the same command again."
+_THREADS = 16  # that wait for the disk, which takes longer than all else
+_MOST_OPEN = 128  # files that wait for the disk
 _AGAIN = "give the same command again"
 _RESUMES = "fix that, and the same command resumes the run"
 # What a name may tell of the content that holds news.
@@ -318,6 +323,8 @@ def _open_folder(folder: Path, facts: Mapping[str, Any], restart: bool) -> Itera
                 what = f"{folder} holds {foreign[0]!r}, but no journal of --write-back"
                 raise TextcatError(f"{what}: name another folder.")
             done = _Done(folder, facts, restart)
+            shutil.rmtree(folder / _TEMPORARY, ignore_errors=True)  # of a run that was killed
+            (folder / _TEMPORARY).mkdir()
         yield done
     finally:
         lock.release()
@@ -336,8 +343,11 @@ class _Files:
         self._found: Counter[str] = Counter()  # the same, known by their content
         self._before = self._written = self._left_out = 0
         self._sums: list[int] = []  # of files written since the journal's last line
-        self._synced: set[Path] = set()
+        self._targets: dict[Path, bool] = {}  # folders of files in the batch, and whether these may be written there
         self._copy: FileCopy | None = None
+        self._n_copies = 0
+        self._synced: list[tuple[FileCopy, FileState, Future[None]]] = []  # copies that are not in place yet
+        self._threads = ThreadPoolExecutor(_THREADS)
         self._part = EditedBlock("")  # all that is known of the file that is being written
         self._is_told = False  # whether it is said why the file is left out
 
@@ -386,6 +396,7 @@ class _Files:
                     self._part, self._is_told = EditedBlock(part.source), False
                 self._is_told |= part.source in told
                 tagged.rejections += self._take(part)
+            tagged.rejections += self._put_in_place()
             self._list_written()
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
@@ -405,10 +416,11 @@ class _Files:
             if self._copy is None:
                 if (state := self._states.get(whole.source)) is None:
                     return self._broken("It is in an archive, which is not written back: unpack that.")
-                self._copy = FileCopy(state, self._folder / _TEMPORARY)
+                self._n_copies += 1
+                self._copy = FileCopy(state, self._folder / _TEMPORARY / str(self._n_copies))
             self._copy.apply(part.edits)
         except ChangedError:
-            return self._broken("It has changed while it was read, so it is left out: give the same command again.")
+            return self._broken(_CHANGED)
         return []
 
     def _broken(self, reason: str) -> list[Rejection]:
@@ -416,57 +428,77 @@ class _Files:
         return [Rejection(self._part.source, 0, reason, kind=FaultKind.CHANGED)]
 
     def _end_file(self) -> list[Rejection]:
-        """Put the file in place whose last block was taken; return why it is not, if so."""
-        part, rejections = self._part, list[Rejection]()
-        if not part.source:
-            return []
-        if self._copy is not None and not part.is_broken:
-            rejections = self._finish(self._copy)
-        if self._copy is not None:
-            self._copy.close()
-        self._copy, part = None, self._part
-        self._states.pop(part.source, None)
-        self._part = EditedBlock("")
+        """Finish the copy of the file whose last block was taken; return why it is left out, if so."""
+        part, copy, rejections = self._part, self._copy, list[Rejection]()
+        self._copy, state = None, self._states.pop(part.source, None)
+        if copy is not None and not part.is_broken:
+            try:
+                copy.finish()
+            except ChangedError:
+                rejections = self._broken(_CHANGED)
+        self._part, part = EditedBlock(""), self._part
+        if copy is not None and state is not None and not part.is_broken:
+            self._synced.append((copy, state, self._threads.submit(copy.sync)))
+            return self._put_in_place() if len(self._synced) >= _MOST_OPEN else []
+        if copy is not None:
+            copy.close()
         if part.unwritable:
             self._found[part.unwritable] += 1
-        elif part.is_broken or not part.documents:
+        elif part.source:
             self._left_out += 1
             if not self._is_told:
                 return [Rejection(part.source, 0, "It has no news item that could be tagged.", kind=FaultKind.LEFT_OUT)]
-        else:
-            self._written += 1
         return rejections
 
-    def _finish(self, copy: FileCopy) -> list[Rejection]:
-        state = self._states[self._part.source]
-        path = self._path_of(state.name)
+    def _put_in_place(self) -> list[Rejection]:
+        """Give all copies their names; return why files are left out, if so."""
+        rejections = []
+        while self._synced:
+            copy, state, is_synced = self._synced[0]
+            is_synced.result()
+            path = self._path_of(state.name)
+            if reason := self._fault_of(copy, path):
+                self._left_out += 1
+                rejections.append(Rejection(state.name, 0, reason, kind=FaultKind.CHANGED))
+            else:
+                self._written += 1
+                self._sums.append(self._done.sum_of(path, state))
+            del self._synced[0]
+        return rejections
+
+    def _fault_of(self, copy: FileCopy, path: str) -> str:
+        """Put a copy in place at a path in the folder; return why this cannot be, or ""."""
         target = self._folder / path
-        above = os.path.realpath(target.parent)
-        if path.startswith(_NAMES) or os.path.commonpath([above, self._real]) != self._real:
-            return self._broken(f"It would be written to {target}, out of the folder or over its journal: rename it.")
         try:
-            copy.finish(target)
+            if target.parent not in self._targets:
+                above = os.path.realpath(target.parent)
+                self._targets[target.parent] = os.path.commonpath([above, self._real]) == self._real
+                if self._targets[target.parent]:
+                    target.parent.mkdir(parents=True, exist_ok=True)
+            if not self._targets[target.parent] or path.split("/")[0] in _OWN_NAMES:
+                return f"It would be written to {target}, out of the folder or over its journal: rename it."
+            copy.put(target)
         except ChangedError:
-            return self._broken("It has changed while it was read, so it is left out: give the same command again.")
+            return _CHANGED
         except OSError as error:
+            self._targets.pop(target.parent, None)
             if error.errno not in _OF_NAMES:
                 raise
-            return self._broken(f"It cannot be written to {target} ({error.strerror}): rename it.")
-        self._sums.append(self._done.sum_of(path, state))
-        self._synced.add(target.parent)
-        return []
+            return f"It cannot be written to {target} ({error.strerror}): rename it."
+        return ""
 
     def _list_written(self) -> None:
         if self._sums:
-            for folder in self._synced:
-                folders.sync_folder(folder)
+            for folder, is_ours in self._targets.items():
+                if is_ours:
+                    folders.sync_folder(folder)
             self._done.add(self._sums)
-        self._sums, self._synced = [], set()
+        self._sums, self._targets = [], {}
 
     def end(self) -> list[Rejection]:
         """Put the last file in place; return why it is not, if so."""
         with folders.raise_write_errors(self._folder, _RESUMES):
-            rejections = self._end_file()
+            rejections = self._end_file() + self._put_in_place()
             self._list_written()
         return rejections
 
@@ -476,8 +508,10 @@ class _Files:
             self._copy.close()
         with suppress(OSError):
             self._list_written()
-        with suppress(OSError):
-            folders.remove(self._folder / _TEMPORARY)
+        self._threads.shutdown(cancel_futures=True)
+        for copy, *_ in self._synced:
+            copy.close()
+        shutil.rmtree(self._folder / _TEMPORARY, ignore_errors=True)
 
     def progress(self, batch: Batch) -> RunProgress:
         """Return the progress of the run after a batch."""
