@@ -24,6 +24,7 @@ from textcat.folders import user_cache
 from textcat.frames import is_table
 from textcat.reading import (
     NEWS,
+    SCANS,
     STEP,
     SUBJECTS,
     ByteStream,
@@ -392,8 +393,9 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
 
 
 def _hold_news(data: str, names: list[str], settings: InputSettings) -> bool:
-    """Return whether XML files, of which `names` has the names with those of others, are news of agencies or feeds."""
-    return not NEWS.isdisjoint(_formats_of(data, [name for name in names if named_format(name) == "rcv1"], settings))
+    """Return whether XML files, of which `names` has the names with those of others, are news or scanned pages."""
+    forms = _formats_of(data, [name for name in names if named_format(name) == "rcv1"], settings)
+    return not (NEWS | SCANS).isdisjoint(forms)
 
 
 def _formats_of(data: str, names: list[str], settings: InputSettings) -> list[str]:

@@ -16,7 +16,7 @@ _NAMES_IN = {
     "dates": "date_range",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
-    "formats": "DOCUMENTS FORMATS NEWS batch_records",
+    "formats": "DOCUMENTS FORMATS NEWS SCANS batch_records",
     "formats.annif": "SUBJECTS",
     "formats.json_values": "ValueSpan members_of values_in",
     "formats.news": "IPTC_URIS OWN Subject is_own subject_as_given",
@@ -29,11 +29,8 @@ _NAMES_IN = {
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings LabelSettings PipeState Record "
         "Rejection UnreadableError is_matched"
     ),
-    "sources": (
-        "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside "
-        "plain_name"
-    ),
-    "streams": "STEP ByteStream unpacked_stream",
+    "sources": "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside",
+    "streams": "STEP ByteStream plain_name unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
 __all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms

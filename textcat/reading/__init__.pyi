@@ -20,6 +20,7 @@ from textcat.reading.forked import read_forked as read_forked
 from textcat.reading.formats import DOCUMENTS as DOCUMENTS
 from textcat.reading.formats import FORMATS as FORMATS
 from textcat.reading.formats import NEWS as NEWS
+from textcat.reading.formats import SCANS as SCANS
 from textcat.reading.formats import batch_records as batch_records
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS
 from textcat.reading.formats.json_values import ValueSpan as ValueSpan
@@ -63,7 +64,7 @@ from textcat.reading.sources import is_url as is_url
 from textcat.reading.sources import matches as matches
 from textcat.reading.sources import named_format as named_format
 from textcat.reading.sources import path_inside as path_inside
-from textcat.reading.sources import plain_name as plain_name
 from textcat.reading.streams import STEP as STEP
 from textcat.reading.streams import ByteStream as ByteStream
+from textcat.reading.streams import plain_name as plain_name
 from textcat.reading.streams import unpacked_stream as unpacked_stream

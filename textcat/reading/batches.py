@@ -57,6 +57,7 @@ from textcat.reading.records import (
     tell_usual_names,
     without_superseded,
 )
+from textcat.reading.scans import AltoOwners, mets_blocks
 from textcat.reading.sources import (
     ARCHIVES,
     Source,
@@ -66,9 +67,18 @@ from textcat.reading.sources import (
     holds_array,
     is_archive,
     named_format,
-    plain_name,
 )
-from textcat.reading.streams import STEP, ByteStream, LookAhead, as_utf8, of_file, sought_in, unpacked_stream
+from textcat.reading.streams import (
+    STEP,
+    ByteStream,
+    LookAhead,
+    as_utf8,
+    of_file,
+    plain_name,
+    sought_in,
+    unpacked_stream,
+    whole_bytes,
+)
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -81,7 +91,7 @@ _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is loo
 _LONGEST_NAME = 200  # characters of a name that are shown
 _SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
-_BY_PLACE = DOCUMENTS | {"lines", "mbox"}  # formats whose topics are told by where their files lie
+_BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets"}  # formats whose topics are told by where their files lie
 
 _Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
 _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
@@ -187,6 +197,8 @@ class _Walk:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
         self._sums = sums  # the checksums of files on disk that have been read whole, by their names; None: not wanted
         self.on_disk = source.name  # the file that is being read, itself or as an archive
+        self._owners: dict[int, AltoOwners] = {}  # by the number of archives around the files
+        self._told = False  # that ALTO files are parts of METS files
         self.subjects: dict[str, tuple[str, ...]] = {}  # that files beside texts list, by the texts' names without .txt
 
     def steps(self, position: _Place) -> Iterator[_Step]:
@@ -249,28 +261,62 @@ class _Walk:
                 if stream is None:
                     return
                 form = format_of(stream, name, settings, form)
-                if form == annif.SUBJECTS:
-                    self._take_subjects(inside, stream)
-                elif form not in ARCHIVES:
-                    if form in ("tsv", "annif") and not stream.peek(1):
-                        self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
-                    for step in _documents(stream, Block(inside, form, b""), settings, position, name):
-                        # With the last step, not after it: who stops there knows the sum of a file that is done.
-                        if depth == 0 and (step.after is None or step.read >= (entry.size or 0)):
-                            self._take_sum(name, stored)
-                        yield step
-                elif depth < _DEPTH:
-                    entries = zip_entries(stream) if form == "zip" else tar_entries(stream)
-                    yield from self._entries(entries, name, position, depth + 1, stream.consumed)
-                else:
-                    raise UnreadableError("is nested in too many archives: unpack the outer ones")
+                for step in self._file_of(form, stream, name, entry, position, depth):
+                    # With the last step, not after it: who stops there knows the sum of a file that is done.
+                    is_last = step.after is None or step.read >= (entry.size or 0)
+                    if depth == 0 and is_last and form not in ARCHIVES:
+                        self._take_sum(name, stored)
+                    yield step
                 if depth == 0:
                     self._take_sum(name, stored)
         except UnreadableError as error:
             if self._settings.labels is not None and error.kind is FaultKind.LINK:
                 log.warning("%s %s.", name, error)
+            elif self._settings.labels is not None and error.kind is FaultKind.LEFT_OUT:
+                tell_left_out(name, f"The file {error}.")
             else:
                 yield _Step(reject_or_raise(self._settings, error, name), None, 0)
+
+    def _file_of(
+        self,
+        form: str,
+        stream: ByteStream,
+        name: str,
+        entry: Source | ContainerEntry,
+        position: _Place,
+        depth: int,
+    ) -> Iterator[_Step]:
+        """Yield the steps of reading a file, given its format and its unpacked stream."""
+        inside, settings = name if self._settings.labels is None else self.inside(name), self._settings.for_file(name)
+        if form in ARCHIVES:
+            if depth == _DEPTH:
+                raise UnreadableError("is nested in too many archives: unpack the outer ones")
+            is_reopened = depth == 0 and self._source.kind != "pipe"
+            reopen = (lambda: unpacked_stream(entry.open(), name)) if is_reopened else None
+            entries = zip_entries(stream) if form == "zip" else tar_entries(stream, reopen)
+            yield from self._entries(entries, name, position, depth + 1, stream.consumed)
+        elif form == annif.SUBJECTS:
+            self._take_subjects(inside, stream)
+        elif form == "mets":
+            yield from _of_mets(stream, Block(inside, form, b""), settings, position, entry)
+        elif form != "alto" or not self._is_part_of_mets(name, entry, depth):
+            if form in ("tsv", "annif") and not stream.peek(1):
+                self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
+            yield from _documents(stream, Block(inside, form, b""), settings, position, name)
+
+    def _is_part_of_mets(self, name: str, entry: Source | ContainerEntry, depth: int) -> bool:
+        """Return whether an ALTO file is read as a part of a METS file in the same folder or archive."""
+        if not isinstance(entry, ContainerEntry) or entry.neighbours is None:
+            return False
+        owners = self._owners.get(depth)
+        if owners is None or owners.neighbours is not entry.neighbours:
+            owners = self._owners[depth] = AltoOwners(entry.neighbours, name[: len(name) - len(entry.name)])
+        owner = owners.owner(entry.name, self._settings)
+        if owner and not self._told:
+            self._told = True
+            source = self._source.name
+            log.warning("%s: the ALTO files of METS files, such as %s, are read as parts of these only.", source, owner)
+        return bool(owner)
 
     def _take_sum(self, name: str, stored: ByteStream) -> None:
         if self._sums is not None and name not in self._sums and (crc32 := stored.crc32()) is not None:
@@ -323,6 +369,20 @@ class _Walk:
             base += entry.size
 
 
+def _of_mets(
+    stream: ByteStream, model: Block, settings: InputSettings, position: _Place, entry: Source | ContainerEntry
+) -> Iterator[_Step]:
+    """Yield blocks of the documents of a METS file, each with the place after it."""
+    inside = posixpath.dirname(entry.name) if isinstance(entry, ContainerEntry) else ""
+    blocks = mets_blocks(stream, model, settings, entry.neighbours, inside, max(position.position, 1))
+    block = next(blocks)
+    for following in chain(blocks, [None]):
+        after = None if following is None else _Place(0, following.position)
+        yield _Step(block, after, stream.consumed())
+        if following is not None:
+            block = following
+
+
 def _documents(
     stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str
 ) -> Iterator[_Step]:
@@ -347,14 +407,9 @@ def _whole(stream: ByteStream, model: Block, most: int) -> Iterator[_Step]:
 
     `model` is a block without data, whose source and format the yielded block gets.
     """
-    parts, left = [], most + 1
-    while left and (part := stream.read(left)):
-        parts.append(part)
-        left -= len(part)
-    if not left:
-        raise UnreadableError(f"has more than {most} bytes, the most that a record may have: split it or leave it out")
-    if parts or not stream.prompt:
-        yield _Step(model._replace(data=b"".join(parts)), None, stream.consumed())
+    data = whole_bytes(stream, most)
+    if data or not stream.prompt:
+        yield _Step(model._replace(data=data), None, stream.consumed())
 
 
 def _tables(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
@@ -468,8 +523,12 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     try:
         if form not in DOCUMENTS and plain_name(name) == name:
             form = format_of(stream, name, settings, form)
+        if form == "mets":
+            raise TextcatError(
+                f"{called} is METS, whose text is in ALTO files: give one of them, or use `textcat tag`."
+            )
         if form not in DOCUMENTS | NEWS or plain_name(name) != name:
-            what = "HTML, .eml, Markdown, .docx, PDF, plain text, or news of an agency"
+            what = "HTML, .eml, Markdown, .docx, PDF, plain text, ALTO, or news of an agency"
             raise TextcatError(f"{called} is not a document: give {what}.")
         steps = _documents(stream, Block(called, form, b""), settings, _Place(), called)
         if form in NEWS:

@@ -1,11 +1,14 @@
 """List the files in folders, zips and tars one by one; for files that must not be read, give the reason."""
 
+import io
 import os
+import posixpath
 import stat
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from textcat.reading import streams
@@ -22,6 +25,7 @@ from textcat.reading.streams import (
 )
 from textcat.surrogates import decode_surrogates
 
+_MOST_LOOKED_UP = 1 << 17  # files of a tar that other files in it can refer to, so that memory stays bounded
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
     tarfile.XHDTYPE,
@@ -64,6 +68,41 @@ def _unsafe(safe_name: str, name: str, is_file: bool, encrypted: bool = False) -
     return UnreadableError(fault, FaultKind.UNSAFE, f"{what} ({name!r})")
 
 
+class Neighbours(NamedTuple):
+    """Look up files of a folder or an archive by their paths inside of it, while its files are read in their order."""
+
+    names: Callable[[str], Iterator[str]]  # takes the path of a folder, "" for the outermost; yields names of its files
+    #: Takes the path of a folder, and the path of a file from there on, which must not lead out of the folder; opens
+    #: the file, or raises UnreadableError.
+    open: Callable[[str, str], ByteStream]
+
+
+def listed_neighbours(files: Callable[[], Iterable[tuple[str, Callable[[], ByteStream]]]]) -> Neighbours:
+    """Return what looks up files that are listed, at the first use, by their paths, each with what opens it."""
+
+    @cache
+    def by_folder() -> dict[str, dict[str, Callable[[], ByteStream]]]:
+        found: dict[str, dict[str, Callable[[], ByteStream]]] = defaultdict(dict)
+        for path, opened in files():
+            inside, _, name = path.rpartition("/")
+            found[inside][name] = opened
+        return dict(found)
+
+    def open_listed(inside: str, name: str) -> ByteStream:
+        inside, _, name = posixpath.join(inside, name).rpartition("/")
+        opened = by_folder().get(inside, {}).get(name)
+        if opened is None:
+            raise missing_file()
+        return opened()
+
+    return Neighbours(lambda inside: iter(sorted(by_folder().get(inside, ()))), open_listed)
+
+
+def missing_file() -> UnreadableError:
+    """Return the error for a file that another file refers to, and that does not exist."""
+    return UnreadableError("is missing: put it where the METS file says", FaultKind.ACCESS)
+
+
 class ContainerEntry(NamedTuple):
     """Describe a file in a folder or archive."""
 
@@ -73,6 +112,7 @@ class ContainerEntry(NamedTuple):
     fault: UnreadableError | None = None  # why it must not be opened
     size: int = 0  # its size in bytes, if it is in a folder
     read: int = -1  # in a zip, how many bytes of the zip have been used when the file has been read; otherwise -1
+    neighbours: Neighbours | None = None  # the files around it; None if they cannot be looked up
 
 
 class _Walked(NamedTuple):
@@ -131,6 +171,7 @@ def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
     `marks` describes the files as they were when the folder was found; files that were added later are left out.
     """
     faults = {state.name: number for number, state in enumerate(marks.states) if state.size < 0}
+    neighbours = folder_neighbours(folder)
     for index, item in enumerate(walk(folder)):
         size, opened, number = 0, partial(open_file, item.path), faults.get(item.name)
         if item.status:
@@ -141,7 +182,38 @@ def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
             continue
         # As they were marked: files that are added or removed meanwhile do not change the numbers of others.
         number = index if number is None else number
-        yield ContainerEntry(number, decode_surrogates(item.name), opened, item.fault, size)
+        name = decode_surrogates(item.name)
+        yield ContainerEntry(number, name, opened, item.fault, size, neighbours=neighbours)
+
+
+def folder_neighbours(folder: str) -> Neighbours:
+    """Return what looks up the files of a folder on disk; links that lead out of a folder are not followed."""
+    return Neighbours(partial(_names_in, folder), partial(_open_inside, folder))
+
+
+def _names_in(folder: str, inside: str) -> Iterator[str]:
+    try:
+        with os.scandir(os.path.join(folder, inside)) as listing:
+            yield from sorted(entry.name for entry in listing if not hidden(entry.name) and entry.is_file())
+    except (OSError, ValueError):
+        return  # it is told where the folder is walked through
+
+
+def _open_inside(folder: str, inside: str, name: str) -> ByteStream:
+    try:
+        root = os.path.realpath(os.path.join(folder, inside))
+        path = os.path.realpath(os.path.join(root, name))
+        if os.path.commonpath([root, path]) != root:
+            raise UnreadableError(
+                "is a link that leads out of the METS file's folder, so it is not read: copy it there"
+            )
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise UnreadableError("is no file, so it is not read: put the file there")
+    except FileNotFoundError:
+        raise missing_file() from None
+    except READ_ERRORS as error:
+        raise unreadable(error) from None
+    return open_file(path)
 
 
 def open_file(path: str, mark: FileMark | None = None) -> ByteStream:
@@ -162,6 +234,7 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
         with zipfile.ZipFile(file) as archive:
             check_ratio(sum(entry.file_size for entry in archive.filelist), file.seek(0, os.SEEK_END))
             total, done = sum(entry.compress_size for entry in archive.filelist) or 1, 0
+            neighbours = listed_neighbours(partial(_files_of_zip, archive))
             for index, entry in enumerate(archive.filelist):  # as they are listed: they may lie in another order
                 start, done = done, done + entry.compress_size
                 part = StoredBytes(whole.at(start / total), whole.at(done / total))
@@ -170,15 +243,22 @@ def zip_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 if fault := _unsafe(name, entry.filename, is_file, bool(entry.flag_bits & 1)):
                     yield ContainerEntry(index, decode_surrogates(entry.filename), fault=fault, read=part.end)
                 elif not entry.is_dir() and not hidden(name):
-                    yield ContainerEntry(
-                        index, decode_surrogates(name), partial(_open_zipped, archive, entry, part), read=part.end
-                    )
+                    opened = partial(_open_zipped, archive, entry, part)
+                    yield ContainerEntry(index, decode_surrogates(name), opened, read=part.end, neighbours=neighbours)
             # Its own count, which zipfile does not look at, and some write without the higher bits.
             end: Any = zipfile._EndRecData(file)  # type: ignore[attr-defined]
             if (end[4] - len(archive.filelist)) % (1 << 16):
                 raise zipfile.BadZipFile(f"it counts {end[4]} files, but lists {len(archive.filelist)}")
     except READ_ERRORS as error:
         raise unreadable(error) from None
+
+
+def _files_of_zip(archive: zipfile.ZipFile) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
+    for entry in archive.filelist:
+        name = _safe_name(entry.filename)
+        is_file = stat.S_IFMT(entry.external_attr >> 16) in (0, stat.S_IFREG) and not entry.is_dir()
+        if is_file and name and not hidden(name) and not entry.flag_bits & 1:
+            yield decode_surrogates(name), partial(_open_zipped, archive, entry, StoredBytes(0, 0))
 
 
 def _open_zipped(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, part: StoredBytes) -> ByteStream:
@@ -218,8 +298,12 @@ class _TarInfo(tarfile.TarInfo):
         raise tarfile.ReadError("a file with holes")
 
 
-def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
-    """Yield the files of an uncompressed tar; raise UnreadableError if the tar is damaged."""
+def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = None) -> Iterator[ContainerEntry]:
+    """Yield the files of an uncompressed tar; raise UnreadableError if the tar is damaged.
+
+    `reopen` opens the same tar once more, so that its files can be looked up; None: it can be read only once.
+    """
+    neighbours = None if reopen is None else listed_neighbours(partial(_files_of_tar, reopen))
     file: Any = _TarFile(stream)
     try:
         with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
@@ -232,7 +316,8 @@ def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 if fault is not None:
                     yield ContainerEntry(index, decode_surrogates(info.name), fault=fault)
                 elif info.isreg() and not hidden(name):
-                    yield ContainerEntry(index, decode_surrogates(name), partial(file.part, info.size, stream.consumed))
+                    opened = partial(file.part, info.size, stream.consumed)
+                    yield ContainerEntry(index, decode_surrogates(name), opened, neighbours=neighbours)
                 index += 1
                 archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
             if file.has_more():
@@ -240,6 +325,40 @@ def tar_entries(stream: ByteStream) -> Iterator[ContainerEntry]:
                 yield ContainerEntry(index, "", fault=fault)
     except READ_ERRORS as error:
         raise unreadable(error) from None
+
+
+def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
+    """Yield the files of a tar, which is unpacked to the disk if it is compressed; end where it is damaged."""
+    try:
+        stored, _ = sought_in(reopen())
+        file: Any = io.BufferedReader(stored) if isinstance(stored, io.RawIOBase) else stored
+        file.seek(0)
+        with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
+            for _ in range(_MOST_LOOKED_UP):
+                info = archive.next()
+                if info is None:
+                    return
+                name = _safe_name(info.name)
+                if name and info.isreg() and not info.issparse() and not hidden(name):
+                    yield decode_surrogates(name), partial(_slice, file, info.offset_data, info.size)
+                archive.members.clear()  # type: ignore[attr-defined]
+    except (UnreadableError, *READ_ERRORS):
+        return  # it is told where its files are read in their order
+
+
+def _slice(file: Any, start: int, size: int) -> ByteStream:
+    place = start
+
+    def take(n: int) -> bytes:
+        nonlocal place
+        file.seek(place)
+        data: bytes = file.read(min(n, start + size - place))
+        if not data and place < start + size:
+            raise tarfile.ReadError("unexpected end of data")
+        place += len(data)
+        return data
+
+    return ByteStream(take)
 
 
 class _TarFile:

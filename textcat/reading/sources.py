@@ -1,6 +1,5 @@
 """Find the files, folders, URLs and pipes that INPUT arguments name, each with its format and its state."""
 
-import codecs
 import errno
 import glob
 import hashlib
@@ -16,22 +15,42 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from textcat.errors import TextcatError
-from textcat.reading import streams
 from textcat.reading.changes import Change, FileState, FolderMarks, mark_file
-from textcat.reading.containers import ContainerEntry, files_in, folder_entries, hidden, open_file, walk
-from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, annif
+from textcat.reading.containers import (
+    ContainerEntry,
+    Neighbours,
+    files_in,
+    folder_entries,
+    folder_neighbours,
+    hidden,
+    listed_neighbours,
+    missing_file,
+    open_file,
+    walk,
+)
+from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, SCANS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
 from textcat.reading.formats.ninjs import is_ninjs
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
-from textcat.reading.formats.unread import unread_format
+from textcat.reading.formats.unread import unread_format, unread_xml
 from textcat.reading.formats.xml_items import xml_format
-from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding, is_like_ascii
-from textcat.reading.streams import ByteStream, exact_encoding, of_file, pipe_stream, unpacked_stream, unreadable
+from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding
+from textcat.reading.scans import pages_of_mets
+from textcat.reading.streams import (
+    ByteStream,
+    of_file,
+    pipe_stream,
+    plain_name,
+    text_start,
+    unpacked_stream,
+    unreadable,
+)
 from textcat.surrogates import decode_surrogates
 
 log = logging.getLogger(__name__)
@@ -45,7 +64,7 @@ _BY_NAME = {
     "tsv": ("tsv", "tab"),
     "parquet": ("parquet", "pq"),
     "reuters": ("sgm", "sgml"),
-    "rcv1": ("xml", "nitf", "newsml", "rss", "atom"),  # XML, of which the content tells more
+    "rcv1": ("xml", "nitf", "newsml", "rss", "atom", "alto", "mets"),  # XML, of which the content tells more
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
     "ris": ("ris",),
@@ -58,7 +77,6 @@ _BY_NAME = {
     "pdf": ("pdf",),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
-_COMPRESSED = tuple(ending for compression in streams.COMPRESSIONS for ending in compression.endings)
 _HEAD, _START = 1 << 16, 128  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
@@ -128,8 +146,10 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
         archive = "zip" if head.startswith(b"PK\x03\x04") else "tar" if head[257:262] == b"ustar" else ""
         if archive:
             return _Guess(archive, "content")
-    head = _start(head, settings)
-    if head.startswith(b"<") and (form := xml_format(_start(stream.peek(_HEAD, until=_ELEMENT), settings))[0]):
+    head = text_start(head, settings.encoding)
+    if head.startswith(b"<") and (
+        form := xml_format(text_start(stream.peek(_HEAD, until=_ELEMENT), settings.encoding))[0]
+    ):
         return _Guess(form, "content")
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
     if form in ("json", "jsonl") and settings.is_default("text_fields") and is_ninjs(head):
@@ -152,10 +172,10 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     if form in ("", "annif") and plain.endswith(".key"):
         return annif.SUBJECTS
     if form in ("tsv", "annif") and not settings.columns:
-        head = _start(stream.peek(_HEAD, until=_LINE), settings)
+        head = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding)
         form = annif.annif_kind(_first_line(head)) or form
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
-        line, end, _ = _start(stream.peek(_HEAD, until=_LINE), settings).partition(b"\n")
+        line, end, _ = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
     is_unsure = form in ("", "json", "jsonl", "rcv1") and not settings.format
     if is_unsure and (hint := unread_format(plain, stream.peek(_START, until=_LINE))):
@@ -165,11 +185,11 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
             "is not read, as neither its name nor its content tells the format: name it with --format"
         )
     if form == "rcv1" and not settings.format:
-        return _format_of_xml(_start(stream.peek(_HEAD), settings))
+        return _format_of_xml(text_start(stream.peek(_HEAD), settings.encoding))
     if form in ("json", "jsonl") and settings.is_default("text_fields"):
         form = "ninjs" if is_ninjs(stream.peek(_HEAD, until=_LINE)) else form
     # An array of objects is often called JSON Lines.
-    if form == "jsonl" and _BY_START[0][1].match(_start(stream.peek(_START, until=_LINE), settings)):
+    if form == "jsonl" and _BY_START[0][1].match(text_start(stream.peek(_START, until=_LINE), settings.encoding)):
         return "json"
     return form
 
@@ -178,6 +198,8 @@ def _format_of_xml(head: bytes) -> str:
     if _EXPORT.match(head):
         return "endnote"
     form, root = xml_format(head)
+    if not form and (hint := unread_xml(root)):
+        raise UnreadableError(f"is {hint}")
     if not form and root not in ("", "newsitem"):
         raise UnreadableError(f"is XML with the root <{root}>, of no format that is read: leave it out, or convert it")
     return form or "rcv1"
@@ -190,22 +212,7 @@ def _first_line(head: bytes) -> bytes:
 
 def holds_array(stream: ByteStream, settings: InputSettings) -> bool:
     """Return whether a stream of JSON begins with an array; nothing is consumed."""
-    return _start(stream.peek(_HEAD, until=_FIRST), settings).startswith(b"[")
-
-
-def _start(head: bytes, settings: InputSettings) -> bytes:
-    """Return the start of a text as UTF-8, without a byte order mark and blank lines."""
-    encoding = exact_encoding(settings.encoding, head)
-    if not is_like_ascii(encoding):
-        head = head.decode(encoding, "ignore").encode()
-    return head.removeprefix(codecs.BOM_UTF8).lstrip()
-
-
-def plain_name(name: str) -> str:
-    """Return a name without the ending of a compression, such as ".gz"."""
-    if not name.lower().endswith(_COMPRESSED):
-        return name
-    return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
+    return text_start(stream.peek(_HEAD, until=_FIRST), settings.encoding).startswith(b"[")
 
 
 def is_archive(name: str) -> bool:
@@ -237,6 +244,7 @@ class Source(NamedTuple):
     changed: Callable[[], Change | None] | None = None  # returns how it has changed since it was found; None: unknown
     # The states of a folder's files, by their paths inside it; None: they are too many.
     states: Sequence[FileState] | None = None
+    neighbours: Neighbours | None = None  # the files in the folder of a file; None if they cannot be looked up
 
     @property
     def format(self) -> str:
@@ -289,7 +297,7 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
-    return list(_once([source for text in texts for source in _named(text, settings)]))
+    return _without_pages_of_mets([*_once([source for text in texts for source in _named(text, settings)])], settings)
 
 
 def matches(text: str) -> list[str]:
@@ -342,7 +350,8 @@ def _local(path: str, settings: InputSettings) -> Source:
         reading = partial(open_file, path, mark)
         guess = _guess(name, reading, settings)
         changed = partial(mark.change, path)
-        return Source(name, "file", guess, mark.size, mark.modified, 1, reading, changed=changed)
+        found = Source(name, "file", guess, mark.size, mark.modified, 1, reading, changed=changed)
+        return found._replace(neighbours=folder_neighbours(os.path.dirname(path)))
     if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
         return _pipe(name, lambda: pipe_stream(open(path, "rb"), closes=True), settings)
     raise TextcatError(f"{path} is not a file, folder or pipe: check the path.")
@@ -381,7 +390,7 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
             guess = format_by_content(unpacked_stream(stored, name), name, settings)
     except UnreadableError:
         return by_name  # what it is read as does not matter
-    if by_name.format and guess.format not in REFERENCES | NEWS:
+    if by_name.format and guess.format not in REFERENCES | NEWS | SCANS:
         return by_name
     if not guess.format:
         if hint := _unread(name, reading):
@@ -412,6 +421,26 @@ def _once(sources: list[Source]) -> Iterator[Source]:
         else:
             yield source
         seen.add(key)
+
+
+def _without_pages_of_mets(sources: list[Source], settings: InputSettings) -> list[Source]:
+    """Return the sources without the ALTO files that are read as parts of METS files among the sources."""
+    pages: dict[str, str] = {}
+    for source in sources if any(source.format == "alto" for source in sources) else ():
+        if source.format == "mets" and not settings.for_file(source.name).skip:
+            above = plain_name(_key(source)).rpartition("/")[0]
+            pages |= {
+                f"{above}/{name}": source.name
+                for name in pages_of_mets(source.open, source.name, settings.for_file(source.name))
+            }
+    kept = []
+    for source in sources:
+        owner = pages.get(plain_name(_key(source))) if source.format == "alto" else None
+        if owner is None:
+            kept.append(source)
+        else:
+            log.warning("%s is named as well as its METS file, %s; it is read once.", source.name, owner)
+    return kept
 
 
 def _key(source: Source) -> str:
@@ -455,12 +484,14 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     info = system.info(path)
     if info.get("type") != "directory":
         reading = partial(_open_remote, system, path)
-        return Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
+        found = Source(url, "file", _guess(url, reading, settings), _size(info), _state(info), 1, reading)
+        return found._replace(neighbours=Neighbours(lambda _: iter(()), partial(_open_beside, system, path)))
     listing = system.find(path, detail=True)
     path_of = {name[len(path) :].lstrip("/"): name for name in listing}
     files = [(name, path_of[name], listing[path_of[name]]) for name in sorted(path_of) if not hidden(name)]
+    neighbours = listed_neighbours(lambda: ((name, partial(_open_remote, system, file)) for name, file, _ in files))
     entries = [
-        ContainerEntry(index, name, partial(_open_remote, system, file), size=_size(info) or 0)
+        ContainerEntry(index, name, partial(_open_remote, system, file), size=_size(info) or 0, neighbours=neighbours)
         for index, (name, file, info) in enumerate(files)
     ]
     state = _sum([(name, _size(info), _state(info)) for name, _, info in files])
@@ -481,6 +512,19 @@ def _state(info: dict[str, Any]) -> str:
 
 def _sum(sizes: list[Any]) -> str:
     return hashlib.sha256(repr(sizes).encode()).hexdigest()
+
+
+def _open_beside(system: Any, path: str, _: str, name: str) -> ByteStream:
+    """Open a file, given the path of another one and its own path from the folder of that on."""
+    name = quote(name) if "http" in system.protocol else name
+    beside = f"{path.rpartition('/')[0]}/{name}"
+    try:
+        system.info(beside)
+    except FileNotFoundError:
+        raise missing_file() from None
+    except Exception as error:  # every system has its own
+        raise unreadable(_as_oserror(error)) from None
+    return _open_remote(system, beside)
 
 
 def _open_remote(system: Any, path: str) -> ByteStream:

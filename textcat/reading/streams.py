@@ -320,6 +320,17 @@ class LookAhead:
             size = min(2 * size, most)
 
 
+def whole_bytes(stream: ByteStream, most: int) -> bytes:
+    """Return all bytes of a stream; raise UnreadableError if there are more than `most`."""
+    parts, left = [], most + 1
+    while left and (part := stream.read(left)):
+        parts.append(part)
+        left -= len(part)
+    if not left:
+        raise UnreadableError(f"has more than {most} bytes, the most that a record may have: split it or leave it out")
+    return b"".join(parts)
+
+
 def as_utf8(stream: ByteStream, encoding: str) -> ByteStream | None:
     """Return a stream converted to UTF-8, or None if its encoding extends ASCII and needs no conversion."""
     encoding = exact_encoding(encoding, stream.peek(4, until=_LINE_END))
@@ -354,6 +365,14 @@ def exact_encoding(encoding: str, head: bytes) -> str:
         return encoding
     by_mark = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
+
+
+def text_start(head: bytes, encoding: str) -> bytes:
+    """Return the start of a text, given its first bytes, as UTF-8 without a byte order mark and blank lines."""
+    encoding = exact_encoding(encoding, head)
+    if not is_like_ascii(encoding):
+        head = head.decode(encoding, "ignore").encode()
+    return head.removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 class StoredBytes(NamedTuple):
@@ -457,8 +476,16 @@ COMPRESSIONS = (
     ),
     _Compression(re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"), (".zst", ".tzst"), _Zstandard),
 )
+_COMPRESSED = tuple(ending for compression in COMPRESSIONS for ending in compression.endings)
 _MAGIC_LENGTH, _TAR_LENGTH = 10, 262
 _BINARY, _TAR = re.compile(rb"[\x00-\x08\x0e-\x1f]"), re.compile(rb".{257}ustar", re.DOTALL)
+
+
+def plain_name(name: str) -> str:
+    """Return a name without the ending of a compression, such as ".gz"."""
+    if not name.lower().endswith(_COMPRESSED):
+        return name
+    return name[: len(name) - next(len(ending) for ending in _COMPRESSED if name.lower().endswith(ending))]
 
 
 def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:

@@ -13,6 +13,7 @@ from textcat.reading import (
     ARCHIVES,
     DOCUMENTS,
     NEWS,
+    SCANS,
     START_OVER,
     Batch,
     Change,
@@ -59,7 +60,7 @@ def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
 
     The version "none" means that the library is not installed. Return {} if no source holds such documents.
     """
-    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS, *NEWS} - {"text"} for source in sources):
+    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"} for source in sources):
         return {}
     versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
     for name in versions:

@@ -129,7 +129,9 @@ def test_any_bytes_give_records_and_rejections_in_order_whatever_the_blocks(plac
 
 
 def test_all_formats_are_named_once():
-    assert set(formats.FORMATS) == formats.WHOLE | formats.REFERENCES | formats.NEWS | set(delimited.SEPARATORS) | {
+    assert set(formats.FORMATS) == formats.WHOLE | formats.REFERENCES | formats.NEWS | formats.SCANS | set(
+        delimited.SEPARATORS
+    ) | {
         "annif",
         "jsonl",
         "json",

@@ -92,7 +92,7 @@ def test_xml_of_another_kind_is_named(folder):
     (folder / "a.xml").write_text("<?xml version='1.0'?><!-- <rss> --><tei:TEI xmlns:tei='x'><text/></tei:TEI>")
     (fault,) = read("a.xml")
     assert isinstance(fault, Rejection)
-    assert "<TEI>" in fault.reason
+    assert "is TEI; convert it" in fault.reason
 
 
 def test_a_file_of_one_item_is_a_document_for_a_server():

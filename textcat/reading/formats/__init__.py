@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from textcat.reading.formats import (
+    alto,
     annif,
     bibtex,
     delimited,
@@ -13,6 +14,7 @@ from textcat.reading.formats import (
     jsonl,
     mail,
     markdown,
+    mets,
     newsml,
     newsml_g2,
     ninjs,
@@ -44,6 +46,8 @@ FORMATS = {
     "newsml": newsml.FORMAT,
     "rss": feeds.RSS,
     "atom": feeds.ATOM,
+    "alto": alto.FORMAT,
+    "mets": mets.FORMAT,
     "ris": references.RIS,
     "nbib": references.MEDLINE,
     "bibtex": bibtex.FORMAT,
@@ -56,9 +60,11 @@ FORMATS = {
     "pdf": pdf.FORMAT,
 }
 #: The formats in which a file is one document; the topic of the document is the name of its folder.
-DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf"})
+DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf", "alto"})
 #: The formats of news agencies and feeds, which have versions.
 NEWS = frozenset({"ninjs", *xml_items.TAGS})
+#: The formats of scanned pages; a METS file refers to ALTO files.
+SCANS = frozenset({"alto", "mets"})
 #: The formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
 #: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.

@@ -37,6 +37,22 @@ _BY_ENDING = {ending: what for what, endings, _ in _KINDS for ending in endings.
 _BY_START = [(what, re.compile(start, re.DOTALL)) for what, _, start in _KINDS if start]
 
 
+# Formats of XML, with the remedy, by the names of their roots.
+_KINDS_OF_XML = {
+    **dict.fromkeys(("TEI", "TEI.2", "teiCorpus"), "TEI; convert it to HTML or text"),
+    "PcGts": "PAGE, the text of a scanned page; convert it to ALTO",
+    "mediawiki": "a dump of MediaWiki; convert its pages to JSON Lines",
+    **dict.fromkeys(("mods", "modsCollection", "OAI-PMH"), "a list of catalogue records; export it as RIS"),
+    **dict.fromkeys(("urlset", "sitemapindex"), "a list of addresses, which holds no documents; leave it out"),
+    "schema": "an XML Schema, which holds no documents; leave it out",
+}
+
+
+def unread_xml(root: str) -> str:
+    """Return what XML is, given the name of its root, with the remedy, if its format is known and not read; or ""."""
+    return _KINDS_OF_XML.get(root, "")
+
+
 def unread_format(name: str, head: bytes) -> str:
     """Return what a file is, with the remedy, if it is of a known format that is not read; otherwise return "".
 

@@ -4,8 +4,10 @@ What stands before the first item is the header of all blocks: it declares the e
 parsed without its file's declarations, so that entities other than those of HTML are an error.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import lru_cache, partial
 from html.entities import name2codepoint
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +26,7 @@ TAGS = {
     "atom": rb"entry",
 }
 _ROOTS = {"newsMessage": "newsml-g2", "NewsML": "newsml", "rss": "rss", "RDF": "rss", "feed": "atom"}
+_ROOTS |= {"alto": "alto", "mets": "mets"}  # in which a file is one document, or tells which are
 _NO_MARKUP = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
 _NAME = rb"(?:[\w.-]+:)?"
 _REST_OF_TAG = rb"""(?:[^<>"']|"[^"<]*"|'[^'<]*')*"""
@@ -211,6 +214,19 @@ def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
     return item[0]
 
 
+def parse_file(data: bytes, settings: InputSettings) -> tuple[Any, Opening]:
+    """Return the root of a file that is one document, and what stands before it; raise UnreadableError if it is broken.
+
+    As with items, the file's own declarations are not read.
+    """
+    start = next((match for match in _START.finditer(data) if match[1]), None)
+    if start is None:
+        raise UnreadableError("has no element, so it is empty, cut off or no XML: check the file")
+    begin = data.rindex(b"<", 0, start.start(1))
+    opening = _opening.__wrapped__(data[:begin])._replace(root="")  # a long comment is not kept
+    return parse_item(data[begin:], opening, settings), opening
+
+
 def _character(match: "re.Match[bytes]") -> bytes:
     code = None if match[1] in _OF_XML else name2codepoint.get(match[1].decode())
     return match[0] if code is None else b"&#%d;" % code
@@ -224,6 +240,9 @@ def _tree(data: bytes, encoding: str) -> Any:
     try:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
+        with suppress(LookupError):  # by another of its names
+            if (name := codecs.lookup(encoding).name) != encoding:
+                return _tree(data, name)
         raise UnreadableError(f"is in the encoding {encoding!r}, which is unknown: name it with --encoding") from None
     except (etree.LxmlError, ValueError) as error:
         text = re.sub(r", line \d+, column \d+ \(<string>.*", "", " ".join(str(error).split()))

@@ -1,0 +1,234 @@
+"""Read ALTO 1 to 4, the words of a scanned page with their places on it: a file is a document.
+
+A word that is divided at the end of a line is written once and whole. Pictures have no words.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from textcat.reading.formats.documents import whole_file
+from textcat.reading.formats.news import left_out
+from textcat.reading.formats.xml_items import attribute, parse_file
+from textcat.reading.records import (
+    Block,
+    InputSettings,
+    RecordContent,
+    RecordFormat,
+    RecordSpan,
+    UnreadableError,
+    titled_zones,
+)
+from textcat.surrogates import mark_surrogates
+
+_PARTS = {"HypPart1": 1, "HypPart2": 2}
+_HYPHENS = "-\xad\u00ac\u2010\u2e17"
+_READ = ("{*}TextBlock", "{*}TextLine", "{*}String", "{*}SP", "{*}HYP")
+
+
+class Word(NamedTuple):
+    """Hold a word as it is printed, or the part of it that stands on one line."""
+
+    text: str
+    gap: str  # what stands before it: "" or " " on a line, " " at the start of a line, "\n" at the start of a block
+    part: int  # 1 or 2: it is this part of a divided word; otherwise 0
+    whole: str  # the divided word, as the file gives it; or else ""
+    is_hyphenated: bool  # a hyphen follows it at the end of its line
+    confidence: float | None
+    language: str
+
+
+class AltoPage(NamedTuple):
+    """Hold the words of a page in reading order, and where among them the words of some elements are."""
+
+    words: list[Word]
+    spans: dict[str, list[tuple[int, int]]]  # by the ID of an element, the first word and the word after the last
+
+    def between(self, begin: str, end: str) -> list[Word] | None:
+        """Return the words from one element to another, each given by its ID; None if the page has no such element.
+
+        If `end` is "", or the ID of an element before the other, only the words of `begin` are returned; if `begin` is
+        "", too, those of the page.
+        """
+        if not begin:
+            return self.words
+        spans = self.spans.get(begin)
+        if spans is not None and spans and end != begin and (last := self.spans.get(end)):
+            spans = [(spans[0][0], last[-1][1])] if last[-1][1] > spans[0][0] else spans
+        return None if spans is None else [word for first, stop in spans for word in self.words[first:stop]]
+
+
+def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()) -> AltoPage:
+    """Return the page of an ALTO file; `wanted` has the IDs of the elements whose words are looked for.
+
+    UnreadableError is raised if the file is no ALTO, or is not well-formed.
+    """
+    root, _ = parse_file(data, settings)
+    if root.tag.rpartition("}")[2] != "alto":
+        raise UnreadableError(f"is no ALTO, as its root is <{root.tag.rpartition('}')[2]:.40}>: check the file")
+    words: list[Word] = []
+    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in _ids(root, wanted)}
+    for block, group in _in_reading_order(root, _blocks(root)):
+        start = len(words)
+        for element, word in group:
+            for name in _names(element, block, wanted):
+                spans[name].append((len(words), len(words) + 1))
+            words.append(word)
+        for above in (block, *block.iterancestors()) if wanted and block is not None else ():
+            if above.get("ID") in wanted:
+                spans[above.get("ID")].append((start, len(words)))
+    return AltoPage(words, spans)
+
+
+def _ids(root: Any, wanted: Collection[str]) -> Iterator[str]:
+    return (name for element in root.iter() if (name := element.get("ID")) in wanted) if wanted else iter(())
+
+
+def _names(element: Any, block: Any, wanted: Collection[str]) -> Iterator[str]:
+    """Yield the wanted IDs of the elements from a word up to its block, which is not among them."""
+    while wanted and element is not None and element is not block:
+        if element.get("ID") in wanted:
+            yield element.get("ID")
+        element = element.getparent() if block is not None else None
+
+
+def _blocks(root: Any) -> Iterator[tuple[Any, list[tuple[Any, Word]]]]:
+    """Yield the blocks of a page, each with its words and their elements, in the order of the file."""
+    between = "" if next(root.iter("{*}SP"), None) is not None else " "  # many files have no spaces
+    block, words, gap, default = None, list[tuple[Any, Word]](), "\n", _page_language(root)
+    of_block = of_line = default
+    for element in root.iter(*_READ):
+        kind = element.tag.rpartition("}")[2]
+        if kind == "String":
+            words.append((element, _word(element, gap, of_line)))
+            gap = between
+        elif kind == "SP":
+            gap = gap or " "
+        elif kind == "TextLine":
+            gap, of_line = gap if gap == "\n" else " ", _language(element) or of_block
+        elif kind == "HYP":
+            if words:
+                words[-1] = words[-1][0], words[-1][1]._replace(is_hyphenated=True)
+        else:
+            if words:
+                yield block, words
+            block, words, gap = element, [], "\n"
+            of_block = of_line = _language(element) or default
+    if words:
+        yield block, words
+
+
+def _word(element: Any, gap: str, language: str) -> Word:
+    get = element.get  # a page has thousands of words
+    part = _PARTS.get(get("SUBS_TYPE"), 0)
+    whole = get("SUBS_CONTENT", "").strip() if part else ""
+    language = get("LANG") or get("language") or language
+    return Word(get("CONTENT", ""), gap, part, whole, False, _confidence(get("WC")), language)
+
+
+def _confidence(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def _language(element: Any) -> str:
+    return attribute(element, "LANG", "language")
+
+
+def _page_language(root: Any) -> str:
+    return next(filter(None, map(_language, root.iter("{*}Page"))), "")
+
+
+def _in_reading_order(
+    root: Any, blocks: Iterable[tuple[Any, list[tuple[Any, Word]]]]
+) -> Iterable[tuple[Any, list[tuple[Any, Word]]]]:
+    """Return blocks in the order that the file says; those that it does not name come last."""
+    rank: dict[str, int] = {}
+    for order in root.iterchildren("{*}ReadingOrder"):
+        for reference in order.iter("{*}ElementRef", "{*}UnorderedGroup", "{*}OrderedGroup"):
+            for name in reference.get("REF", "").split():
+                rank.setdefault(name, len(rank))
+    if not rank:
+        return blocks
+
+    def place(pair: tuple[Any, list[tuple[Any, Word]]]) -> int:
+        block, words = pair
+        lines = (element.getparent() for element, _ in words)
+        named = [*lines, *(() if block is None else (block, *block.iterancestors()))]
+        return min((rank.get(element.get("ID"), len(rank)) for element in named if element is not None), default=0)
+
+    return sorted(blocks, key=place)
+
+
+# --- what words say together ------------------------------------------------------------------------------------------
+
+
+def text_of(words: Sequence[Word]) -> str:
+    """Return a text of words with a line for each block, in which each divided word is whole."""
+    pieces: list[str] = []
+    awaited = ""  # the divided word that was written last, whose second part is left out
+    for before, word in pairwise((None, *words)):
+        assert word is not None
+        gap, text = word.gap, word.text
+        is_rest = before is not None and before.is_hyphenated and not (before.part == 1 and before.whole)
+        if word.part == 2 and awaited and word.whole in ("", awaited):
+            awaited = ""
+            continue
+        if word.part == 2 and before is not None and before.part == 1 and not before.whole:
+            gap = ""
+        elif word.part == 2 or (word.part == 1 and word.whole):
+            text = word.whole or text
+            awaited = word.whole if word.part == 1 else awaited
+        elif is_rest and gap == " ":
+            gap = ""
+        if not gap and before is not None and (before.is_hyphenated or before.part == 1) and pieces:
+            pieces[-1] = pieces[-1].rstrip(_HYPHENS) or pieces[-1]
+        pieces += gap, text
+    return "\n".join(filter(None, (" ".join(line.split()) for line in _clean("".join(pieces)).split("\n"))))
+
+
+def _clean(text: str) -> str:
+    return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
+
+
+def mean_confidence(words: Iterable[Word]) -> float | None:
+    """Return the mean of the confidences of words, from 0 to 1, to four digits; None if no word has one."""
+    values = [word.confidence for word in words if word.confidence is not None]
+    return round(sum(values) / len(values), 4) if values else None
+
+
+def main_language(words: Iterable[Word]) -> str:
+    """Return the language that most of the words have; of languages of equally many, the first; "" if none has one."""
+    counts = Counter(word.language for word in words if word.language)
+    return mark_surrogates(max(counts, key=counts.__getitem__)) if counts else ""
+
+
+def kept_fields(settings: InputSettings, fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return those of the fields that have a value and that the settings ask for; None if these ask for none."""
+    if not settings.fields:
+        return None
+    return {
+        name: value for name, value in fields.items() if value not in ("", None) and {name, "*"} & {*settings.fields}
+    }
+
+
+def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        words = read_page(span.data, settings).words
+        text, language = text_of(words), main_language(words)
+        if not text:
+            raise left_out("has no words")
+        fields = kept_fields(settings, {"language": language, "word_confidence": mean_confidence(words)})
+        zones = titled_zones("", [text], settings)
+        return RecordContent(block.source, zones, fields=fields, language=language)
+
+    return parse
+
+
+FORMAT = RecordFormat(whole_file, _parser)
