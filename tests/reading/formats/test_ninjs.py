@@ -3,38 +3,13 @@
 import json
 
 from formats_read import parsed
+from news_items import FIRST_NINJS as FIRST
+from news_items import THIRD_NINJS as THIRD
 from read_sources import ids, read
 
 from textcat import open_corpus
 from textcat.reading import Record, Rejection, find_sources
 from textcat.reading.records import InputSettings
-
-FIRST = {
-    "uri": "urn:tin:1",
-    "type": "text",
-    "versioncreated": "2024-05-01T10:00:00+02:00",
-    "version": "2",
-    "language": "en-GB",
-    "headline": "Tin rose",
-    "slugline": "tin-up",
-    "description_text": "About tin.",
-    "body_xhtml": "<p>Tin rose.</p><p>Ore &amp; all.</p>",
-    "subject": [
-        {"scheme": "http://cv.iptc.org/newscodes/mediatopic/", "code": "20000170", "name": "metal"},
-        {"code": "house:tin"},
-    ],
-}
-THIRD = {
-    "uri": "urn:tin:3",
-    "versionCreated": "2024-05-02T10:00:00Z",
-    "pubStatus": "usable",
-    "headlines": [{"role": "main", "value": "Gold fell"}],
-    "bodies": [
-        {"role": "html", "contentType": "text/html", "value": "<p>Gold <b>fell</b>.</p>"},
-        {"role": "plain", "contentType": "text/plain", "value": "Gold fell."},
-    ],
-    "subjects": [{"uri": "http://cv.iptc.org/newscodes/mediatopic/20000171", "name": "gold"}, {"name": "Money"}],
-}
 
 
 def test_an_item_gives_its_texts_date_language_and_subjects(folder):
