@@ -152,11 +152,15 @@ def _check_cover(items: Sequence[Block | Rejection], data: bytes) -> None:
 
 
 def _check_block_size(name: str, items: Sequence[Item], data: bytes, settings: InputSettings) -> None:
-    """Check that where batches are cut does not change what is in them."""
     if len(data) > settings.max_bytes:
         return  # what is skipped may have another reason
+    check_items([source(name, data, settings)], items, settings)
+
+
+def check_items(sources: Sequence[Source], items: Sequence[Item], settings: InputSettings) -> None:
+    """Check that where batches are cut does not change what is in them: these items."""
     whole = settings._replace(block_bytes=1 << 20)
-    (batch,) = list(read_batches([source(name, data, whole)], whole)) or [None]
+    (batch,) = list(read_batches(sources, whole)) or [None]
     if batch is not None:
         assert list(items) == list(_items(batch, whole)), "the size of blocks changes what is read"
     else:

@@ -72,7 +72,7 @@ _ATOM = _HEAD % b"utf-8" + (
     b'<updated>2024-05-01T10:00:00Z</updated><category term="a" scheme="b" label="c"/><content type="xhtml"><div><p>Tin'
     b"</p></div></content></entry></feed>"
 )
-_MARKUP = (
+MARKUP = (
     *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"&a;", b"&amp;", b"&#0;", b"&#xd800;", b"<x:y>", b"/>", b"</", b"<?x ?>"),
     *(b'xmlns="a"', b'xmlns:b="c"', b'xml:lang="de"', b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"\xff", b"\0", b"<a>" * 300),
     *(b'encoding="utf-16"', b'encoding="rot13"', b'encoding="utf-7"', b'encoding="ebcdic-cp-us"', b">", b'"'),
@@ -93,7 +93,7 @@ def _target(form: str, seed: bytes, names: bytes, ending: str = ".xml") -> Targe
     """Return the target of a format of XML; `names` are names of elements, which are tried as tags, too."""
     tags = [tag for name in names.split() for tag in (b"<%s>" % name, b"</%s>" % name, b"<%s/>" % name)]
     utf16 = seed.decode("latin-1").replace("iso-8859-1", "utf-16").encode("utf-16")
-    return Target(_check(form, ending), lambda: with_settings(seed, utf16, seed[:-9], b""), (*_MARKUP, *tags))
+    return Target(_check(form, ending), lambda: with_settings(seed, utf16, seed[:-9], b""), (*MARKUP, *tags))
 
 
 NINJS = Target(_check("ninjs", ".json"), lambda: with_settings(_NINJS, _NINJS[1:-1], b"{}"), _WORDS_OF_NINJS)

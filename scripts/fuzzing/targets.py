@@ -1,6 +1,6 @@
 """All targets by name."""
 
-from . import configs, documents, inputs, models, news, packed, tagging
+from . import configs, documents, inputs, models, news, packed, scans, tagging
 from .target import Target
 
 TARGETS: dict[str, Target] = {
@@ -22,6 +22,8 @@ TARGETS: dict[str, Target] = {
     "newsml": news.NEWSML,
     "rss": news.RSS,
     "atom": news.ATOM,
+    "alto": scans.ALTO,
+    "mets": scans.METS,
     "text": inputs.TEXT,
     "html": documents.HTML,
     "eml": documents.EML,
