@@ -1,6 +1,7 @@
 """The texts of files that are sent."""
 
 from news_items import NITF
+from scanned_pages import alto, mets
 from serving_requests import assert_problem, post
 
 from textcat.serving.http.limits import Limits
@@ -26,3 +27,11 @@ def test_a_news_item_is_a_file_whatever_its_name_says(store):
     for how in ({"params": {"name": "a.xml"}}, {"headers": {"Content-Type": "application/xml"}}, {}):
         answer = post(service, "/api/v1/text", content=NITF.encode(), **how)
         assert answer.json()["zones"]["title"] == "Tin étain rose", answer.text
+
+
+def test_a_scanned_page_is_a_file_and_a_mets_file_is_told(store):
+    service = Service(store, log=Log(None))
+    for how in ({"params": {"name": "a.xml"}}, {"headers": {"Content-Type": "application/alto+xml"}}, {}):
+        answer = post(service, "/api/v1/text", content=alto(), **how)
+        assert answer.json()["zones"] == {"body": "Tin rose\nDie Erzgrube schloss."}, answer.text
+    assert_problem(post(service, "/api/v1/text?name=mets.xml", content=mets()), 422, "ALTO files")

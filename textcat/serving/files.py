@@ -21,7 +21,7 @@ NAMES = {
     b"message/rfc822": "file.eml",
     b"text/markdown": "file.md",
     b"application/pdf": "file.pdf",
-    **dict.fromkeys((b"application/xml", b"application/nitf+xml", b"text/xml"), "file.xml"),
+    **dict.fromkeys((b"application/xml", b"application/alto+xml", b"application/nitf+xml", b"text/xml"), "file.xml"),
     b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
 }
 MEMORY = 1 << 30
