@@ -502,8 +502,8 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     Parameters
     ----------
     name : str
-        The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF, text, or XML or JSON
-        of a news agency or feed with a single item. If it has no ending, the content tells the format.
+        The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF, text, ALTO, or XML or
+        JSON of a news agency or feed with a single item. If it has no ending, the content tells the format.
     data : bytes
 
     Returns

@@ -3,18 +3,23 @@
 import io
 import os
 import posixpath
+import re
 import stat
 import tarfile
+import tempfile
 import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache, partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from textcat.reading import streams
 from textcat.reading.changes import FileMark, FolderMarks
 from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
+    IN_MEMORY_BYTES,
     READ_ERRORS,
     STEP,
     ByteStream,
@@ -25,7 +30,10 @@ from textcat.reading.streams import (
 )
 from textcat.surrogates import decode_surrogates
 
+#: Bytes of XML in a compressed tar that are copied, so that files in it can refer to each other.
+MOST_COPIED = 1 << 30
 _MOST_LOOKED_UP = 1 << 17  # files of a tar that other files in it can refer to, so that memory stays bounded
+_MAYBE_XML = re.compile(r"\.(?:xml|alto|mets)(?:\.\w+)?\Z|(?:\A|/)[^./]+\Z", re.IGNORECASE)
 _LONGEST_HEADER = 1 << 20  # bytes of a tar's extended header, which tarfile reads whole
 _EXTENDED = (
     tarfile.XHDTYPE,
@@ -328,22 +336,41 @@ def tar_entries(stream: ByteStream, reopen: Callable[[], ByteStream] | None = No
 
 
 def _files_of_tar(reopen: Callable[[], ByteStream]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
-    """Yield the files of a tar, which is unpacked to the disk if it is compressed; end where it is damaged."""
-    try:
-        stored, _ = sought_in(reopen())
-        file: Any = io.BufferedReader(stored) if isinstance(stored, io.RawIOBase) else stored
-        file.seek(0)
-        with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
-            for _ in range(_MOST_LOOKED_UP):
-                info = archive.next()
-                if info is None:
-                    return
-                name = _safe_name(info.name)
-                if name and info.isreg() and not info.issparse() and not hidden(name):
-                    yield decode_surrogates(name), partial(_slice, file, info.offset_data, info.size)
-                archive.members.clear()  # type: ignore[attr-defined]
-    except (UnreadableError, *READ_ERRORS):
-        return  # it is told where its files are read in their order
+    """Yield those files of a tar that may be XML; end where the tar is damaged.
+
+    Those of a compressed tar are copied to a temporary file, as far as they are not too much.
+    """
+    with suppress(UnreadableError, *READ_ERRORS):
+        stream = reopen()
+        files = _copied(stream) if stream.file is None else _sought(stream.file)
+        yield from islice(files, _MOST_LOOKED_UP)
+
+
+def _sought(stored: Any) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
+    file: Any = io.BufferedReader(stored) if isinstance(stored, io.RawIOBase) else stored
+    with tarfile.TarFile(fileobj=file, tarinfo=_TarInfo) as archive:
+        while (info := archive.next()) is not None:
+            name = _safe_name(info.name)
+            if _MAYBE_XML.search(name) and info.isreg() and not info.issparse() and not hidden(name):
+                yield decode_surrogates(name), partial(_slice, file, info.offset_data, info.size)
+            archive.members.clear()  # type: ignore[attr-defined]  # else every header stays in memory
+
+
+def _copied(stream: ByteStream) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
+    copies, start = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY_BYTES), 0  # noqa: SIM115  # it goes with its users
+    for entry in tar_entries(stream):
+        if entry.fault is not None or not _MAYBE_XML.search(entry.name):
+            continue
+        part, size = entry.open(), 0
+        while start + size < MOST_COPIED and (data := part.read(STEP)):
+            size += copies.write(data)
+        is_whole = start + size < MOST_COPIED
+        yield entry.name, partial(_slice, copies, start, size) if is_whole else _too_far_behind
+        start += size
+
+
+def _too_far_behind() -> ByteStream:
+    raise UnreadableError(f"lies behind {MOST_COPIED:,} bytes of XML in a compressed tar: unpack it, or make it a zip")
 
 
 def _slice(file: Any, start: int, size: int) -> ByteStream:

@@ -151,6 +151,19 @@ def test_an_archive_holds_a_mets_file_with_its_pages(folder, pack, backwards):
     assert ids(read("."))[0] == f"{name}/x/mets.xml#A1"
 
 
+def test_of_a_compressed_tar_not_too_much_is_copied(folder, monkeypatch):
+    packed = tarred(*ISSUE_FILES.items())
+    for name, data in (("a.tar", packed), ("a.tgz", gzip.compress(packed)), ("b.tgz", gzip.compress(packed)[:-9])):
+        (folder / name).write_bytes(data)
+    assert bodies(read("a.tgz")) == BODIES
+    assert set(bodies(read("b.tgz"))) >= set(BODIES)
+    monkeypatch.setattr("textcat.reading.containers.MOST_COPIED", len(ISSUE_FILES["alto/1.xml"]) + 1)
+    assert bodies(read("a.tar")) == BODIES
+    found = read("a.tgz")
+    assert ids(found) == ["a.tgz/alto/1.xml", "a.tgz/alto/2.xml"]  # the METS file is too far behind to own them
+    assert ["compressed tar" in fault.reason for fault in faults(found)] == [True, True]  # each needs the second page
+
+
 def test_files_may_be_compressed_since_they_were_referred_to(folder):
     write(folder, {f"{name}.gz": gzip.compress(data) for name, data in ISSUE_FILES.items()})
     assert bodies(read("mets.xml.gz")) == bodies(read(".")) == BODIES
