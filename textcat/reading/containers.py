@@ -83,6 +83,7 @@ class Neighbours(NamedTuple):
     #: Takes the path of a folder, and the path of a file from there on, which must not lead out of the folder; opens
     #: the file, or raises UnreadableError.
     open: Callable[[str, str], ByteStream]
+    is_remote: bool = False  # opening a file takes long
 
 
 def listed_neighbours(files: Callable[[], Iterable[tuple[str, Callable[[], ByteStream]]]]) -> Neighbours:

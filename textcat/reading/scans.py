@@ -21,7 +21,7 @@ from textcat.reading.streams import (
 )
 
 _HEAD = 1 << 12  # bytes of an XML file that are looked at
-#: XML files of a folder that are looked into for METS; of more, only those whose names have "mets".
+#: XML files of a folder that are looked into for METS; of more, and of a URL's, only those whose names have "mets".
 MOST_LOOKED_INTO = 1000
 _ENDINGS = ("", *(compression.endings[0] for compression in COMPRESSIONS))
 
@@ -155,7 +155,7 @@ class AltoOwners:
 
     def _of_folder(self, folder: str, settings: InputSettings) -> dict[str, str]:
         names = [name for name in self.neighbours.names(folder) if plain_name(name).lower().endswith(".xml")]
-        if len(names) > MOST_LOOKED_INTO:
+        if len(names) > MOST_LOOKED_INTO or self.neighbours.is_remote:
             names = [name for name in names if "mets" in name.lower()]
         owners: dict[str, str] = {}
         for name in names:

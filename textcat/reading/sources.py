@@ -489,7 +489,8 @@ def _remote_source(url: str, system: Any, path: str, settings: InputSettings) ->
     listing = system.find(path, detail=True)
     path_of = {name[len(path) :].lstrip("/"): name for name in listing}
     files = [(name, path_of[name], listing[path_of[name]]) for name in sorted(path_of) if not hidden(name)]
-    neighbours = listed_neighbours(lambda: ((name, partial(_open_remote, system, file)) for name, file, _ in files))
+    looked_up = listed_neighbours(lambda: ((name, partial(_open_remote, system, file)) for name, file, _ in files))
+    neighbours = looked_up._replace(is_remote=True)
     entries = [
         ContainerEntry(index, name, partial(_open_remote, system, file), size=_size(info) or 0, neighbours=neighbours)
         for index, (name, file, info) in enumerate(files)

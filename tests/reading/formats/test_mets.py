@@ -177,6 +177,10 @@ def test_a_url_has_its_pages_beside_it(folder):
         system.pipe(f"/scans/{name}", data)
     try:
         assert bodies(read("memory://scans/mets.xml")) == bodies(read("memory://scans")) == BODIES
+        system.pipe("/scans/issue.xml", ISSUE_FILES["mets.xml"])
+        system.rm("/scans/mets.xml")
+        assert ids(read("memory://scans"))[:2] == [f"memory://scans/alto/{number}.xml" for number in (1, 2)]
+        system.pipe("/scans/mets.xml", ISSUE_FILES["mets.xml"])
         system.rm("/scans/alto/2.xml")
         assert "missing" in faults(read("memory://scans/mets.xml"))[0].reason
     finally:

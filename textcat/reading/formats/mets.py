@@ -38,6 +38,7 @@ from textcat.surrogates import mark_surrogates
 
 #: Parts of articles in a METS file; each may be linked to many times.
 MOST_AREAS = 1_000_000
+_MOST_DESCRIPTIONS = 32  # of a div, as they are looked up for all that is inside of it
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _HEADINGS, _BYLINES = frozenset(("heading", "headline", "title")), frozenset(("author", "byline"))
 _XML_TYPES = frozenset(("", "text/xml", "application/xml"))
@@ -270,7 +271,7 @@ class _Descriptions:
 
 
 def _described_by(div: Any) -> list[str]:
-    return attribute(div, "DMDID").split()
+    return attribute(div, "DMDID").split(None, _MOST_DESCRIPTIONS)[:_MOST_DESCRIPTIONS]
 
 
 def _description(section: Any) -> dict[str, str]:
