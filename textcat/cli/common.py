@@ -155,6 +155,9 @@ def input_settings(
         str, _input(help="Quotes in CSV and TSV: double, or none if they are ordinary characters.")
     ] = "double",
     lines: Annotated[bool, _input("--lines", help="Text files hold one document per line.")] = False,
+    main_text: Annotated[
+        bool, _input("--main-text", help="Read the main text of web pages, without navigation and comments.")
+    ] = False,
     for_: Annotated[
         list[str] | None,
         _input(
@@ -169,7 +172,10 @@ def input_settings(
 
     settings = InputSettings(format_, id_field=id_field, encoding=encoding, quotes=_quotes(quote), lines=lines)
     settings = settings._replace(
-        date_field=date_field, columns=_listed(columns), for_files=tuple(map(_for_files, for_ or ()))
+        main_text=main_text,
+        date_field=date_field,
+        columns=_listed(columns),
+        for_files=tuple(map(_for_files, for_ or ())),
     )
     return settings._replace(text_fields=tuple(text_field)) if text_field else settings
 
@@ -198,7 +204,7 @@ _FOR_FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--encoding": ("encoding", str),
     "--quote": ("quotes", _quotes),
 }
-_FLAGS = {"--lines": "lines", "--skip": "skip"}
+_FLAGS = {"--lines": "lines", "--main-text": "main_text", "--skip": "skip"}
 
 
 def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:

@@ -21,7 +21,7 @@ READERS = {
     "bibtex": _FIELDS,
     "csv": (*_FIELDS, "columns", "quotes"),
     "endnote": _FIELDS,
-    "folders": ("headers", "encoding"),
+    "folders": ("headers", "encoding", "main_text"),
     "json": _FIELDS,
     "jsonl": _FIELDS,
     "lines": ("test", "encoding"),
@@ -34,6 +34,7 @@ READERS = {
     "reuters": ("split", "encoding"),
     "ris": _FIELDS,
     "tsv": (*_FIELDS, "columns", "quotes"),
+    "warc": ("test", "encoding", "main_text"),
 }
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
 _LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
@@ -55,6 +56,7 @@ _INPUT = (
     ("encoding", "--encoding", "encoding"),
     ("quotes", "--quote none", "quotes"),
     ("lines", "--lines", ""),
+    ("main_text", "--main-text", "main_text"),
     ("for_files", "--for", ""),
 )
 
@@ -107,6 +109,7 @@ class Card:
         for option, name in (("text", "text_fields"), ("columns", "columns")):
             if option in options:
                 changes[name] = tuple(one.strip() for one in options[option].split(","))
+        changes["main_text"] = settings.main_text or options.get("main_text") == "true"
         changes["quotes"] = settings.quotes and options.get("quotes") != "none"
         form = _FORMATS.get(self.reader, self.reader)
         if form == FOLDERS and settings.format == "text":

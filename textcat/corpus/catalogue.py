@@ -423,7 +423,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     depth, parts = shared_depth(names), {"train", "test", "unused"}
     beside = [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
     among = dict.fromkeys(("reuters", "rcv1", "jsonl"), names)
-    among |= dict.fromkeys(RECORD_READERS[1:], beside) | {"mbox": names}
+    among |= dict.fromkeys(RECORD_READERS[1:], beside) | {"mbox": names, "warc": names}
     fitting = [reader for reader, candidates in among.items() if any(holds(reader, name) for name in candidates)]
     if fitting:
         several = fitting[0] in RECORD_READERS and {*fitting[1:]} & {*RECORD_READERS}

@@ -36,6 +36,7 @@ from textcat.reading.formats import (
 from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
+from textcat.reading.formats.warc import RecordCutter
 from textcat.reading.records import (
     LAST,
     NO_VERSION,
@@ -89,9 +90,9 @@ _DEPTH = 3  # archives that are opened inside of each other: one that holds itse
 _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
 _LONGEST_NAME = 200  # characters of a name that are shown
-_SHORTEST = 4096  # bytes looked at before a record is taken for too long
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
-_BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets"}  # formats whose topics are told by where their files lie
+_BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics are told by where their files lie
+_OF_ITEMS = NEWS | {"warc"}  # formats of many documents, of which a file may have a single one
 
 _Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
 _Opened: TypeAlias = Callable[[str, ByteStream], ByteStream | None]
@@ -392,9 +393,9 @@ def _documents(
     """
     if model.format == "parquet":
         return _tables(stream, model, settings, position, name)
-    if model.format in BINARY:
+    if model.format in BINARY & WHOLE:
         return _whole(stream, model, LARGER * settings.max_bytes)
-    decoded = as_utf8(stream, settings.encoding)
+    decoded = None if model.format in BINARY else as_utf8(stream, settings.encoding)
     if decoded is not None:
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
@@ -431,7 +432,7 @@ def _tables(stream: ByteStream, model: Block, settings: InputSettings, position:
 
 def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _Place, name: str) -> Iterator[_Step]:
     """Yield the steps of reading a file of many records: blocks that end where a record ends, and Rejections."""
-    ahead, largest = LookAhead(stream), max(settings.max_bytes, _SHORTEST) + 2  # with the line end
+    ahead, largest = LookAhead(stream), settings.most_held
     if model.format in delimited.SEPARATORS:
         n = ahead.find(partial(delimited.header_length, quotes=settings.quotes), settings.block_bytes, largest)
         if not n and not ahead.ended:
@@ -527,11 +528,11 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
             raise TextcatError(
                 f"{called} is METS, whose text is in ALTO files: give one of them, or use `textcat tag`."
             )
-        if form not in DOCUMENTS | NEWS or plain_name(name) != name:
-            what = "HTML, .eml, Markdown, .docx, PDF, plain text, ALTO, or news of an agency"
+        if form not in DOCUMENTS | _OF_ITEMS or plain_name(name) != name:
+            what = "HTML, .eml, Markdown, .docx, PDF, plain text, ALTO, news of an agency, or a page in WARC"
             raise TextcatError(f"{called} is not a document: give {what}.")
         steps = _documents(stream, Block(called, form, b""), settings, _Place(), called)
-        if form in NEWS:
+        if form in _OF_ITEMS:
             return _zones_of_news(called, [item for item, *_ in steps], settings)
         ((block, *_),) = steps
         assert isinstance(block, Block)
@@ -557,7 +558,7 @@ def _zones_of_news(name: str, blocks: list[Block | Rejection], settings: InputSe
 def _document_in(stream: ByteStream, settings: InputSettings) -> str:
     """Return the format of a nameless document by its content, or "text" if the content does not tell it."""
     form = format_by_content(stream, "a.", settings).format
-    return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS | NEWS else "text"
+    return "docx" if stream.peek(4) == b"PK\x03\x04" else form if form in DOCUMENTS | _OF_ITEMS else "text"
 
 
 class _WholeRecords:
@@ -602,7 +603,7 @@ class _WholeRecords:
         end = self._cutter.cut(self._ahead.ahead(start, _TAIL))
         return start + end if end else size
 
-    def _passed_over(self) -> Rejection:
+    def _passed_over(self) -> Block | Rejection:
         ahead, settings, start, position = self._ahead, self._settings, self._ahead.offset, self.position
         ends = False
         while not ends:
@@ -613,7 +614,12 @@ class _WholeRecords:
                 break
             ahead.fill(len(ahead.data) + settings.block_bytes)
         length = ahead.offset - start
-        if length <= settings.max_bytes:
+        if isinstance(self._cutter, RecordCutter):
+            fault = self._cutter.fault(length)
+            if settings.labels is not None and fault.kind is FaultKind.LEFT_OUT:
+                tell_left_out(self._model.source, f"{fault.detail}.")
+                return self._model._replace(position=position, offset=start)
+        elif length <= settings.max_bytes:
             fault = UnreadableError(f"has a quote that is not closed within {settings.max_bytes} bytes: close it")
         else:
             fault = settings.too_long(length)

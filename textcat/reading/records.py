@@ -65,6 +65,8 @@ _USUAL_NAMES = {
 }
 
 
+_SHORTEST = 4096  # bytes looked at in any case before a record is taken for too long
+
 #: The value of `InputSettings.fields` for all of them.
 ALL_FIELDS = ("*",)
 
@@ -97,6 +99,9 @@ class InputSettings(NamedTuple):
         Quotes may enclose the values of CSV and TSV; False: they are ordinary characters.
     lines : bool
         A text file holds one document per line.
+    main_text : bool
+        The text of a page of HTML, in a file or a WARC, is its main text, without navigation, comments and the like;
+        False: it is all visible text, or the text of the element ``main``.
     max_bytes, block_bytes : int
         Largest size of an uncompressed record (larger ones are rejected), and approximate size of a batch.
     fields : tuple of str
@@ -124,6 +129,7 @@ class InputSettings(NamedTuple):
     columns: tuple[str, ...] = ()
     quotes: bool = True
     lines: bool = False
+    main_text: bool = False
     max_bytes: int = 16 << 20
     block_bytes: int = 1 << 20
     fields: tuple[str, ...] = ()
@@ -138,6 +144,11 @@ class InputSettings(NamedTuple):
     def is_default(self, name: str) -> bool:
         """Return whether a setting has its default value."""
         return bool(getattr(self, name) == self._field_defaults[name])
+
+    @property
+    def most_held(self) -> int:
+        """Return how many bytes are looked at before a record is taken for too long."""
+        return max(self.max_bytes, _SHORTEST) + 2  # with the line end
 
     def too_long(self, length: int) -> "UnreadableError":
         """Return the error for a record with too many bytes."""
@@ -408,7 +419,7 @@ class FaultKind(IntEnum):
     LINK = auto()
     STORY = auto()  # the detail is a sentence that names the story
     CHANGED = auto()  # the input shrank or was replaced while it was read
-    LEFT_OUT = auto()  # it is whole, but no document, such as a package of news; a corpus is read without it
+    LEFT_OUT = auto()  # whole, but no document, as a package of news; the detail says so of all of this kind, or is ""
 
 
 class Rejection(NamedTuple):
@@ -607,7 +618,8 @@ class RecordFormat(NamedTuple):
                 )
             except UnreadableError as fault:
                 if fault.kind is FaultKind.LEFT_OUT and settings.labels is not None:
-                    tell_left_out(block.source, f"{self.unit.format(span.position) or 'The file'} {fault}.")
+                    one = f"{self.unit.format(span.position) or 'The file'} {fault}"
+                    tell_left_out(block.source, f"{fault.detail or one}.")
                     continue
                 part, stored = self.unit.format(span.position), length if span.offset >= 0 else -1
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)

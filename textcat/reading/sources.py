@@ -34,6 +34,7 @@ from textcat.reading.containers import (
 from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, SCANS, annif
 from textcat.reading.formats.delimited import SEPARATORS
 from textcat.reading.formats.mail import SEPARATOR
+from textcat.reading.formats.main_text import check_extractor
 from textcat.reading.formats.ninjs import is_ninjs
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
@@ -75,6 +76,7 @@ _BY_NAME = {
     "markdown": ("md", "markdown"),
     "docx": ("docx",),
     "pdf": ("pdf",),
+    "warc": ("warc", "wet"),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
 _HEAD, _START = 1 << 16, 128  # bytes looked at
@@ -86,6 +88,7 @@ _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
     ("jsonl", re.compile(rb'\{\s*["}]')),
     ("parquet", re.compile(rb"PAR1")),
+    ("warc", re.compile(rb"WARC/[01]\.[0-9]+\r?\n")),
     ("pdf", re.compile(rb"%PDF-[0-9]")),
     ("html", re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?<(?:!DOCTYPE\s+html|html)[\s>]", re.IGNORECASE)),
     ("reuters", re.compile(rb"<!DOCTYPE lewis|<REUTERS", re.IGNORECASE)),
@@ -315,6 +318,8 @@ def _check(settings: InputSettings) -> None:
     ):
         if name not in choices:
             raise TextcatError(f"There is no {what}: use one of {', '.join(choices)}.")
+    if settings.main_text:
+        check_extractor()
     for _, values in settings.for_files:
         _check(settings._replace(for_files=(), **dict(values)))
     if not is_encoding(settings.encoding or "utf-8"):

@@ -11,8 +11,10 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from textcat.errors import TextcatError, install_hint
@@ -33,6 +35,13 @@ _LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
 FLOOR = 16 << 20  # bytes that anything may unpack to
 _LZMA_MEMORY = 256 << 20
 _BITE = 1 << 10  # bytes given to Zstandard at a time, which may become 32 MiB
+#: How each record of a WARC begins; and how the record begins that stands in place of a damaged member.
+WARC = b"WARC/"
+DAMAGED_MEMBER = b"WARC/1.1\r\nWARC-Type: damaged\r\n"
+_NAMED_WARC = re.compile(r"\.(?:warc|wet)\.[a-z0-9]+$")
+_LOOKED_BACK = 1 << 20  # bytes of a damaged member among which the next one may begin
+_PROBED = 1 << 18  # bytes from which the start of a member is unpacked: Zstandard may need a block of 128 KiB
+_MOST_TRIALS = 10_000  # places behind damage at which a member may begin, for the time that each takes
 READ_ERRORS = (
     *(OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile),
     RuntimeError,  # a zip's unknown way to compress
@@ -504,36 +513,118 @@ def unpacked_stream(stream: ByteStream, name: str) -> ByteStream:
             break
     else:
         return stream
-    unpacked = _unpacked(stream, compression.unpack)
+    unpacked = _Unpacking(stream, compression, True if _NAMED_WARC.search(lower) else None).pieces()
     return ByteStream(lambda n: next(unpacked, b""), stream.consumed, stream.prompt)
 
 
-def _unpacked(source: ByteStream, make: Callable[[], Any]) -> Iterator[bytes]:
-    """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
+class _Unpacking:
+    """Unpack a compressed stream, which may consist of several members, one after the other.
 
-    EOFError is raised if the packed data are cut off.
+    Of a WARC, whose records are members of their own, reading goes on behind a damaged member.
     """
-    start = n_unpacked = 0  # of the stretch
-    data = source.read(STEP)
-    while data:
-        decompressor = make()
+
+    def __init__(self, source: ByteStream, compression: _Compression, is_warc: bool | None) -> None:
+        self._source, self._compression = source, compression
+        self._is_warc = is_warc  # None: the first bytes tell
+        self._data = b""  # packed, for the next member
+        self._fed: deque[bytes] = deque()  # the last packed data of the present member
+        self._start = self._n_unpacked = 0  # of the stretch whose ratio is checked
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the unpacked data, piece by piece; raise UnreadableError if there is implausibly much of it.
+
+        EOFError is raised if the packed data are cut off.
+        """
+        self._data = self._source.read(STEP)
+        while self._data:
+            member = self._member()
+            if self._is_warc is None:
+                first = next(member, b"")
+                self._is_warc, member = first.startswith(WARC), chain([first], member)
+            yield from self._whole(member) if self._is_warc else member
+            # What may follow are zeros, as padding, and another compressed stream.
+            self._data = self._data.lstrip(b"\0")
+            while not self._data and (piece := self._source.read(STEP)):
+                self._data = piece.lstrip(b"\0")
+
+    def _member(self) -> Iterator[bytes]:
+        decompressor, data = self._compression.unpack(), self._data
+        self._fed.clear()
+        n_fed = 0
         while not decompressor.eof:
             if not data and decompressor.needs_input:
-                data = source.read(STEP)
+                data = self._source.read(STEP)
                 if not data:
                     raise EOFError("it is cut off")
+            if data:
+                self._fed.append(data)
+                n_fed += len(data)
+                while n_fed - len(self._fed[0]) > _LOOKED_BACK:
+                    n_fed -= len(self._fed.popleft())
             unpacked, data = decompressor.decompress(data, STEP), b""
-            n_unpacked += len(unpacked)
-            consumed = source.consumed()
-            check_ratio(n_unpacked, consumed - start)
-            if consumed - start >= STEP:
-                start, n_unpacked = consumed, 0
+            self._n_unpacked += len(unpacked)
+            consumed = self._source.consumed()
+            check_ratio(self._n_unpacked, consumed - self._start)
+            if consumed - self._start >= STEP:
+                self._start, self._n_unpacked = consumed, 0
             if unpacked:
                 yield unpacked
-        # What may follow are zeros, as padding, and another compressed stream.
-        data = decompressor.unused_data.lstrip(b"\0")
-        while not data and (piece := source.read(STEP)):
-            data = piece.lstrip(b"\0")
+        self._data = decompressor.unused_data
+
+    def _whole(self, member: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the data of a member when it is whole; in place of a damaged one, a record of WARC that says so.
+
+        If no member follows a damaged one, its data and then the error come. Of a member that unpacks to more than
+        `FLOOR` bytes, data come before it is known to be whole.
+        """
+        held: list[bytes] = []
+        size = 0
+        try:
+            for piece in member:
+                held.append(piece)
+                size += len(piece)
+                if size > FLOOR:
+                    yield from held
+                    held.clear()
+        except UnreadableError:
+            raise
+        except READ_ERRORS as error:
+            if not self._go_to_next_member():
+                yield from held
+                raise
+            detail = " ".join((str(error) or type(error).__name__).split())
+            held = [b"%sFault: %s\r\nContent-Length: 0\r\n\r\n\r\n\r\n" % (DAMAGED_MEMBER, detail.encode())]
+        yield from held
+
+    def _go_to_next_member(self) -> bool:
+        """Put the data from the next member that holds a record on in `_data`; return False if there is none."""
+        data, start, left = b"".join(self._fed), 1, _MOST_TRIALS
+        while left:
+            if len(data) - start < _PROBED and (piece := self._source.read(_PROBED)):
+                data, start = data[start:] + piece, 0
+                continue
+            match = self._compression.magic.search(data, start)
+            if match and self._begins_record(data[match.start() : match.start() + _PROBED]):
+                self._data = data[match.start() :]
+                return True
+            if not match and not (piece := self._source.read(_PROBED)):
+                return False
+            # A magic number may begin in what is kept.
+            data, start = (data, match.start() + 1) if match else (data[-_MAGIC_LENGTH:] + piece, 0)
+            left -= bool(match)
+        return False
+
+    def _begins_record(self, data: bytes) -> bool:
+        """Return whether the packed data of a member begin with those of a record of WARC."""
+        decompressor, unpacked = self._compression.unpack(), b""
+        try:
+            for start in range(0, len(data), _BITE):
+                unpacked += decompressor.decompress(data[start : start + _BITE], STEP)
+                if len(unpacked) >= len(WARC) or decompressor.eof:
+                    break
+        except READ_ERRORS:
+            return False
+        return unpacked.startswith(WARC)
 
 
 def check_ratio(unpacked: int, packed: int) -> None:

@@ -41,7 +41,7 @@ def total_size(sources: Sequence[Source]) -> int | None:
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
     """Return the settings and the library versions that decide how sources are read, by names that errors can show."""
     return {
-        **_reader_versions(sources),
+        **_reader_versions(sources, settings),
         "--format": settings.format,
         "--text-field": ", ".join(settings.text_fields),
         "--id-field": settings.id_field,
@@ -49,20 +49,24 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
         "--encoding": settings.encoding,
         **({} if settings.quotes else {"--quote": "none"}),
         "--lines": settings.lines,
+        **({"--main-text": True} if settings.main_text else {}),
         **({"--for": repr(settings.for_files)} if settings.for_files else {}),
         "longest record": settings.max_bytes,
         "length of pieces": settings.block_bytes,
     }
 
 
-def _reader_versions(sources: Iterable[Source]) -> dict[str, str]:
+def _reader_versions(sources: Iterable[Source], settings: InputSettings) -> dict[str, str]:
     """Return the versions of the libraries that read documents such as PDF, by the library's name.
 
     The version "none" means that the library is not installed. Return {} if no source holds such documents.
     """
-    if not any(source.format in {"folder", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"} for source in sources):
+    formats = {"folder", "warc", *ARCHIVES, *DOCUMENTS, *NEWS, *SCANS} - {"text"}
+    if not any(source.format in formats for source in sources):
         return {}
-    versions = dict.fromkeys(("lxml", "markdown_it_py", "pypdf", "python_docx"), "none")
+    extracts = settings.main_text or any("main_text" in dict(values) for _, values in settings.for_files)
+    names = ("lxml", "markdown_it_py", "pypdf", "python_docx", *(("trafilatura",) if extracts else ()))
+    versions = dict.fromkeys(names, "none")
     for name in versions:
         with suppress(ModuleNotFoundError):  # the base of PackageNotFoundError
             versions[name] = installed_version(name)

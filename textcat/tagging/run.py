@@ -21,6 +21,7 @@ from textcat.reading import (
     START_OVER,
     Batch,
     Block,
+    FaultKind,
     InputSettings,
     Record,
     Rejection,
@@ -318,10 +319,9 @@ def _tagged(
     with closing(ordered_map(partial(tag_batch, plan.job), batches, workers)) as results:
         for batch, tagged in results:
             _check_counts(plan.job, batch, tagged)
-            if plan.strict and tagged.rejections:
-                raise TextcatError(
-                    f"{tagged.rejections[0]} The run ends because of --strict: mend it, or leave --strict out."
-                )
+            faults = [one for one in tagged.rejections if one.kind is not FaultKind.LEFT_OUT] if plan.strict else []
+            if faults:
+                raise TextcatError(f"{faults[0]} The run ends because of --strict: mend it, or leave --strict out.")
             tagged.counts.inputs = documents_of_inputs(tagged.counts.inputs, plan.sources, batch)
             yield batch, tagged
             tally.add(batch, tagged)

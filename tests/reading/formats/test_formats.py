@@ -139,5 +139,6 @@ def test_all_formats_are_named_once():
         "parquet",
         "mbox",
         "reuters",
+        "warc",
     }
     assert all(form.cutter(b"", "", InputSettings()).cut(b"") == 0 for form in (mail.MBOX, reuters.FORMAT))

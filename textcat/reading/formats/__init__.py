@@ -25,6 +25,7 @@ from textcat.reading.formats import (
     references,
     reuters,
     text,
+    warc,
     xml_items,
 )
 from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, UnreadableError, without_superseded
@@ -53,6 +54,7 @@ FORMATS = {
     "bibtex": bibtex.FORMAT,
     "endnote": endnote.FORMAT,
     "annif": annif.FORMAT,
+    "warc": warc.FORMAT,
     "html": html.FORMAT,
     "eml": mail.FILE,
     "markdown": markdown.FORMAT,
@@ -68,7 +70,7 @@ SCANS = frozenset({"alto", "mets"})
 #: The formats of lists of references.
 REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
 #: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.
-BINARY = frozenset({"eml", "docx", "pdf"})
+BINARY = frozenset({"eml", "docx", "pdf", "warc"})
 #: The formats in which a file is one document.
 WHOLE = DOCUMENTS | {"rcv1"}
 

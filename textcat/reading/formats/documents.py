@@ -24,12 +24,14 @@ MISSING = f"needs a package that is not installed: run `{install_hint('documents
 
 
 class ExtractedText(NamedTuple):
-    """Hold the title, the text and the labels of a document."""
+    """Hold the title, the text, the labels and the language of a document, and who wrote it."""
 
     title: str
     body: str
     topics: tuple[str, ...] = ()
     date: str = ""
+    language: str = ""
+    author: str = ""
 
 
 _Reader = Callable[[RecordSpan, InputSettings], ExtractedText]
@@ -57,13 +59,13 @@ def whole_file(block: Block, settings: InputSettings) -> list[RecordSpan]:
 def _parser(read: _Reader, block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
         said = read(span, settings)
-        title, body = " ".join(_clean(said.title).split()), _clean(said.body)
+        title, body = " ".join(clean(said.title).split()), clean(said.body)
         return RecordContent(block.source, titled_zones(title, [body], settings), said.topics, said.date)
 
     return parse
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text without soft hyphens; NUL becomes a space, and a lone surrogate a question mark."""
     return mark_surrogates(text.replace("\xad", "").replace("\0", " "))
 

@@ -11,6 +11,7 @@ from textcat.reading.formats.documents import (
     document_format,
     tidy_lines,
 )
+from textcat.reading.formats.main_text import main_text
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 from textcat.surrogates import mark_surrogates
 
@@ -63,7 +64,8 @@ _MEANT = {
 }
 _OF_PAGES = re.compile(r"utf-8|cp125\d|cp8(?:66|74)|cp9(?:32|49)|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5\w*|euc_jp")
 _OTHERWISE = "cp1252"
-
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
+_END_OF_HEAD = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 
 # Elements of NITF that begin and end a line, and those that are no text.
 _LINES_OF_NITF = frozenset(
@@ -87,7 +89,7 @@ class _Page:
     """Gather the visible text of a page; lxml's parser calls the methods, so that no tree is built."""
 
     def __init__(self) -> None:
-        self.title, self.date = "", ""
+        self.title = self.date = self.language = ""
         self._shown: list[str] = []
         self._main: list[str] = []
         self._unseen, self._mains, self._pre = 0, 0, 0  # of how many such elements what comes is part
@@ -97,6 +99,8 @@ class _Page:
         if tag == "meta" and not self.date:
             name = (attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or "").lower()
             self.date = attributes.get("content", "") if name in _DATES else ""
+        if tag == "html" and not self.language:
+            self.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
         if self._unseen or tag in _HIDDEN or (tag not in _WHOLE and _is_hidden(attributes)):
             self._unseen += 1
             return
@@ -162,7 +166,44 @@ def extract_page(text: str) -> ExtractedText:
         page = etree.fromstring(mark_surrogates(text).encode(), parser)
     except (etree.LxmlError, ValueError) as error:
         raise broken_file("HTML", error) from None
-    return ExtractedText(page.title, page.body(), (), iso_date(mark_surrogates(page.date)))
+    date, language = iso_date(mark_surrogates(page.date)), mark_surrogates(page.language)
+    return ExtractedText(page.title, page.body(), (), date, language)
+
+
+def extract_text(text: str, settings: InputSettings) -> ExtractedText:
+    """Return the title and the body of a page, which is its main text if the settings ask for that and it has one.
+
+    The title is that of the head, and the author is looked for only if it is asked for, as this takes as long.
+    """
+    if not settings.main_text:
+        return extract_page(text)
+    asks_author = not {"author", "*"}.isdisjoint(settings.fields)
+    body, author = main_text(text, asks_author)
+    head = _END_OF_HEAD.search(text) if body else None
+    page = extract_page(text[: head.start()] if head else text)
+    return page._replace(body=body or page.body, author=author)
+
+
+def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
+    """Decode a page or a plain text from the web; `content_type` is what its server sent, which may name the encoding.
+
+    UnreadableError is raised if it has a NUL byte.
+    """
+    declared = _CHARSET.search(content_type)
+    encoding = _encoding_of(declared[1]) if declared else ""
+    if settings.encoding:
+        text = data.decode(settings.encoding, "replace")
+    elif encoding and not data.startswith(codecs.BOM_UTF8):
+        text = data.decode(encoding, "replace")
+    else:
+        text = _decoded(data.removeprefix(codecs.BOM_UTF8))
+    return _checked(text, data)
+
+
+def _checked(text: str, data: bytes) -> str:
+    if "\0" in text:
+        raise UnreadableError(f"has a NUL byte (byte {data.find(0)}), so it is not HTML: leave it out")
+    return text
 
 
 def _decoded(data: bytes) -> str:
@@ -191,9 +232,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
         text = settings.text_of(span)
     else:  # before the text there is nothing but a byte order mark
         text = span.data.decode("utf-8", "replace") if span.offset else _decoded(span.data)
-    if "\0" in text:
-        raise UnreadableError(f"has a NUL byte (byte {span.data.find(0)}), so it is not HTML: leave it out")
-    return extract_page(text)
+    return extract_text(_checked(text, span.data), settings)
 
 
 FORMAT = document_format(_read)

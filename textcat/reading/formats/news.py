@@ -117,9 +117,12 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said)
 
 
-def left_out(why: str) -> UnreadableError:
-    """Return the error for an item that is whole, but no document."""
-    return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT)
+def left_out(why: str, always: str = "") -> UnreadableError:
+    """Return the error for an item that is whole, but no document.
+
+    `always` says of all items of this kind that they are left out; a corpus is read with this one message of them.
+    """
+    return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT, always)
 
 
 def _reason(status: str, embargo: str | None) -> str:
