@@ -1,6 +1,6 @@
 """All targets by name."""
 
-from . import configs, documents, inputs, models, news, packed, scans, tagging
+from . import configs, documents, inputs, models, news, packed, scans, tagging, web
 from .target import Target
 
 TARGETS: dict[str, Target] = {
@@ -24,6 +24,8 @@ TARGETS: dict[str, Target] = {
     "atom": news.ATOM,
     "alto": scans.ALTO,
     "mets": scans.METS,
+    "warc": web.WARC,
+    "warc-gz": web.WARC_GZ,
     "text": inputs.TEXT,
     "html": documents.HTML,
     "eml": documents.EML,
