@@ -54,6 +54,7 @@ html_theme = "furo"
 html_title = f"textcat {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["search.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False

@@ -67,7 +67,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
 
 def _head(space: Workspace, arguments: list[str]) -> str:
     size = space.archive(space.documents).stat().st_size / 1e6
-    return f"""# Benchmark of archives
+    return f"""# Benchmark of archives: how fast tagging is
 
 Written by `{shlex.join(["scripts/benchmark", "archive", *arguments])}` on {date.today()}.
 

@@ -7,17 +7,26 @@ import sys
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from filelock import FileLock
 
 import textcat
 
+try:
+    import tomllib
+except ImportError:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[2]
 BUILDERS = ("sphinx", "myst_nb", "numpydoc", "furo", "ipykernel")
 LONGEST_DESCRIPTION = 160
-pytestmark = pytest.mark.xdist_group("site")
+QUESTIONS = tomllib.loads(Path(__file__).with_name("site_questions.toml").read_text(encoding="utf-8"))["questions"]
+PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+DESK = {"viewport": {"width": 1280, "height": 900}, "color_scheme": "light"}
+FOUND = """() => /found|did not match/i.test(document.querySelector(".search-summary")?.textContent)"""
+RESULTS = """() => [...document.querySelectorAll("ul.search > li > a")].map(link => link.getAttribute("href"))"""
 
 
 @pytest.fixture(scope="session")
@@ -110,3 +119,34 @@ def test_the_reference_has_every_public_name(pages):
     assert not absent
     rules = {f"textcat.margin.rules.{name}" for name in import_module("textcat.margin.rules").RULES}
     assert rules <= anchors
+
+
+def test_pages_shut_nobody_out(pages, new_page, look):
+    """Each page is looked at once, on a desk in light or on a phone in dark; with TEXTCAT_LONG in both ways."""
+    views = [DESK, PHONE]
+    for number, path in enumerate(pages):
+        for view in views if "TEXTCAT_LONG" in os.environ else [views[number % 2]]:
+            # What axe would load again, browsers keep from pages on disk.
+            page = new_page(path.as_uri(), **view)
+            look(page, f"{path.name} {view['color_scheme']}", preload=False)
+
+
+def test_the_first_key_leads_past_the_menu(site, new_page):
+    page = new_page((site / "index.html").as_uri())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent").strip() == "Skip to content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#furo-main-content"
+
+
+def test_the_search_finds_the_answers_from_disk(site, new_page):
+    assert len(QUESTIONS) == 50
+    assert not [name for names in QUESTIONS.values() for name in names if not (ROOT / f"docs/{name}.md").exists()]
+    page, missed = new_page((site / "search.html").as_uri()), []
+    for question, answers in QUESTIONS.items():
+        page.goto(f"{(site / 'search.html').as_uri()}?q={quote(question)}")
+        page.wait_for_function(FOUND)
+        found = [link.partition(".html")[0] for link in page.evaluate(RESULTS)]
+        if not set([*dict.fromkeys(found)][:5]) & set(answers):
+            missed.append(question)
+    assert len(missed) <= 5, missed
