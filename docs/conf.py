@@ -25,7 +25,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_static"]
 nitpicky = False
 default_role = "code"  # docstrings write code between single backquotes, as Markdown does
-suppress_warnings = ["myst.strikethrough"]
+suppress_warnings = ["myst.strikethrough", "toc.empty_glob"]  # `*` is for pages that are to come
 
 # --- Markdown and notebooks ------------------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PAT
 os.environ |= {"TTY_COMPATIBLE": "0", "COLUMNS": "100", "PYTHONUTF8": "1"}  # commands draw no progress, as in a pipe
 nb_execution_mode = "force"
 nb_execution_in_temp = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True

@@ -6,6 +6,7 @@ A block is not run if the line before it is an HTML comment that begins with ``n
 hour -->``; nor is what needs an absent corpus. A block behind ``<!-- file: NAME -->`` is written to that file, for the
 commands that follow. The lines of one behind ``<!-- printed -->`` are among those that the command before it prints;
 what stands before ``…`` begins one. What a pycon block prints is compared by doctest.
+The last command of a block behind ``<!-- served -->`` serves until the page ends, at another address; ``curl`` asks it.
 """
 
 import doctest
@@ -14,8 +15,10 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -69,7 +72,8 @@ COMMANDS = (
     "corpora show",
 )
 BLOCK = re.compile(
-    r"(?:<!-- (?P<mark>not run|file|printed)(?:: (?P<of>[^>]*?))? -->\n)?^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
+    r"(?:<!-- (?P<mark>not run|file|printed|served)(?:: (?P<of>[^>]*?))? -->\n)?"
+    r"^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
@@ -77,10 +81,13 @@ FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields 
 
 def blocks(page):
     """The blocks of a page that are to be run: their kinds and texts. Of one that is a file, the kind is its name;
-    of output, "printed"."""
+    of output, "printed"; of what goes on serving, "served"."""
     found = BLOCK.finditer(page.read_text(encoding="utf-8"))
     return [
-        ({"file": block["of"], "printed": "printed"}.get(block["mark"], block["kind"]), block["text"])
+        (
+            {"file": block["of"], "printed": "printed", "served": "served"}.get(block["mark"], block["kind"]),
+            block["text"],
+        )
         for block in found
         if block["mark"] != "not run"
     ]
@@ -89,11 +96,11 @@ def blocks(page):
 def commands(kind, text):
     """The commands of a block that call textcat; in a console block they follow a dollar sign."""
     lines = text.replace("\\\n", " ").splitlines()
-    if kind == "console":
+    if kind == "console" or any(line.startswith("$ ") for line in lines):
         lines = [line[2:] for line in lines if line.startswith("$ ")]
-    elif kind not in ("sh", "bash"):
+    elif kind not in ("sh", "bash", "served"):
         lines = []
-    return [line.strip() for line in lines if re.match(r"(.*\| *)?textcat( |$)", line.strip())]
+    return [line.strip() for line in lines if re.match(r"(.*\| *)?textcat( |$)|curl ", line.strip())]
 
 
 def is_to_run(page):
@@ -131,7 +138,31 @@ def run(tmp_path, monkeypatch, capsys):
             return end.code or 0, "".join(capsys.readouterr())
 
     # A process of its own costs seconds for its imports alone.
-    return lambda line: shell(line) if re.search(r"[|<>&;$`*?]", line.partition(" #")[0]) else here(line)
+    return lambda line: shell(line) if re.search(r"^curl|[|<>&;$`*?]", line.partition(" #")[0]) else here(line)
+
+
+@pytest.fixture
+def started(run, tmp_path):
+    """Starts a command that serves, at a free port; gives its address when it has one."""
+    processes = []
+
+    def start(line):
+        options = "--port 0" + " --no-browser" * line.startswith("textcat teach")
+        log = (tmp_path / "served").open("w+")
+        command = [sys.executable, "-m", *shlex.split(f"{line} {options}", comments=True)]
+        processes.append(subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, "PYTHONUTF8": "1"}))
+        for _ in range(1200):
+            said = (tmp_path / "served").read_text(encoding="utf-8")
+            if address := re.search(r"http://([\w.]+:\d+)", said):
+                return address[1].replace("0.0.0.0", "127.0.0.1")
+            assert processes[-1].poll() is None, f"{line}\n{said}"
+            time.sleep(0.1)
+        raise AssertionError(f"{line} serves nothing")
+
+    yield start
+    for process in processes:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
 
 
 def needs(text, names):
@@ -140,19 +171,24 @@ def needs(text, names):
 
 @pytest.mark.parametrize("page", [*filter(is_to_run, PAGES)], ids=lambda page: page.name)
 @pytest.mark.long
-def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, leave_out):
-    names, unavailable, n_run, n_left_out, printed = {}, absent_corpora(), 0, 0, ""
+def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, started, leave_out):
+    names, unavailable, n_run, n_left_out, printed, address = {}, absent_corpora(), 0, 0, "", "127.0.0.1:8000"
     for kind, text in blocks(page):
         if "." in kind:
             Path(kind).parent.mkdir(parents=True, exist_ok=True)
             Path(kind).write_text(text, encoding="utf-8")
-        for line in commands(kind, text):
+        lines = commands(kind, text)
+        for line in lines:
             if needs(line, unavailable):
                 # What this command would have made is absent, too.
                 unavailable += re.findall(r"--out[ =](\S+)", line) + [f"models/{name}-default" for name in unavailable]
                 n_left_out += 1
                 continue
-            code, printed = run(line)
+            if kind == "served" and line == lines[-1]:
+                address = started(line)
+                n_run += 1
+                continue
+            code, printed = run(line.replace("127.0.0.1:8000", address))
             assert code == 0, f"{line}\n{printed}"
             n_run += 1
         if kind == "printed":

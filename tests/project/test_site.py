@@ -38,7 +38,7 @@ def site(built):
     folder = built / "site"
     with FileLock(built / ".site.lock"):
         if not folder.exists():
-            command = [sys.executable, "-m", "sphinx", "-b", "html", "-q", "-W", "--keep-going"]
+            command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", "-q", "-W", "--keep-going"]
             options = ["-d", built / "doctrees", ROOT / "docs", folder]
             # A notebook finds the command where this Python is.
             path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
