@@ -25,7 +25,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_static"]
 nitpicky = False
 default_role = "code"  # docstrings write code between single backquotes, as Markdown does
-suppress_warnings = ["myst.strikethrough", "toc.empty_glob"]  # `*` is for pages that are to come
+suppress_warnings = ["myst.strikethrough"]
 
 # --- Markdown and notebooks ------------------------------------------------------------------------------------------
 

@@ -201,8 +201,9 @@ def test_the_commands_and_the_python_of_a_page_run_in_their_order(page, run, sta
             exec(compile(text, page.name, "exec"), names)
             n_run += 1
         elif kind == "pycon":
-            example = doctest.DocTestParser().get_doctest(text, names, page.name, str(page), 0)
-            assert not doctest.DocTestRunner().run(example).failed
+            example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+            example.globs = names  # which the next block has, too
+            assert not doctest.DocTestRunner().run(example, clear_globs=False).failed
             n_run += 1
     if n_left_out:
         leave_out(f"data: {n_left_out} commands of {page.name} need absent corpora")
