@@ -115,8 +115,45 @@ def _repair(app, exception) -> None:
             path.write_text(repaired, encoding="utf-8")
 
 
+def _complete(app, docname: str, source: list[str]) -> None:
+    """Name each page once in its folder's contents: `*` stands for those not named, by the alphabet."""
+    folder = Path(app.srcdir, docname).parent
+    lines = source[0].splitlines()
+    if "*" not in lines:
+        return
+    named = list(dict.fromkeys(line for line in lines if (folder / f"{line}.md").is_file()))
+    rest = sorted(path.stem for path in folder.glob("*.md") if path.stem not in {*named, "index"})
+    first = [line for n, line in enumerate(lines) if line not in named or line not in lines[:n]]
+    source[0] = "\n".join("\n".join(rest) if line == "*" else line for line in first) + "\n"
+
+
+_PAGES = {
+    path.name: path.stem.lower() for path in ROOT.glob("*.md")
+}  # files beside docs: where they are pages of the site
+
+
+def _include(app, docname: str, source: list[str]) -> None:
+    """Read a file beside docs in place of its ``include``, and lead links among such files to their pages."""
+    up = "../" * (docname.count("/"))
+    included = re.match(r"```\{include\} (?:\.\./)+([A-Z]+\.md)\n.*?```\n(.*)", source[0], re.DOTALL)
+    if included:
+        app.env.note_dependency(str(ROOT / included[1]))
+        text = (ROOT / included[1]).read_text(encoding="utf-8").replace("](docs/", f"]({up}")
+        source[0] = text + included[2]
+
+    def lead(link: re.Match) -> str:
+        page = f"project/{_PAGES[link[1]]}.md" if link[1] in _PAGES else ""
+        if page and Path(app.srcdir, page).is_file():
+            return f"]({up}{page}"
+        return f"]({SOURCES}/{link[1]}" if (ROOT / link[1]).is_file() else link[0]
+
+    source[0] = re.sub(rf"\]\((?:\.\./{up})?([A-Z]+(?:\.\w+)?)(?=[#)])", lead, source[0])
+
+
 def setup(app) -> None:
     """Connect what is above."""
+    app.connect("source-read", _include)
+    app.connect("source-read", _complete)
     app.connect("autodoc-skip-member", _skip)
     app.connect("html-page-context", _describe)
     app.connect("build-finished", _repair)
