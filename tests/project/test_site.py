@@ -34,6 +34,8 @@ def site(built):
     """The folder of the site, built once for all processes that run tests; or the one that TEXTCAT_SITE names."""
     if "TEXTCAT_SITE" in os.environ:
         return Path(os.environ["TEXTCAT_SITE"]).resolve()
+    if os.name != "posix":
+        pytest.skip("system: the notebooks of the site call commands by sh")
     for name in BUILDERS:
         if importlib.util.find_spec(name) is None:
             pytest.skip(f"{name} is not installed, so no site can be built: textcat-margin[docs] has it")
