@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from textcat.teaching.pool._duplicates import single_terms
 from textcat.teaching.pool.duplicates import near_duplicates, size_class_bounds
+from textcat.teaching.pool.index import single_terms
 
 N_WORDS, N_PAIRS = 60, 5
 
