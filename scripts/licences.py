@@ -18,10 +18,10 @@ DISTRIBUTION = "textcat-margin"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "project" / "licences.md"
 TABLE = re.compile(r"(?<=<!-- licences -->\n).*?(?=<!-- end of licences -->)", re.DOTALL)
 FOR_DEVELOPERS = {"all", "ci", "dev", "docs", "test"}  # extras; "all" is all others
-# Permissive ones, and one whose terms end at the files of the package.
+# Permissive ones, and MPL, whose terms end at the files of the package.
 ACCEPTED = {
-    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "HPND", "ISC", "MIT", "MIT-0"),
-    *("MIT-CMU", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
+    *("0BSD", "Apache-2.0", "BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CNRI-Python", "HPND", "ISC", "MIT"),
+    *("MIT-0", "MIT-CMU", "MPL-1.1", "MPL-2.0", "PSF-2.0", "Unlicense", "Zlib"),
 }
 # Of which tests have no use, so that they may be absent.
 ABSENT = {"tokenizers": "Apache-2.0"}
@@ -93,9 +93,11 @@ def licence_in(metadata) -> str:
 
 
 def is_accepted(licence: str) -> bool:
-    """Return whether all licences that an expression names are accepted, also those between which it gives a choice."""
-    named = re.split(r"[()\s]+(?:and|or)[()\s]+", licence.strip("() "), flags=re.IGNORECASE)
-    return all(each.strip("() ") in ACCEPTED for each in named)
+    """Return whether an expression of licences is accepted: of several that hold, all; of a choice, at least one."""
+    while inner := re.search(r"\(([^()]*)\)", licence):
+        licence = licence.replace(inner[0], "MIT" if is_accepted(inner[1]) else "refused")
+    choices = re.split(r"\s+or\s+", licence, flags=re.IGNORECASE)
+    return any(ACCEPTED.issuperset(re.split(r"\s+and\s+", choice, flags=re.IGNORECASE)) for choice in choices)
 
 
 def refusals(licences: dict[str, str]) -> Iterable[str]:

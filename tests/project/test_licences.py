@@ -52,7 +52,10 @@ def test_a_licence_is_read_from_what_a_package_declares(fields, licence):
     [
         ("MIT", True),
         ("MPL-2.0 AND (Apache-2.0 OR MIT)", True),
+        ("MPL-1.1 OR GPL-2.0-only OR LGPL-2.1-or-later", True),
+        ("MIT and BSD", True),
         ("GPL-3.0-only", False),
+        ("MIT AND (GPL-2.0-only OR AGPL-3.0-only)", False),
         ("MIT AND AGPL-3.0-or-later", False),
         ("GNU General Public License v3 (GPLv3)", False),
         ("Proprietary", False),

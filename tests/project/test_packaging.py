@@ -82,6 +82,12 @@ def test_every_extra_that_a_message_advises_is_there():
     assert not (set(extras) - WORKSHOP) - set(re.findall(r"`(\w+)`", (ROOT / "README.md").read_text()))
 
 
+def test_the_extra_all_has_every_extra_for_users():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    (everything,) = extras.pop("all")
+    assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras) - WORKSHOP
+
+
 @pytest.mark.long
 def test_the_published_sources_are_those_that_are_written_by_hand(sdist):
     with tarfile.open(sdist) as archive:
