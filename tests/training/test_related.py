@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from textcat.features.rows import Rows
 from textcat.margin.learners import PAUM
+from textcat.training import related
 from textcat.training.related import relate_topics, topic_shares
 from textcat.training.shortlist import train_shortlist
 
@@ -65,6 +66,18 @@ def test_topics_that_go_together_are_related_and_probabilities_remain_true(pairs
     scores = second.shortlist.scores(Rows.of(rows[:n]), second.weights, second.bias)
     probabilities = second.calibration.probabilities(scores)[scores > -30]
     assert probabilities.sum() == pytest.approx(labels[:n].sum(), rel=0.15)
+
+
+def test_the_weight_of_few_documents_is_learnt_by_training_on_half_of_them(pairs, monkeypatch):
+    numbers = []
+
+    def counting(*arrays, n_documents, **options):
+        numbers.append(n_documents)
+        return train_shortlist(*arrays, n_documents=n_documents, **options)
+
+    monkeypatch.setattr(related, "train_shortlist", counting)
+    trained(pairs)
+    assert numbers == [pairs[-1] // 2]
 
 
 def test_the_result_is_the_same_to_the_bit_for_any_number_of_jobs(pairs):
