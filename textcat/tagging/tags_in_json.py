@@ -79,11 +79,11 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
     is_spaced = b'": ' in data[found.start : found.end] or not values
     if not numbers:
         place = values[-1].end if values else found.start + 1
-        between = b"," + _space_before(data, values[-1].start) if values else b", "
+        between = _between(data, values[-1], is_spaced) if values else b", "
         added = between.join(_encoded(subjects, is_spaced))
         return [Edit(place, place, (between if values else b"") + added)] if subjects else []
     first = values[numbers[0]]
-    between = b"," + _space_before(data, first.start)
+    between = _between(data, first, is_spaced)
     if len(numbers) > 1 and numbers[1] == numbers[0] + 1:
         between = data[first.end : values[numbers[1]].start]
     edits = [Edit(first.start, first.end, between.join(_encoded(subjects, is_spaced)))] if subjects else []
@@ -94,6 +94,11 @@ def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, A
         else:  # the comma behind it goes, too
             edits.append(Edit(values[i].start, values[i + 1].start if i + 1 < len(values) else values[i].end, b""))
     return edits
+
+
+def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:
+    """Return the comma and the space that stand between a value of a list and others."""
+    return b"," + (_space_before(data, value.start) or (b" " if is_spaced else b""))
 
 
 def _new_member(data: bytes, name: str, subjects: Sequence[dict[str, Any]]) -> Edit:

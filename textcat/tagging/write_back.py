@@ -258,9 +258,7 @@ def _check(plan: Plan, folder: Path, table: CodeTable) -> None:
         raise TextcatError(f"{what}: its column topic must have their ids.")
     if lacking:
         named = f"{', '.join(lacking[:5])}{', …' if len(lacking) > 5 else ''}"
-        log.warning(
-            "%s has no code for %d topics, which are written by their names: %s.", table.path, len(lacking), named
-        )
+        log.warning("Topics without a code in %s are written by their names, %d: %s.", table.path, len(lacking), named)
 
 
 def base_of(inputs: Sequence[str]) -> str:
