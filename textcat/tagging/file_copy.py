@@ -94,7 +94,7 @@ class FileCopy:
         self._file.close()
 
     def put(self, target: Path) -> None:
-        """Give the copy, which is synced, its name; the folder must exist."""
+        """Rename the copy, which is synced, to its target; the folder of that must exist."""
         if _state_or_none(self._state.name) != self._state:
             raise ChangedError
         folders.rename(self._temporary, target)
