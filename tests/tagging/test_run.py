@@ -14,6 +14,7 @@ import archive_runs
 import pytest
 from archive_runs import READ, make_archive, run, written
 from tagged_rows import rows, to_stream
+from web_records import pages
 
 import textcat
 from textcat.errors import TextcatError
@@ -148,6 +149,19 @@ def test_strict_stops_at_the_first_record_that_cannot_be_read(model, archive, ou
     assert str(error.value).startswith(f"{source}:{position}: ")
     run(model, archive, out)
     assert written(out) == undisturbed
+
+
+def test_strict_does_not_stop_at_what_is_left_out(model, tmp_path, out):
+    (tmp_path / "a.warc").write_bytes(b"".join(pages(3)))
+    summary = run(model, [tmp_path / "a.warc"], out, strict=True)
+    assert (summary.counts.tagged, summary.counts.rejected) == (3, 3)
+
+
+def test_a_run_is_resumed_only_with_the_same_texts_of_pages(model, tmp_path, out):
+    (tmp_path / "a.warc").write_bytes(b"".join(pages(3)))
+    run(model, [tmp_path / "a.warc"], out)
+    with pytest.raises(TextcatError, match="--main-text"):
+        run(model, [tmp_path / "a.warc"], out, read=READ._replace(main_text=True))
 
 
 # --- from Python -----------------------------------------------------------------------------------------------------

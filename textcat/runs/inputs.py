@@ -41,6 +41,7 @@ def total_size(sources: Sequence[Source]) -> int | None:
 def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict[str, Any]:
     """Return the settings and the library versions that decide how sources are read, by names that errors can show."""
     return {
+        **({"--main-text": True} if settings.main_text else {}),  # first, as it asks for a library
         **_reader_versions(sources, settings),
         "--format": settings.format,
         "--text-field": ", ".join(settings.text_fields),
@@ -49,7 +50,6 @@ def facts_of_reading(sources: Iterable[Source], settings: InputSettings) -> dict
         "--encoding": settings.encoding,
         **({} if settings.quotes else {"--quote": "none"}),
         "--lines": settings.lines,
-        **({"--main-text": True} if settings.main_text else {}),
         **({"--for": repr(settings.for_files)} if settings.for_files else {}),
         "longest record": settings.max_bytes,
         "length of pieces": settings.block_bytes,
