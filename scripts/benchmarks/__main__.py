@@ -23,6 +23,7 @@ import teaching_stopping
 import texts_to_rows
 import training
 import training_at_scale
+import web_pages
 import whole_way
 from machine import described
 from sklearn.exceptions import ConvergenceWarning
@@ -51,6 +52,7 @@ PAGES: dict[str, Callable[[list[str]], None]] = {
     "teaching": teaching.main,
     "teaching-stopping": teaching_stopping.main,
     "training-at-scale": training_at_scale.main,
+    "web-pages": web_pages.main,
 }
 
 
@@ -76,7 +78,7 @@ def _options() -> argparse.Namespace:
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
         "scripts/benchmark hostile-texts, texts that repeat a pattern; "
         "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; "
-        "scripts/benchmark serving, the server; "
+        "scripts/benchmark serving, the server; scripts/benchmark web-pages, extractors of main texts; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "
         "scripts/benchmark training-at-scale; see their --help.",
     )
