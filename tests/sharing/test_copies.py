@@ -317,6 +317,14 @@ def test_a_file_that_grows_beyond_its_size_is_cut_off(model, tmp_path, monkeypat
         pull(model.as_uri(), tmp_path / "pulled")
 
 
+def test_files_whose_size_is_not_told_are_bounded_together(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(copies.Folder, "size", lambda self, name: None if name == CARD else -1)
+    total = sum(map(len, contents(model).values()))
+    with pytest.raises(ModelError, match="is larger than its"):
+        pull(model.as_uri(), tmp_path / "pulled", max_bytes=total - 1)
+    assert contents(pull(model.as_uri(), tmp_path / "pulled", max_bytes=total)) == contents(model)
+
+
 def test_a_card_of_no_cards_size_is_left_out(model, tmp_path, caplog):
     (model / CARD).write_bytes(b"x" * (copies.MOST_CARD_BYTES + 1))
     pulled = pull(model.as_uri(), tmp_path / "pulled")

@@ -17,7 +17,7 @@ from textcat.progress import Stages
 from textcat.sharing.places import Folder, Repository, place_of, told
 
 _log = logging.getLogger(__name__)
-_MOST_MANIFEST = 1 << 28  # bytes: a manifest of 100,000 topics has some millions
+_MOST_MANIFEST = 1 << 27  # bytes: a manifest of 100,000 topics has some millions
 MOST_BYTES = 10 * 10**9  # of a model that is pulled, unless a larger size is allowed
 _PIECE = 1 << 20
 # What a stranger's folder is told to be.
@@ -158,7 +158,8 @@ def pull(
         sizes = _sizes(remote, manifest, max_bytes, new)
         bar.show(total=sum(sizes.values()))
         for name, size in sizes.items():
-            found = _copy(remote, name, new / name, size if size >= 0 else max_bytes, bar)
+            left = max_bytes - sum(path.stat().st_size for path in new.iterdir())  # where no size was told
+            found = _copy(remote, name, new / name, size if size >= 0 else left, bar)
             if found != manifest["files"][name]:
                 raise MODEL.damaged(new, f"{name} is not as its manifest says")
         _pull_card(remote, new)
