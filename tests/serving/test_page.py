@@ -29,6 +29,13 @@ HOSTILE_CARD = "# Evil\n\n" + "".join(
     f"{text}\n\n[link]({text})\n\n![picture]({text})\n\n"
     for text in (*HOSTILE, "javascript:alert(5)", "http://127.0.0.1:9/x.gif")
 )
+# What `textcat card` writes has such parts.
+WHOLE_CARD = (
+    "---\nlicense: mit\n---\n# News\n\n|a|b|\n|-|-|\n|1|2|\n\n## Use\n\n```sh\ntextcat tag model"
+    + " long" * 40
+    + "\n```\n\n"
+    "- **Limits**: `en`, [a link](https://example.org/)\n"
+)
 # The scripts of the page: what it needs for one text, and what it does besides.
 SCRIPTS = (("page", "common"), ("card", "corrections", "figures", "links", "many", "names"))
 WORDS = ("wheat", "gold", "coffee", "copper", "rice")
@@ -67,7 +74,7 @@ def server(tmp_path_factory, newswire_model):
     }.items():
         records = [{"text": text, "topics": [topic]} for topic, text in texts.items() for _ in range(4)]
         textcat.save(textcat.train(textcat.Corpus.from_records(records), recipe), folder / name)
-    (folder / "newswire" / "README.md").write_text("---\nlicense: mit\n---\n# News\n\n|a|b|\n|-|-|\n|1|2|\n")
+    (folder / "newswire" / "README.md").write_text(WHOLE_CARD)
     (folder / "hostile" / "README.md").write_text(HOSTILE_CARD)
     command = [
         sys.executable,
@@ -498,6 +505,7 @@ def test_axe_finds_nothing_and_no_view_is_too_wide(visit, look, rules, options):
     check("topic")
     page.click("#to-topics")
     page.wait_for_selector("#topic-rows tr")
+    page.click("#card summary")
     check("topics")
     page.click("#to-compare")
     page.locator(".versus button").first.click()
