@@ -14,6 +14,7 @@ import pytest
 from archive_runs import make_archive
 from commands import COMMAND, Run, environment
 from scipy import sparse
+from web_records import PAGE, record, response
 
 import textcat
 
@@ -268,6 +269,21 @@ def test_an_archive_without_a_fault_ends_well(run, model):
         "_journal.jsonl",
         "part-00000.parquet",
     ]
+
+
+def test_what_is_no_document_is_counted_and_is_no_fault(run, model):
+    Path("web").mkdir()
+    Path("web/a.warc").write_bytes(record("warcinfo", b"a: b", 0) + record("request", b"GET /", 1) + response(PAGE, 2))
+    run("tag", model, "web", "--out", "tags", "--json")
+    counts = json.loads(run.out)
+    assert (run.code, counts["records"], counts["tagged"], counts["rejected"], counts["left_out"]) == (0, 3, 1, 2, 2)
+    assert [line["left_out"] for line in rows(Path("tags/_rejected.jsonl").read_text())] == [True, True]
+    Path("web/a.warc").write_bytes(record("request", b"GET /", 1) + response(PAGE, 2))
+    Path("web/b.txt").write_bytes(b"\xff\xfe\xff")
+    run("tag", model, "web", "--out", "tags", "--json")
+    counts = json.loads(run.out)
+    assert (run.code, counts["records"], counts["tagged"], counts["rejected"], counts["left_out"]) == (3, 3, 1, 2, 1)
+    assert "2, 1 of them left out as no documents" in run("tag", model, "web", "--out", "again").out
 
 
 def test_a_topic_that_drifts_is_marked(run, model):

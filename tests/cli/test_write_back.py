@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from commands import COMMAND, environment
@@ -102,16 +103,22 @@ def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_pat
         wait_for(tmp_path / "out" / "a.xml", process)
         (folder / "late.xml").write_text(g2_message(g2_item(2, BODY_OF_DATA)))
         wait_for(tmp_path / "out" / "late.xml", process)
+        wait_for(tmp_path / "tags", process, lambda tags: len(rows_in(tags)) == 3)
     finally:
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=60)[1].decode()
     assert "Traceback" not in error
-    assert len((tmp_path / "tags" / "part-00000.jsonl").read_text().splitlines()) == 2
+    assert len(rows_in(tmp_path / "tags")) == 3
 
 
-def wait_for(path, process):
+def rows_in(tags):
+    """All rows of a run's shards: what arrives later is in further ones."""
+    return [line for shard in sorted(tags.glob("part-*.jsonl")) for line in shard.read_text().splitlines()]
+
+
+def wait_for(path, process, is_there=Path.exists):
     ends = time.monotonic() + 60
-    while not path.exists():
+    while not is_there(path):
         assert process.poll() is None
         assert time.monotonic() < ends, f"{path} does not come"
         time.sleep(0.05)

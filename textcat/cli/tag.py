@@ -153,7 +153,7 @@ def tag(
         raise Interrupted("" if to_stream else "give the same command without --restart to resume the run") from None
     if not quiet:
         _show(summary, written, out, back, as_json=as_json)
-    is_incomplete = summary is not None and (summary.counts.rejected or summary.changed)
+    is_incomplete = summary is not None and (summary.counts.faults or summary.changed)
     raise typer.Exit(3 if is_incomplete or (written is not None and not is_whole(written, out is not None)) else 0)
 
 
@@ -339,10 +339,11 @@ def show_summary(
     formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
     rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
     share = f" ({counts.untagged / counts.tagged:.1%} of those tagged)" if counts.tagged else ""
+    left_out = f", {counts.left_out:,} of them left out as no documents" if counts.left_out else ""
     facts = {
         "documents": f"{counts.records:,}",
         "tagged": f"{counts.tagged:,}",
-        "rejected": f"{counts.rejected:,}",
+        "rejected": f"{counts.rejected:,}{left_out}",
         "without a topic": f"{counts.untagged:,}{share}",
         "languages": ", ".join(f"{language} {n:,}" for language, n in counts.languages.most_common()) or None,
         "done before": f"{before.counts.records:,}" if before.counts.records else None,

@@ -123,4 +123,4 @@ def _tell_formats(summary: "WriteBackSummary", has_out: bool) -> None:
 
 def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:
     """Return whether all files were written, or where all tags are in shards, those that can hold tags."""
-    return not (summary.left_out or summary.counts.rejected or (summary.formats and not has_out))
+    return not (summary.left_out or summary.counts.faults or (summary.formats and not has_out))

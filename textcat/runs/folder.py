@@ -400,7 +400,9 @@ def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
         for line in file:
             rejection = orjson.loads(line)
             if removed(rejection["source"]):
-                counts.add(Counts(-1, rejected=-1, reasons=Counter({kind_of_reason(rejection["reason"]): -1})))
+                left_out = -int("left_out" in rejection)
+                reasons = Counter({kind_of_reason(rejection["reason"]): -1})
+                counts.add(Counts(-1, rejected=-1, left_out=left_out, reasons=reasons))
             else:
                 kept.append(line)
     return RemovedRows(b"".join(kept), counts)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from textcat.reading import Rejection
+from textcat.reading import FaultKind, Rejection
 from textcat.surrogates import escape_undecodable
 
 _COUNTERS = ("topics", "reasons", "fields", "inputs", "languages")
@@ -25,15 +25,21 @@ class Counts:
     tagged: int = 0  # documents that were written
     rejected: int = 0
     untagged: int = 0  # documents that were written without a topic above its threshold
+    left_out: int = 0  # of those rejected, what is whole but no document, as a request in a web archive
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
     fields: Counter[str] = field(default_factory=Counter)  # documents with each of the fields that records keep
     inputs: Counter[str] = field(default_factory=Counter)  # documents read of each input, by its name
     languages: Counter[str] = field(default_factory=Counter)  # documents of each language, if languages are identified
 
+    @property
+    def faults(self) -> int:
+        """The number of documents that were lost: what was rejected, but not left out."""
+        return self.rejected - self.left_out
+
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
-        for name in ("records", "tagged", "rejected", "untagged"):
+        for name in ("records", "tagged", "rejected", "left_out", "untagged"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
         self.fields.update(other.fields)
@@ -44,8 +50,9 @@ class Counts:
             self.reasons[reason if is_counted else "other reasons"] += n
 
     def add_rejections(self, rejections: Sequence[Rejection]) -> None:
-        """Add rejections to the number `rejected`, and to the counts by reason, `reasons`."""
+        """Add rejections to the numbers `rejected` and `left_out`, and to the counts by reason, `reasons`."""
         self.rejected += len(rejections)
+        self.left_out += sum(rejection.kind is FaultKind.LEFT_OUT for rejection in rejections)
         self.reasons.update(kind_of_reason(rejection.reason) for rejection in rejections)
 
     def as_dict(self) -> dict[str, Any]:
@@ -80,8 +87,11 @@ def process_name() -> str:
 
 
 def encode_rejection(rejection: Rejection) -> bytes:
-    """Return a rejection as a line of JSON: source, position, reason, and offset and length of its bytes."""
+    """Return a rejection as a line of JSON: source, position, reason, and offset and length of its bytes.
+
+    What is whole but no document also has ``"left_out": true``.
+    """
     line = rejection._asdict()
-    del line["kind"]
+    line |= {"left_out": True} if line.pop("kind") is FaultKind.LEFT_OUT else {}
     line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
