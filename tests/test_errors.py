@@ -11,9 +11,10 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(RO
 # What a remedy starts with: an imperative, a command, or what is allowed instead.
 VERBS = frozenset(
     """
-    add append ask begin check choose close compare correct draw evaluate fetch free get give install leave list
-    look lower make measure mend merge move name open pack pass pip put read remove rename repair restore resume run
-    save search set shorten show split start take train try uninstall unpack update upgrade use wait write
+    add allow append ask begin check choose close compare copy correct draw evaluate fetch free get give install leave
+    list look lower make measure mend merge move name open pack pass pip pull push put read remove rename repair replace
+    restore resume run save search set shorten show split start take train try uninstall unpack unset update upgrade use
+    wait write
     """.split()  # noqa: SIM905
 )
 ALLOWED = re.compile(r"`|known|did you mean|only \w+|one of\b|every \w+ must", re.IGNORECASE)

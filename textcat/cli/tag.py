@@ -210,14 +210,17 @@ def _show(
     summary: "Summary | None", written: "WriteBackSummary | None", out: Path | None, back: WriteBack, *, as_json: bool
 ) -> None:
     """Print the summary of a run, that of the files that it wrote back, or both."""
+    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
+    is_shown = summary is not None and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty()))
+    if written is None and not is_shown:
+        return
     from textcat.cli import tables
 
     console = terminal.console(stderr=out is None and written is None)
     of_files = {} if written is None or back.folder is None else written_as_dict(written, back.folder)
     if summary is None and as_json:
         tables.print_json(console, of_files)
-    # After tags on standard output, a summary is printed only if requested, or on a terminal for several documents.
-    elif summary is not None and (out or as_json or (summary.counts.records > 1 and sys.stderr.isatty())):
+    elif summary is not None and is_shown:
         show_summary(console, summary, out, as_json=as_json, write_back=of_files)
     if written is not None and back.folder is not None and not as_json:
         if summary is not None:

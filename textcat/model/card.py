@@ -50,7 +50,7 @@ def read_card(folder: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise TextcatError(f"The card {path} cannot be read: {error.strerror or error}.") from error
+        raise TextcatError(f"The card {path} cannot be read ({error.strerror or error}): check it.") from error
     if len(data) > MOST_CARD_BYTES:
         raise TextcatError(f"{path} has more than {MOST_CARD_BYTES:,} bytes, too many for a card: shorten it.")
     return printable_text(data.decode("utf-8", "replace"))

@@ -95,15 +95,15 @@ def _page(reference: str, settings: InputSettings, neighbours: Neighbours | None
 
 def _opened(neighbours: Neighbours, inside: str, path: str) -> ByteStream:
     """Open a file, which may have been compressed since it was referred to; raise UnreadableError if this fails."""
-    fault = UnreadableError("")
+    faults = list[UnreadableError]()
     for ending in _ENDINGS:
         try:
             return neighbours.open(inside, f"{path}{ending}")
         except UnreadableError as error:
-            fault = fault if ending else error
+            faults.append(error)
             if error.kind is not FaultKind.ACCESS:
                 break
-    raise fault
+    raise faults[0]
 
 
 def pages_of_mets(opened: Callable[[], ByteStream], name: str, settings: InputSettings) -> set[str]:

@@ -180,12 +180,13 @@ def _as_of(name: str, folder: Path) -> Iterator[None]:
     except ModelError as error:
         if error.damage:
             raise ModelError(f"The model {name} is damaged, {error.damage}: {_PULLED.remedy}.") from error
-        raise ModelError(str(error).replace(str(folder), name)) from error
+        error.args = (str(error).replace(str(folder), name),)
+        raise
 
 
 def _pull_manifest(remote: Folder, new: Path) -> dict[str, Any]:
     if remote.size(MANIFEST) is None:
-        raise ModelError(f"{remote.name} is not a model: it has no {MANIFEST}. {_PULLED.origin}")
+        raise ModelError(f"{remote.name} is not a model: it has no {MANIFEST}. `textcat push` writes models.")
     _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
     with _PULLED.open(new) as (manifest, _):
         check_entries(new, manifest)  # the only names of files that it lets through are those of a model

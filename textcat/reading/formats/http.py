@@ -72,7 +72,9 @@ def _joined(pieces: Iterator[bytes], most: int) -> bytes:
         parts.append(piece)
         left -= len(piece)
         if left < 0:
-            raise UnreadableError(f"has a body that unpacks to more than {most} bytes, the most that a record may have")
+            raise UnreadableError(
+                f"has a body that unpacks to more than {most} bytes, the most of a record: leave it out"
+            )
     return b"".join(parts)
 
 

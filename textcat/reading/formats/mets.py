@@ -335,11 +335,14 @@ class _Pages:
         if page is None:
             page = self._pages[area.page] = self._parsed(area.page)
         if isinstance(page, str):
-            raise UnreadableError(f"needs {name}, which {page}")
+            fault = page
+            raise UnreadableError(f"needs {name}, which {fault}")
         words = page.between(area.begin, area.end)
         if words is None:
-            fault = f"has no element {area.begin!r:.60}: check whether the files belong together"
-            raise UnreadableError(f"needs {name}, which {mark_surrogates(fault)}")
+            begin = mark_surrogates(f"{area.begin!r:.60}")
+            raise UnreadableError(
+                f"needs {name}, which has no element {begin}: check whether the files belong together"
+            )
         return words
 
     def _parsed(self, number: int) -> AltoPage | str:
