@@ -347,7 +347,7 @@ def test_the_page_of_the_recipes_has_every_field():
 @pytest.mark.parametrize(
     ("page", "head", "names"),
     [
-        ("how-to/archives", "format", FORMATS),
+        ("reference/formats", "format", FORMATS),
         ("reference/corpora", "name", cards()),
         ("reference/corpora", "field", ENTRY_TYPES),
         ("reference/corpora", "reader", READERS),
