@@ -83,7 +83,7 @@ def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path
     while code == 0 and first < 5000:  # a fast machine may have written a small folder before the signal arrives
         for n in range(first, first + n_files):
             (folder / f"{n}.xml").write_text(g2_message(*(g2_item(i, BODY_OF_DATA) for i in range(1, 9))))
-        process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, env=environment())
+        process = started(command, tmp_path)
         while process.poll() is None and not (tmp_path / "out" / f"{first}.xml").exists():
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
@@ -101,7 +101,7 @@ def test_ctrl_c_leaves_whole_files_and_says_how_to_go_on(model, folder, tmp_path
 def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_path):
     os.utime(folder / "a.xml", ns=(1, 1))
     command = [*COMMAND, "tag", str(model), "in", "--write-back", "out", "--out", "tags", "--watch", "-j", "1"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    process = started(command, tmp_path)
     try:
         wait_for(tmp_path / "out" / "a.xml", process)
         (folder / "late.xml").write_text(g2_message(g2_item(2, BODY_OF_DATA)))
@@ -112,6 +112,18 @@ def test_a_watched_folder_is_written_back_as_files_arrive(model, folder, tmp_pat
         error = process.communicate(timeout=60)[1].decode()
     assert "Traceback" not in error
     assert len(rows_in(tmp_path / "tags")) == 3
+
+
+def started(command, folder):
+    """Start a command that Ctrl-C ends, also where whoever runs the tests ignores it, as a shell's background does."""
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
 
 
 def rows_in(tags):

@@ -175,7 +175,8 @@ def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
     assert summary.counts.records == seen[-1].counts.records == 450
     counts = summary.counts
     assert repr(summary) == (
-        f"<Summary: 450 records, {counts.tagged} tagged, {counts.rejected} rejected, {counts.untagged} untagged>"
+        f"<Summary: 450 records, {counts.tagged} tagged, {counts.rejected} rejected, {counts.untagged} untagged, "
+        "0 left out>"
     )
     with pytest.raises(TextcatError, match="-7 jobs"):
         textcat.tag_archive(model, archive, out.with_name("other"), jobs=-7)

@@ -80,7 +80,7 @@ class Summary(NamedTuple):
     growth: "Growth | None" = None  # what is new in the inputs since the run before; None: this is the first run
 
     def __repr__(self) -> str:
-        counts = (f"{n:,} {what}" for what, n in vars(self.counts).items() if isinstance(n, int))
+        counts = (f"{n:,} {what.replace('_', ' ')}" for what, n in vars(self.counts).items() if isinstance(n, int))
         return f"<Summary: {', '.join(counts)}>"
 
     @property
