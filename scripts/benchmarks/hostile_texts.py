@@ -28,6 +28,7 @@ from attacks.texts import ACTIONS, patterns, save_model
 
 SIZES = (5_000_000, 1_000_000, 100_000, 10_000)  # bytes
 _SMALL, _ROUNDS = 200_000, 3  # what is no larger is measured so often, and the fastest counts
+_ROUNDS_OF_LARGE = 2  # the same for all else
 _SLOWEST = 10
 _SHORT = "Wheat rose. " * 100
 Seconds = dict[str, dict[str, dict[str, float]]]  # by operation, pattern and size
@@ -64,10 +65,12 @@ Each hostile text repeats a byte, a character or a word, or consists of random r
 documents; `teach` writes a pool (rows and texts on disk) of the text and twenty short documents, and opens the pool.
 
 Each of the operations `tag`, `explain`, `train` and `teach` reads hostile texts of 10 kB, 100 kB, 1 MB and 5 MB.
-Seconds are processor time of one run; for texts of up to {_SMALL:,} bytes, of the fastest of {_ROUNDS} runs. Each run
-begins with empty caches of tokens: `tag` and `explain` open the model anew first, which is not measured. Growth from a
-size is the time per byte at 5 MB, divided by the time per byte at that size. The fixed cost is the time for a short
-text, {len(_SHORT)} bytes of words: it is part of all times.
+Seconds are processor time of the fastest of {_ROUNDS_OF_LARGE} runs; for texts of up to {_SMALL:,} bytes, of {_ROUNDS}.
+In the first run on a text of a size, the process gets memory from the system, which takes as long as all else for some
+texts of scripts without spaces: it is not the fastest one. Each run begins with empty caches of tokens: `tag` and
+`explain` open the model anew first, which is not measured. Growth from a size is the time per byte at 5 MB, divided by
+the time per byte at that size. The fixed cost is the time for a short text, {len(_SHORT)} bytes of words: it is part of
+all times.
 
 {described()}
 """
@@ -91,7 +94,10 @@ def _measured(results: Path | None, chosen: str) -> Seconds:
                 lacking = [operation for operation in ACTIONS if str(size) not in seconds[operation][name]]
                 text = make(random.Random(size), size) if lacking else ""
                 for operation in lacking:
-                    spent = [_spent(operation, text, Path(folder)) for _ in range(_ROUNDS if size <= _SMALL else 1)]
+                    spent = [
+                        _spent(operation, text, Path(folder))
+                        for _ in range(_ROUNDS if size <= _SMALL else _ROUNDS_OF_LARGE)
+                    ]
                     seconds[operation][name][str(size)] = min(spent)
                 if results and lacking:
                     write_atomically(results, json.dumps(seconds))
