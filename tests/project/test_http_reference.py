@@ -4,9 +4,7 @@
 """
 
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,6 @@ MARK = "--write`. -->\n"  # behind which the page is written
 
 
 def description():
-    os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", tempfile.mkdtemp())
     from textcat.serving.store import Store
     from textcat.serving.tagging import Service
 
