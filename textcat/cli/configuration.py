@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from textcat.errors import TextcatError, did_you_mean
-from textcat.settings import read_toml
 
 _FLAGS = {"help"}  # options that are no settings
 
@@ -56,6 +55,8 @@ def read_configuration(path: Path, program: Any) -> dict[str, Any]:
     The file is TOML: a table per command, in which a key is the name of an option without its dashes, or of an
     argument. All values are returned as texts, so that they are checked as on a command line.
     """
+    from textcat.settings import read_toml
+
     return _values(read_toml(path, "configuration"), program, str(path), "")
 
 
