@@ -62,6 +62,8 @@ def listen_at(path: Path) -> Iterator[socket.socket]:
     A socket that a server left behind at this path is replaced. The socket is removed at the end. TextcatError is
     raised if another server listens on it, or if the path cannot be a socket.
     """
+    if not hasattr(socket, "AF_UNIX"):
+        raise TextcatError(f"This system has no Unix sockets, such as {path}: give --host and --port.")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         _remove_unused(path)
@@ -85,7 +87,7 @@ def listen_at(path: Path) -> Iterator[socket.socket]:
 
 
 def _remove_unused(path: Path) -> None:
-    """Remove a socket on which no process listens; raise OSError if a process does, or if the path is no socket."""
+    """Remove a socket on which no process listens; leave any other file, so that the path cannot be bound to."""
     if not path.is_socket():
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
