@@ -172,6 +172,7 @@ def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
     ods = zipped(("mimetype", b"application/vnd.oasis.opendocument.spreadsheet"), method=zipfile.ZIP_STORED)
     files = {"a.xlsx": b"PK", "b": b"\xff\xd8\xff\xe0", "c.epub": b"PK", "d.odt": b"PK", "e.dat": ods}
     files |= {"f.json": b'{"$schema": "http://json-schema.org/draft-07/schema#"}', "g.doc": b"\xd0\xcf\x11\xe0"}
+    files["h.tst"] = b"\x16\x16\x01W2870\x1fasian\r\n"
     for name, data in files.items():
         (folder / "in" / name).write_bytes(data)
     reasons = [fault.reason for fault in faults(read("in"))]
@@ -183,6 +184,7 @@ def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
         "spreadsheet",
         "JSON Schema",
         "Word",
+        "IPTC 7901",
     )
     assert all(word in reason for word, reason in zip(told, reasons, strict=True))
     with pytest.raises(TextcatError, match=r"a\.xlsx is an Excel workbook; save it as CSV"):

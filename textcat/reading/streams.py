@@ -29,6 +29,8 @@ _MARKS = (  # UTF-32's mark begins with UTF-16's
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
+# How XML and JSON begin in UTF-16.
+_UTF_16_LE, _UTF_16_BE = re.compile(rb"[<{\[]\0[ -~\r\n]\0"), re.compile(rb"\0[<{\[]\0[ -~\r\n]")
 _NEVER = re.compile(rb"(?!)")
 IN_MEMORY_BYTES = 64 << 20  # bytes of a file inside an archive; what is larger and must be sought in lies on the disk
 _LARGEST_RATIO = 1000  # a file that unpacks to more times its size is a bomb
@@ -367,12 +369,15 @@ def exact_encoding(encoding: str, head: bytes) -> str:
 
     If no encoding, UTF-16 or UTF-32 was asked for, a byte order mark of UTF-16 or UTF-32 decides. Without a mark, the
     order of bytes in UTF-16 or UTF-32 is guessed from the first byte, as in "utf-16-le". If there is no mark and no
-    encoding was asked for, return "", which stands for UTF-8.
+    encoding was asked for, XML and JSON in UTF-16 are known by their first two characters; for all else return "",
+    which stands for UTF-8.
     """
     name = codecs.lookup(encoding).name if encoding else ""
     if name not in ("", "utf-16", "utf-32"):
         return encoding
     by_mark = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
+    if not name and not by_mark:
+        return "utf-16-le" if _UTF_16_LE.match(head) else "utf-16-be" if _UTF_16_BE.match(head) else ""
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 

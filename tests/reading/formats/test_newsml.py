@@ -26,3 +26,10 @@ def test_a_killed_or_embargoed_item_is_left_out(folder):
     assert "until 2999-01-01" in read("a.xml")[0].reason
     (folder / "a.xml").write_bytes(newsml("Embargoed", change.format("20010101T000000Z")))
     assert read("a.xml")[0].zones["title"]
+
+
+def test_html_in_character_data_loses_its_tags(folder):
+    start, _, rest = newsml().partition(b"<p>")
+    text = b"<![CDATA[<P>Tin rose.</P>\n<P>Ore &amp; gold fell.</P>]]>"
+    (folder / "a.xml").write_bytes(start + text + b"</DataContent>" + rest.partition(b"</DataContent>")[2])
+    assert read("a.xml")[0].zones["body"] == "Tin rose.\nOre & gold fell."

@@ -99,3 +99,43 @@ def test_reading_goes_on_from_every_checkpoint(folder):
     assert len(batches) > 8
     for i, batch in enumerate(batches):
         assert list(read_batches(sources, settings, batch.end)) == batches[i + 1 :]
+
+
+def test_a_comment_before_the_items_declares_nothing(folder):
+    comment = '<!-- <span xml:lang="fr"> <b xmlns:g="urn:x">&amp; -->'
+    (folder / "a.xml").write_text(f"{comment}\n{g2_message(g2_item())}")
+    (record,) = read("a.xml")
+    assert record.zones["title"] == "Tin rose 1"
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1252", "us-ascii"])
+def test_utf_8_that_is_declared_to_be_latin_1_is_read_as_utf_8(folder, encoding):
+    item = g2_item().replace("Ore", "Öre")
+    (folder / "a.xml").write_bytes(f'<?xml version="1.0" encoding="{encoding}"?>\n{item}'.encode())
+    (record,) = read("a.xml")
+    assert record.zones["body"] == "Tin rose.\nÖre fell."
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_known_without_its_mark(folder, encoding):
+    (folder / "a.xml").write_bytes(f'<?xml version="1.0" encoding="utf-16"?>\n{g2_item()}'.encode(encoding))
+    (record,) = read("a.xml")
+    assert record.zones["title"] == "Tin rose 1"
+
+
+def test_html_that_is_called_plain_text_loses_its_tags(folder):
+    content = '<inlineData contenttype="text/plain"><![CDATA[ <p>Tin <b>rose</b>.</p><p>Ore fell.</p>]]></inlineData>'
+    (folder / "a.xml").write_text(g2_message(g2_item(content=content)))
+    (record,) = read("a.xml")
+    assert record.zones["body"] == "Tin rose.\nOre fell."
+
+
+def test_the_header_and_footer_of_a_page_do_not_belong_to_its_text(folder):
+    page = (
+        "<header><ul><li>Economy</li></ul><h1>Tin</h1></header><section><p>Tin rose.</p></section><footer>(c)</footer>"
+    )
+    content = "<inlineXML><html xmlns='http://www.w3.org/1999/xhtml'><body>{}</body></html></inlineXML>"
+    (folder / "a.xml").write_text(g2_message(g2_item(content=content.format(page))))
+    assert read("a.xml")[0].zones["body"] == "Tin rose."
+    (folder / "a.xml").write_text(g2_message(g2_item(content=content.format("<header>Tin fell.</header>"))))
+    assert read("a.xml")[0].zones["body"] == "Tin fell."

@@ -34,11 +34,17 @@ def test_items_are_read_alike_however_they_are_kept(folder):
     (folder / "array.json").write_text(json.dumps([FIRST, THIRD], indent=2))
     (folder / "lines.jsonl").write_text(f"{json.dumps(FIRST)}\n{json.dumps(THIRD)}\n")
     (folder / "feed.json").write_text(json.dumps({"data": {"items": [{"item": FIRST}, {"item": THIRD}]}}, indent=2))
+    (folder / "list.json").write_text(json.dumps({"total": 2, "item": [FIRST, THIRD]}, indent=2))
     (folder / "nameless").write_text(json.dumps([FIRST, THIRD]))
     array = read("array.json")
     assert ids(array) == ["urn:tin:1", "urn:tin:3"]
-    for name in ("lines.jsonl", "feed.json", "nameless"):
+    for name in ("lines.jsonl", "feed.json", "list.json", "nameless"):
         assert [record._replace(source="") for record in read(name)] == [one._replace(source="") for one in array]
+
+
+def test_an_item_may_be_wrapped_by_a_reply(folder):
+    (folder / "a.json").write_text(json.dumps({"id": "call", "data": {"meta": {}, "item": FIRST}}))
+    assert ids(read("a.json")) == ["urn:tin:1"]
 
 
 def test_topics_are_those_of_the_scheme_that_is_chosen(folder):

@@ -325,3 +325,9 @@ def test_the_main_text_is_read_if_it_is_asked_for(folder):
     assert TEXT in one.zones["body"]
     assert not {"Sport", "Wheat", "Imprint"} & {*one.zones["body"].replace("\n", " ").split()}
     assert one.fields == {"author": "Ann Smith", "published": "2024-04-30"}
+
+
+def test_a_log_of_the_crawler_is_left_out(folder):
+    log = record("resource", b"wget a b", form="text/plain", WARC_Target_URI="<metadata://gnu.org/wget/log.txt>")
+    (folder / "a.warc").write_bytes(log)
+    assert reasons(read("a.warc")) == ["Record 1 is a log of the crawler, not a page: it is left out."]

@@ -65,6 +65,9 @@ _MEANT = {
 _OF_PAGES = re.compile(r"utf-8|cp125\d|cp8(?:66|74)|cp9(?:32|49)|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5\w*|euc_jp")
 _OTHERWISE = "cp1252"
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
+_START_OF_HTML = re.compile(
+    r"\s*<(?:!doctype html|html|body|article|section|p|div|h[1-6]|table|ul|ol|br)(?:\s[^<>]*)?/?>", re.IGNORECASE
+)
 _END_OF_HEAD = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 
 # Elements of NITF that begin and end a line, and those that are no text.
@@ -73,6 +76,11 @@ _LINES_OF_NITF = frozenset(
 )
 _LINES_OF_NITF |= {"media-caption", "note", "nitf-table", "hl1", "hl2"}
 _HIDDEN_IN_NITF = frozenset(("media-metadata", "media-object", "media-reference", "media-producer", "datasource"))
+
+
+def is_html(text: str) -> bool:
+    """Return whether a text that nothing declares to be HTML begins with an element of HTML that contains texts."""
+    return bool(_START_OF_HTML.match(text))
 
 
 def is_block(tag: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from textcat.reading.formats.html import extract_page
+from textcat.reading.formats.html import extract_page, is_html
 from textcat.reading.formats.news import NewsItem, Subject, left_out, news_content, subject_of
 from textcat.reading.formats.nitf import nitf_language, nitf_texts
 from textcat.reading.formats.xml_items import (
@@ -80,15 +80,23 @@ def _texts_of_xml(content: Any) -> tuple[dict[str, str], str]:
         return nitf_texts(inner), nitf_language(inner) or language_of(content)
     if kind == "html":
         title, body = line_of(child(inner, "head", "title")), child(inner, "body")
-        return {"title": title, "body": lines_of(body)}, language_of(body, inner, content)
+        return {"title": title, "body": _without_margins(body)}, language_of(body, inner, content)
     return {"body": lines_of(content)}, language_of(inner, content)
+
+
+def _without_margins(body: Any) -> str:
+    """Return the text of a page without its header and footer, which repeat headline, subjects and rights."""
+    whole = lines_of(body)
+    for part in [*children(body, "header"), *children(body, "footer")]:
+        part.clear(keep_tail=True)
+    return lines_of(body) or whole
 
 
 def _text_of_data(content: Any) -> str:
     kind, text = attribute(content, "contenttype").lower(), "".join(content.itertext())
     if content.get("encoding") or (kind and not kind.startswith(("text/", "application/xhtml"))):
         return ""  # a picture, for example
-    return extract_page(text).body if "html" in kind else text.strip()
+    return extract_page(text).body if "html" in kind or is_html(text) else text.strip()
 
 
 FORMAT = item_format(_content)

@@ -21,7 +21,8 @@ _NAMES = re.compile(
 _OTHERS = re.compile(rb'"(?:text|zones|topics)"\s*:\s*["\[{]')  # names of the package's own JSON
 _MARKED_UP = re.compile(r"x?html|rich", re.IGNORECASE)
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-_LISTS = ("items", "_items", "newsItems", "data", "results", "articles")  # names that feeds give their list of items
+# Names that feeds give their list of items, or an object that holds it.
+_LISTS = ("items", "_items", "item", "newsItems", "data", "results", "articles")
 _LIST = re.compile(rb'"(?:%s)"\s*:\s*[\[{]' % b"|".join(name.encode() for name in _LISTS))
 _FIRST = ("main", "text", "plain")  # roles or ends of names of the texts to prefer
 
@@ -61,8 +62,9 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
         if listed and all(data[one.start] == ord("{") for one in listed):
             wrapped = (members_of(data, one.start).get("item", one) for one in listed)
             items += [(one.start, one.end) for one in wrapped]
-        elif depth and data[found.start] == ord("{"):
-            items += _listed(data, found.start, depth - 1)
+        elif data[found.start] == ord("{"):
+            is_item = name == "item" and not members_of(data, found.start).keys().isdisjoint(("uri", "guid"))
+            items += [(found.start, found.end)] if is_item else _listed(data, found.start, depth - 1) if depth else []
     return items
 
 

@@ -31,6 +31,7 @@ _KINDS: tuple[tuple[str, str, bytes], ...] = (
     ("mail of Outlook; export it as mbox or .eml", "msg pst ost", rb"!BDN"),
     ("Arrow or Feather; write it as Parquet", "feather arrow", rb"ARROW1|FEA1"),
     ("a file of Python's or numpy's; write it as Parquet or JSON Lines", "pkl pickle npy npz", rb"\x93NUMPY"),
+    ("a story of a wire in IPTC 7901 or ANPA 1312; name it with --format text", "", rb"\x16*\x01[ -~]{3,40}[\r\n\x1f]"),
     ("a JSON Schema, which holds no documents; leave it out", "", _SCHEMA),
 )
 _BY_ENDING = {ending: what for what, endings, _ in _KINDS for ending in endings.split()}

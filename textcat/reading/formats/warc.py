@@ -247,6 +247,8 @@ def _page(fields: dict[str, str], body: bytes) -> tuple[str, HttpResponse | None
         raise left_out(f"is {what}, not a page", f"what is {what}, not a page, is left out")
     if "warc-segment-number" in fields:
         raise left_out("is one of several parts of a page", "pages in several parts are left out")
+    if fields.get("warc-target-uri", "").strip("<>").lower().startswith("metadata:"):
+        raise left_out("is a log of the crawler, not a page", "logs of the crawler are left out")
     form, response = fields.get("content-type", ""), None
     if kind == "response" and media_type(form) == "application/http":
         response = HttpResponse.of(body)

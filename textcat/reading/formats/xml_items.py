@@ -13,7 +13,7 @@ from html.entities import name2codepoint
 from typing import Any, NamedTuple, TypeAlias
 
 from textcat.reading.formats.documents import MISSING, tidy_lines
-from textcat.reading.formats.html import is_block, is_unseen
+from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
@@ -41,6 +41,7 @@ _START = re.compile(rb"(?:%s|<[?!][^<>]*>)+|<%s([A-Za-z_][\w.-]*)(?=[\s/>])" % (
 _ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)["']""")
 _NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]+)["']|<language>\s*([\w-]+)\s*</language>""")
+_WESTERN = frozenset(("ascii", "iso8859-1", "iso8859-15", "cp1252"))
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 _LONGEST_TAG = 1000  # bytes that are kept while a long item is passed over
@@ -81,6 +82,7 @@ def ends_without_root(header: bytes, rest: bytes) -> str:
 
 @lru_cache(maxsize=64)
 def _opening(header: bytes) -> Opening:
+    header = _COMMENTS.sub(b"", header)  # they may hold tags
     tags = [match for match in _TAG.finditer(header) if not match[1]]
     declared = {name: value for tag in tags for name, value in _NAMESPACE.findall(tag[0])}
     languages = [(match[1] or match[2]).decode() for match in _LANGUAGE.finditer(header)]
@@ -205,13 +207,28 @@ def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
     """Return the element of an item; raise UnreadableError if it is not well-formed."""
     if b"&" in data:
         data = _ENTITY.sub(_character, data)
+    encoding = settings.encoding or _actual_encoding(opening.encoding, data)
     try:
-        item = _tree(b"<_%s>%s</_>" % (opening.namespaces, data), settings.encoding or opening.encoding or "utf-8")
+        item = _tree(b"<_%s>%s</_>" % (opening.namespaces, data), encoding)
     except UnicodeError:
         raise UnreadableError("is in an encoding that it does not declare: name it with --encoding") from None
     if len(item) != 1:
         raise UnreadableError("has elements behind its end: check the file")
     return item[0]
+
+
+def _actual_encoding(declared: str, data: bytes) -> str:
+    """Return "utf-8" for UTF-8 that is declared to be Latin-1 or the like, as some systems send it; or what it is.
+
+    Text of a Western encoding with accents is never UTF-8 by chance.
+    """
+    if not declared or data.isascii():
+        return declared or "utf-8"
+    with suppress(LookupError, UnicodeError):
+        if codecs.lookup(declared).name in _WESTERN:
+            data.decode()
+            return "utf-8"
+    return declared
 
 
 def parse_file(data: bytes, settings: InputSettings) -> tuple[Any, Opening]:
@@ -305,9 +322,14 @@ def line_of(element: Any) -> str:
 
 
 def lines_of(element: Any) -> str:
-    """Return the text of an element with a line for each paragraph and the like, without hidden parts; "" for None."""
+    """Return the text of an element with a line for each paragraph and the like, without hidden parts; "" for None.
+
+    Text that is HTML, as in CDATA, is read as such.
+    """
     if element is None:
         return ""
+    if not len(element) and is_html(element.text or ""):
+        return extract_page(element.text).body
     pieces: list[str] = []
     _gather(element, pieces)
     return tidy_lines("".join(pieces))
