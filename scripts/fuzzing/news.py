@@ -14,6 +14,21 @@ _NINJS = (
     b'{"uri": "urn:2", "versionCreated": "2024-05-02", "headlines": [{"role": "main", "value": "Gold"}], "version": "",'
     b'"bodies": [{"contentType": "text/html", "value": "<b>Gold</b>"}], "subjects": [{"uri": "http://a/b/1"}]}]'
 )
+_JSON_FEED = (
+    b'{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "content_html": "<p>Tin", "tags": ["a"],\n'
+    b'"date_published": "2024-05-01T10:00:00Z"}, {"id": 2, "content_text": "Gold", "date_modified": "2024"}]}'
+)
+_WORDS_OF_JSON_FEED = (
+    b'"items"',
+    b'"id"',
+    b'"content_text"',
+    b'"content_html"',
+    b'"tags"',
+    b"null",
+    b"[",
+    b"]",
+    b"},{",
+)
 _WORDS_OF_NINJS = (
     *(
         b'"uri"',
@@ -97,6 +112,9 @@ def _target(form: str, seed: bytes, names: bytes, ending: str = ".xml") -> Targe
 
 
 NINJS = Target(_check("ninjs", ".json"), lambda: with_settings(_NINJS, _NINJS[1:-1], b"{}"), _WORDS_OF_NINJS)
+JSON_FEED = Target(
+    _check("json-feed", ".json"), lambda: with_settings(_JSON_FEED, _JSON_FEED[:-9], b"{}"), _WORDS_OF_JSON_FEED
+)
 G2 = _target("newsml-g2", _G2, b"newsItem newsMessage planningItem contentSet inlineXML inlineData nitf html embargoed")
 NITF = _target("nitf", _NITF, b"nitf head docdata body body.content body.head block p media hl1")
 NEWSML = _target("newsml", _NEWSML, b"NewsItem NewsML NewsComponent DataContent nitf html Status")

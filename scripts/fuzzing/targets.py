@@ -17,6 +17,7 @@ TARGETS: dict[str, Target] = {
     "bibtex": inputs.BIBTEX,
     "endnote": inputs.ENDNOTE,
     "ninjs": news.NINJS,
+    "json-feed": news.JSON_FEED,
     "newsml-g2": news.G2,
     "nitf": news.NITF,
     "newsml": news.NEWSML,

@@ -446,7 +446,7 @@ def _cut(stream: ByteStream, model: Block, settings: InputSettings, position: _P
             return  # an empty file has no names of columns, either
     if model.format in xml_items.TAGS:
         model = _with_opening(ahead, model, settings, largest)
-    is_array = model.format in ("json", "ninjs") and holds_array(stream, settings)
+    is_array = model.format in ("json", "ninjs", "json-feed") and holds_array(stream, settings)
     is_enclosed = is_array or model.format in xml_items.TAGS
     whole = _WholeRecords(ahead, model, settings, largest, is_enclosed)
     if position.position:

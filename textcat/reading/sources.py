@@ -33,6 +33,7 @@ from textcat.reading.containers import (
 )
 from textcat.reading.formats import DOCUMENTS, FORMATS, NEWS, REFERENCES, SCANS, annif
 from textcat.reading.formats.delimited import SEPARATORS
+from textcat.reading.formats.json_feed import is_json_feed
 from textcat.reading.formats.mail import SEPARATOR
 from textcat.reading.formats.main_text import check_extractor
 from textcat.reading.formats.ninjs import is_ninjs
@@ -155,8 +156,8 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
     ):
         return _Guess(form, "content")
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
-    if form in ("json", "jsonl") and settings.is_default("text_fields") and is_ninjs(head):
-        return _Guess("ninjs", "content")
+    if form in ("json", "jsonl") and settings.is_default("text_fields"):
+        form = _format_of_json(head) or form
     form = form or ("annif" if annif.annif_kind(_first_line(head)) == "annif" else "")
     if not form and plain_name(name).lower().endswith(".json"):
         form = "json" if head.startswith(b"[") else "jsonl"
@@ -190,11 +191,15 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     if form == "rcv1" and not settings.format:
         return _format_of_xml(text_start(stream.peek(_HEAD), settings.encoding))
     if form in ("json", "jsonl") and settings.is_default("text_fields"):
-        form = "ninjs" if is_ninjs(stream.peek(_HEAD, until=_LINE)) else form
+        form = _format_of_json(stream.peek(_HEAD, until=_LINE)) or form
     # An array of objects is often called JSON Lines.
     if form == "jsonl" and _BY_START[0][1].match(text_start(stream.peek(_START, until=_LINE), settings.encoding)):
         return "json"
     return form
+
+
+def _format_of_json(head: bytes) -> str:
+    return "json-feed" if is_json_feed(head) else "ninjs" if is_ninjs(head) else ""
 
 
 def _format_of_xml(head: bytes) -> str:

@@ -11,6 +11,7 @@ from textcat.reading.formats import (
     endnote,
     feeds,
     html,
+    json_feed,
     jsonl,
     mail,
     markdown,
@@ -42,6 +43,7 @@ FORMATS = {
     "mbox": mail.MBOX,
     "json": jsonl.ARRAY,
     "ninjs": ninjs.FORMAT,
+    "json-feed": json_feed.FORMAT,
     "newsml-g2": newsml_g2.FORMAT,
     "nitf": nitf.FORMAT,
     "newsml": newsml.FORMAT,
@@ -64,7 +66,7 @@ FORMATS = {
 #: The formats in which a file is one document; the topic of the document is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf", "alto"})
 #: The formats of news agencies and feeds, which have versions.
-NEWS = frozenset({"ninjs", *xml_items.TAGS})
+NEWS = frozenset({"ninjs", "json-feed", *xml_items.TAGS})
 #: The formats of scanned pages; a METS file refers to ALTO files.
 SCANS = frozenset({"alto", "mets"})
 #: The formats of lists of references.

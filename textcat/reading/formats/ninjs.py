@@ -32,7 +32,7 @@ def is_ninjs(head: bytes) -> bool:
     return bool(_OF_ITEM.search(head) and _NAMES.search(head)) and not _OTHERS.search(head)
 
 
-def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+def item_spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the span of each item, which may be in the list of a feed."""
     for span in jsonl.ARRAY.spans(block, settings):
         for i, (start, end) in enumerate(_items_in(span, settings) or [(0, len(span.data))]):
@@ -146,4 +146,4 @@ def _subjects(fields: Mapping[str, Any]) -> list[Subject]:
     return subjects
 
 
-FORMAT = RecordFormat(_spans, _parser, "Item {}", jsonl.ARRAY.cutter)
+FORMAT = RecordFormat(item_spans, _parser, "Item {}", jsonl.ARRAY.cutter)
