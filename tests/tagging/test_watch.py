@@ -13,6 +13,7 @@ from functools import partial
 
 import pytest
 from archive_runs import READ, make_archive, run
+from news_versions import item, write_items
 
 from textcat.errors import TextcatError
 from textcat.reading import FileState, InputSettings
@@ -77,6 +78,15 @@ def test_a_file_that_arrives_in_the_first_round_is_found(model, folder, tmp_path
         monkeypatch.setitem(sys.modules, "watchfiles", None)
     summaries = watched(model, folder, tmp_path / "out", 2, lambda n: make_archive(folder / "b.jsonl", 3, seed=1))
     assert summaries[1].growth.new == (str(folder / "b.jsonl"),)
+
+
+def test_a_newer_version_of_news_that_arrives_replaces_the_row(model, tmp_path):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    os.utime(write_items(folder / "a.jsonl", [item("urn:1", 1), item("urn:2", 2)]), ns=(1, 1))
+    new = [item("urn:1", 2), item("urn:2", 1), item("urn:2", 3, "canceled")]
+    first, second = watched(model, folder, out, 2, lambda n: write_items(folder / "b.jsonl", new))
+    assert (first.counts.tagged, second.counts.tagged, second.counts.left_out) == (2, 1, 4)
+    assert [(tag.id, tag.source) for tag in read_tags(out)] == [("urn:1", str(folder / "b.jsonl"))]
 
 
 def test_a_file_is_complete_when_it_has_not_changed_for_a_while(monkeypatch):

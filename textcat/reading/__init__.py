@@ -26,8 +26,8 @@ _NAMES_IN = {
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "in_memory": "as_documents document_stream",
     "records": (
-        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings LabelSettings PipeState Record "
-        "Rejection UnreadableError is_matched"
+        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings ItemVersion LabelSettings PipeState "
+        "Record Rejection UnreadableError VersionState is_matched superseded_reason"
     ),
     "sources": "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside",
     "streams": "STEP ByteStream plain_name unpacked_stream",

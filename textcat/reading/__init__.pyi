@@ -48,12 +48,15 @@ from textcat.reading.records import Block as Block
 from textcat.reading.records import Checkpoint as Checkpoint
 from textcat.reading.records import FaultKind as FaultKind
 from textcat.reading.records import InputSettings as InputSettings
+from textcat.reading.records import ItemVersion as ItemVersion
 from textcat.reading.records import LabelSettings as LabelSettings
 from textcat.reading.records import PipeState as PipeState
 from textcat.reading.records import Record as Record
 from textcat.reading.records import Rejection as Rejection
 from textcat.reading.records import UnreadableError as UnreadableError
+from textcat.reading.records import VersionState as VersionState
 from textcat.reading.records import is_matched as is_matched
+from textcat.reading.records import superseded_reason as superseded_reason
 from textcat.reading.sources import ARCHIVES as ARCHIVES
 from textcat.reading.sources import FOLDERS as FOLDERS
 from textcat.reading.sources import Source as Source

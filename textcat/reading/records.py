@@ -383,7 +383,7 @@ def _check_field(field: str, names: Collection[str], setting: str, what: str) ->
 
 
 #: The version of records of which there is only one with each id.
-NO_VERSION = (0, "")
+NO_VERSION = (0, -1)
 
 
 class Record(NamedTuple):
@@ -404,7 +404,8 @@ class Record(NamedTuple):
     labelled_for: tuple[str, ...] | None = None  # topics that it was judged for; None: all
     fields: dict[str, Any] | None = None  # the fields that `InputSettings.fields` asks for; None: it asks for none
     language: str = ""  # that the source names
-    version: tuple[int, str] = NO_VERSION  # of news, number and moment: of records with one id, the largest counts
+    #: Of news, the number, and the microseconds from the year 1 to its date (-1: unknown): see `without_superseded`.
+    version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # why news is not read, such as that it is canceled, as a sentence; "": it is read
 
 
@@ -571,7 +572,7 @@ class RecordContent(NamedTuple):
     labelled_for: tuple[str, ...] | None = None
     fields: dict[str, Any] | None = None
     language: str = ""
-    version: tuple[int, str] = NO_VERSION
+    version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # as the end of a sentence whose subject is the record
 
 
@@ -625,11 +626,32 @@ class RecordFormat(NamedTuple):
                 yield reject_or_raise(settings, fault, block.source, part, span.position, span.offset, stored)
 
 
-def without_superseded(items: Iterable[Record | Rejection], all_versions: bool = False) -> Iterator[Record | Rejection]:
+class VersionState(IntEnum):
+    """Name what became of a version of news when its batch was read."""
+
+    READ = auto()
+    OLDER = auto()  # left out, as a newer version is in the same batch
+    LEFT_OUT = auto()  # left out on its own account, as one that is canceled
+
+
+class ItemVersion(NamedTuple):
+    """Hold which version of a news item stands where in the input."""
+
+    id: str
+    version: tuple[int, int]  # as in `Record`
+    source: str
+    position: int
+    state: VersionState
+
+
+def without_superseded(
+    items: Iterable[Record | Rejection], all_versions: bool = False, versions: list[ItemVersion] | None = None
+) -> Iterator[Record | Rejection]:
     """Yield records and rejections; a record becomes a rejection if it is to be left out, or is an older version.
 
     Of records with the same id and with versions, the largest version counts; of the same version, the last one. With
-    `all_versions`, older ones count, too.
+    `all_versions`, older ones count, too. The records with versions are appended to the list `versions`, in their
+    order.
     """
     items = list(items)
     newest: dict[str, Record] = {}
@@ -639,12 +661,22 @@ def without_superseded(items: Iterable[Record | Rejection], all_versions: bool =
             if before is None or item.version >= before.version:
                 newest[item.id] = item
     for item in items:
-        reason = ""
-        if isinstance(item, Record) and newest.get(item.id, item) is not item:
-            reason = f"It is an older version of {item.id!r}, or the same again: the newest one counts."
-        elif isinstance(item, Record):
-            reason = item.left_out
+        if not isinstance(item, Record):
+            yield item
+            continue
+        reason, state = item.left_out, VersionState.LEFT_OUT if item.left_out else VersionState.READ
+        if (winner := newest.get(item.id, item)) is not item:
+            reason, state = superseded_reason(item.id, bool(winner.left_out)), VersionState.OLDER
+        if versions is not None and item.version != NO_VERSION:
+            versions.append(ItemVersion(item.id, item.version, item.source, item.position, state))
         yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT) if reason else item
+
+
+def superseded_reason(id_: str, is_withdrawn: bool) -> str:
+    """Return why an older version of news is left out; `is_withdrawn`: the newest one is canceled or the like."""
+    if is_withdrawn:
+        return f"It is an older version of {id_!r}, whose newest one is canceled, killed, withheld or under embargo."
+    return f"It is an older version of {id_!r}, or the same again: the newest one counts."
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,8 @@ ignore these files.
 import hashlib
 import json
 import re
-from collections import Counter
+import zlib
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -24,12 +25,13 @@ from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
 from textcat.former_names import todays_fact
 from textcat.journal import Journal, journal_line, read_journal
-from textcat.reading import START_OVER, Batch, PipeState, Source
+from textcat.reading import START_OVER, Batch, PipeState, Rejection, Source
 from textcat.runs.growth import (
     Generation,
     Growth,
     ListedFile,
     find_growth,
+    is_within,
     list_files,
     missing_sums,
     names_by_shard,
@@ -38,16 +40,17 @@ from textcat.runs.growth import (
 from textcat.runs.output import PlainFile
 from textcat.runs.progress import RunState
 from textcat.runs.results import BatchResult, Counts, encode_rejection, kind_of_reason
+from textcat.runs.versions import OldRows, Segment, Superseded, VersionFile, find_superseded, old_rows
 from textcat.surrogates import escape_undecodable
 
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
-_FILES = "_files-{:05}.jsonl"  # of a generation
+_FILES, _VERSIONS = "_files-{:05}.jsonl", "_versions-{:05}.bin"  # of a generation
 # The journal last: as long as it has its old name, the others may have theirs.
 _FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_files-\d{{5,}}\.jsonl|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_files-\d{{5,}}\.jsonl|_versions-\d{{5,}}\.bin|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
@@ -63,10 +66,21 @@ class RemovedRows(NamedTuple):
 
     data: bytes  # of the whole file
     counts: Counts
+    rejections: Sequence[Rejection] = ()  # of the documents that were removed, if they are rejected now
 
 
 # Return a shard's content without the documents of the files with the given names.
 RemoveRows = Callable[[Path, Collection[str]], RemovedRows]
+# Return a shard's content without rows that newer versions replace; the mapping is used up.
+RemoveVersions = Callable[[Path, OldRows], RemovedRows]
+
+
+class WrittenRun(NamedTuple):
+    """Describe what `write_shards` has written."""
+
+    shards: int  # number of output files, including those of earlier runs
+    superseded: Counts  # by which the counts change, as newer versions replace rows
+    is_whole: bool = True  # False: files must be read again, since older versions in them are the newest ones now
 
 
 class Growing(NamedTuple):
@@ -75,6 +89,7 @@ class Growing(NamedTuple):
     sources: Sequence[Source]
     remove_rows: RemoveRows
     trusted: bool = False  # whether this process has written the folder, so that its shards need not be verified
+    remove_versions: RemoveVersions | None = None  # None: newer versions replace no rows
 
 
 @contextmanager
@@ -144,6 +159,8 @@ def _begin_or_resume(
         raise TextcatError(f"{path / JOURNAL} is damaged: {remedy}.")
     state = _last_state(path, entries, remedy, trusted=growing is not None and growing.trusted)
     _remove_unfinished(path, state, journal.length, _shards_in(entries), remedy)
+    if growing is not None and _remove_superseded(path, entries, growing) is not None:
+        state = _last_state(path, entries, remedy, trusted=True)
     if growing is None or listed is None:
         return state
     return _grown(path, state, inputs, header, entries, growing)
@@ -244,7 +261,7 @@ def _last_state(path: Path, entries: list[Line], remedy: str, *, trusted: bool =
     If a shard is missing or has changed, a TextcatError is raised, whose message ends with `remedy`; the shards of a
     folder that is `trusted` are not looked at.
     """
-    counts, last, shards = Counts(), RunState(Counts()), 0
+    counts, last, shards, versions = Counts(), RunState(Counts()), 0, [(0, 0)]
     before, sums = _sums_of_shards(entries[:-1]), _sums_of_shards(entries)
     paths = [] if trusted else [path / name for name in sums]
     with ThreadPoolExecutor() as threads:  # hashlib releases the interpreter's lock
@@ -260,13 +277,17 @@ def _last_state(path: Path, entries: list[Line], remedy: str, *, trusted: bool =
             last = RunState(counts, shards, tuple(entry["cursor"]), entry["read"], entry["rejected_bytes"], pipes=pipes)
         elif "grown" in entry:
             last = RunState(counts, shards, rejected_bytes=last.rejected_bytes)
+            versions.append((0, 0))
         elif "replaced" in entry:
             counts.add(Counts.from_dict(entry["counts"]))
+            last = last._replace(rejected_bytes=entry.get("rejected_bytes", last.rejected_bytes))
             if entry["replaced"] == REJECTED and (entry is not entries[-1] or _is_in_place(path, entry)):
                 last = last._replace(rejected_bytes=entry["bytes"])
+        if "versions" in entry:
+            versions[-1] = tuple(entry["versions"])
         if entry.keys() != {"sums"}:
             last = last._replace(finished="finished" in entry)
-    return last._replace(counts=counts)
+    return last._replace(counts=counts, versions=versions)
 
 
 # --- inputs that have grown -------------------------------------------------------------------------------------------
@@ -292,12 +313,7 @@ def _have_files(path: Path, header: Line, entries: Sequence[Line]) -> bool:
 
 
 def _generations(path: Path, header: Line, entries: Sequence[Line]) -> list[Generation]:
-    parts, sums = list[list[Line]]([[]]), [header["files"]]
-    for entry in entries:
-        if "grown" in entry:
-            parts.append([])
-            sums.append(entry["files"])
-        parts[-1].append(entry)
+    parts, sums = _by_generation(entries), [header["files"], *(entry["files"] for entry in entries if "grown" in entry)]
     listings = (_read_files(path / _FILES.format(number), sum_) for number, sum_ in enumerate(sums))
     return [Generation(files, part) for files, part in zip(listings, parts, strict=True)]
 
@@ -364,7 +380,7 @@ def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> bool:
     before the content is put in place, so the last line may be about a shard that still has its old content.
     """
     begin = max((i for i, entry in enumerate(entries) if "grown" in entry), default=None)
-    if begin is None or any("cursor" in entry for entry in entries[begin:]):
+    if begin is None or any("cursor" in entry or "superseded" in entry for entry in entries[begin:]):
         return False
     is_changed = False
     names = {**entries[begin]["remove"], REJECTED: entries[begin]["removed"]} if entries[begin]["removed"] else {}
@@ -374,23 +390,44 @@ def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> bool:
         if not target.exists() or (name in done and _is_in_place(path, done[name])):
             continue
         remove = _without_rejections if name == REJECTED else growing.remove_rows
-        data, counts = remove(target, files)
-        unfinished, is_kept = target.with_name(name + UNFINISHED), name != REJECTED or data
-        if is_kept:
-            with closing(folders.create(unfinished)) as file:
-                folders.write_all(file, data)
-                folders.sync(file)
-        if name not in done:
-            sum_ = hashlib.sha256(data).hexdigest() if is_kept else ""
-            entry = {"replaced": name, "bytes": len(data), "sha256": sum_, "counts": counts.as_dict()}
-            _append_to_journal(path, entries, entry)
-        if is_kept:
-            folders.rename(unfinished, target)
-        else:
-            folders.remove(target)
-        folders.sync_folder(path)
+        _replace(target, remove(target, files), entries, name in done)
         is_changed = True
     return is_changed
+
+
+def _replace(target: Path, content: RemovedRows, entries: list[Line], is_told: bool) -> None:
+    """Give a shard (output file), or the file of rejections, another content; `is_told`: the journal has its sum.
+
+    Rejections of the documents that were removed from a shard are added to the file of rejections.
+    """
+    data, name = content.data, target.name
+    unfinished, is_kept = target.with_name(name + UNFINISHED), name != REJECTED or data
+    if is_kept:
+        with closing(folders.create(unfinished)) as file:
+            folders.write_all(file, data)
+            folders.sync(file)
+    if not is_told:
+        sum_ = hashlib.sha256(data).hexdigest() if is_kept else ""
+        entry = {"replaced": name, "bytes": len(data), "sha256": sum_, "counts": content.counts.as_dict()}
+        if content.rejections:
+            rejected = b"".join(map(encode_rejection, content.rejections))
+            entry["rejected_bytes"] = _append_whole(target.with_name(REJECTED), rejected)
+        _append_to_journal(target.parent, entries, entry)
+    if is_kept:
+        folders.rename(unfinished, target)
+    else:
+        folders.remove(target)
+    folders.sync_folder(target.parent)
+
+
+def _append_whole(path: Path, data: bytes) -> int:
+    """Append bytes to a file, sync it, and return its length."""
+    with closing(folders.reopen(path)) as file:
+        folders.write_all(file, data)
+        folders.sync(file)
+        length = file.tell()
+    folders.sync_folder(path.parent)
+    return length
 
 
 def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
@@ -408,17 +445,100 @@ def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
     return RemovedRows(b"".join(kept), counts)
 
 
-def is_within(names: Collection[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether a document's source is one of the named files, or is inside one."""
+# --- versions of news -------------------------------------------------------------------------------------------------
 
-    def is_removed(source: str) -> bool:
-        while source not in names:
-            source = source.rpartition("/")[0]
-            if not source:
-                return False
-        return True
 
-    return is_removed
+def _supersede(path: Path, growing: Growing) -> tuple[Counts, bool]:
+    """Remove the rows that newer versions replace, at the end of a generation; return the change of the counts.
+
+    Also return whether no file must be read again for older versions that are the newest ones now.
+    """
+    journal = read_journal(path / JOURNAL)
+    assert journal is not None
+    _, *entries = journal.lines
+    if (begun := _last_superseded(entries)) is not None:  # the run was killed after that
+        return Counts(), not entries[begun]["again"]
+    finished = [i for i, part in enumerate(_by_generation(entries)) if any("finished" in entry for entry in part)]
+    found = find_superseded(_version_files(path, entries), max(finished, default=-1) + 1)
+    if not (found.shards or found.again):
+        return Counts(), True
+    _begin_superseding(path, entries, found)
+    return _remove_superseded(path, entries, growing) or Counts(), not found.again
+
+
+def _begin_superseding(path: Path, entries: list[Line], found: Superseded) -> None:
+    length, crc32 = _last_state(path, entries, "", trusted=True).versions[-1]
+    entry: Line = {"superseded": found.shards, "again": found.again}
+    if found.chunk:
+        number = sum("grown" in line for line in entries)
+        length = _append_whole(path / _VERSIONS.format(number), found.chunk)
+        entry["versions"] = (length, zlib.crc32(found.chunk, crc32))
+    _append_to_journal(path, entries, entry)
+
+
+def _remove_superseded(path: Path, entries: list[Line], growing: Growing) -> Counts | None:
+    """Remove the rows that the journal's last generation says to be replaced, where it is not done already.
+
+    Return the change of the counts; None if there is nothing to do.
+    """
+    begun = _last_superseded(entries)
+    if begun is None or growing.remove_versions is None or any("finished" in entry for entry in entries[begun:]):
+        return None
+    done = {entry["replaced"]: entry for entry in entries[begun:] if "replaced" in entry}
+    shards = {name: n for name, n in entries[begun]["superseded"].items() if not _is_done(path, name, done)}
+    counts = Counts()
+    for name, rows in old_rows(_version_files(path, entries), shards) if shards else ():
+        content = growing.remove_versions(path / name, rows)
+        _replace(path / name, content, entries, name in done)
+        if name not in done:
+            counts.add(content.counts)
+    return counts
+
+
+def _is_done(path: Path, name: str, done: Mapping[str, Line]) -> bool:
+    return name in done and _is_in_place(path, done[name])
+
+
+def _last_superseded(entries: Sequence[Line]) -> int | None:
+    """Return the number of the line of the journal's last generation that says which rows are replaced; None: none."""
+    for i in reversed(range(len(entries))):
+        if "superseded" in entries[i]:
+            return i
+        if "grown" in entries[i]:
+            break
+    return None
+
+
+def _by_generation(entries: Iterable[Line]) -> list[list[Line]]:
+    """Return the lines of a journal by generation; a generation after the first one begins with the line "grown"."""
+    parts: list[list[Line]] = [[]]
+    for entry in entries:
+        if "grown" in entry:
+            parts.append([])
+        parts[-1].append(entry)
+    return parts
+
+
+def _version_files(path: Path, entries: Sequence[Line]) -> list[VersionFile]:
+    """Return the file of versions of each generation, with the documents that have been removed since."""
+    parts = _by_generation(entries)
+    removed = [[*map(escape_undecodable, part[0].get("removed", ()))] if part else [] for part in parts]
+    removed_from: dict[str, set[str]] = defaultdict(set)
+    for part in parts[1:]:
+        for shard, names in part[0]["remove"].items():
+            removed_from[shard].update(map(escape_undecodable, names))
+    files, since = list[VersionFile](), set[str]()
+    for number, part in reversed([*enumerate(parts)]):
+        told = [entry for entry in part if "versions" in entry]
+        segments = [
+            Segment(entry["shard"], entry["versions"][0], removed_from[entry["shard"]] if entry["shard"] else {*since})
+            for entry in told
+            if "cursor" in entry
+        ]
+        length, crc32 = told[-1]["versions"] if told else (0, 0)
+        files.append(VersionFile(path / _VERSIONS.format(number), length, crc32, segments))
+        since.update(removed[number])
+    return files[::-1]
 
 
 def _sums_of_shards(entries: Iterable[Line]) -> dict[str, str]:
@@ -453,9 +573,13 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _shards_in(entries: Iterable[Line]) -> set[str | None]:
-    """Return the names of shards (output files), and of lists of input files, in the lines of a journal."""
-    n_generations = 1 + sum("grown" in entry for entry in entries)
-    return {*(entry.get("shard") for entry in entries), *map(_FILES.format, range(n_generations))}
+    """Return the names of shards (output files), and of the files of generations, in the lines of a journal."""
+    names = {*(entry.get("shard") for entry in entries)}
+    for number, part in enumerate(_by_generation(entries)):
+        names.add(_FILES.format(number))
+        if any("versions" in entry for entry in part):
+            names.add(_VERSIONS.format(number))
+    return names
 
 
 def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards: set[str | None], remedy: str) -> None:
@@ -466,29 +590,41 @@ def _remove_unfinished(path: Path, state: RunState, journal_length: int, shards:
     for file in _own_files(path):
         if file.name not in {*shards, JOURNAL, REJECTED, INPUTS}:
             folders.remove(file)
-    rejected = path / REJECTED
-    if state.rejected_bytes:
-        if not rejected.is_file() or rejected.stat().st_size < state.rejected_bytes:
-            raise _missing(rejected, remedy)
-        folders.truncate_file(rejected, state.rejected_bytes)
-    else:
-        folders.remove(rejected)
+    versions = path / _VERSIONS.format(len(state.versions) - 1)
+    for file, length in ((path / REJECTED, state.rejected_bytes), (versions, state.versions[-1][0])):
+        if not length:
+            folders.remove(file)
+        elif not file.is_file() or file.stat().st_size < length:
+            raise _missing(file, remedy)
+        else:
+            folders.truncate_file(file, length)
     folders.truncate_file(path / JOURNAL, journal_length)
     folders.sync_folder(path)
 
 
 def write_shards(
-    folder: Path, state: RunState, form: PlainFile, results: Generator[tuple[Batch, BatchResult]], **limits: int
-) -> int:
-    """Write the results of all batches with a `ShardWriter`, end the run, and return the number of shards (files).
+    folder: Path,
+    state: RunState,
+    form: PlainFile,
+    results: Generator[tuple[Batch, BatchResult]],
+    growing: Growing | None = None,
+    **limits: int,
+) -> WrittenRun:
+    """Write the results of all batches with a `ShardWriter`, end the run, and describe what was written.
 
-    `limits` are the arguments `max_records` and `max_bytes` of `ShardWriter`.
+    With `growing`, rows of news are removed that newer versions replace. `limits` are the arguments `max_records` and
+    `max_bytes` of `ShardWriter`.
     """
+    counts, is_whole = Counts(), True
     with closing(ShardWriter(folder, state, form, **limits)) as shards, closing(results):
         for batch, result in results:
             shards.add(batch, result)
+        shards.end()
+        if growing is not None and growing.remove_versions is not None and shards.has_versions:
+            with _errors_as_sentences(folder):
+                counts, is_whole = _supersede(folder, growing)
         shards.finish()
-    return shards.number
+    return WrittenRun(shards.number, counts, is_whole)
 
 
 class ShardWriter:
@@ -509,7 +645,15 @@ class ShardWriter:
         with _errors_as_sentences(folder):
             self.journal = folders.reopen(folder / JOURNAL)
         self._rejected = _AppendedFile(folder / REJECTED, state.rejected_bytes)
+        length, self._crc32 = state.versions[-1]
+        self._versions = _AppendedFile(folder / _VERSIONS.format(len(state.versions) - 1), length)
+        self._had_versions = any(length for length, _ in state.versions)
         self._begin()
+
+    @property
+    def has_versions(self) -> bool:
+        """Return whether the run has read news that has versions, now or before."""
+        return self._had_versions or self._versions.length > 0
 
     def add(self, batch: Batch, result: BatchResult) -> None:
         """Write the results of a batch; raise a TextcatError if they cannot be written."""
@@ -520,22 +664,29 @@ class ShardWriter:
                 self._shard.write(self._format.add(rows))
                 self._n_bytes += len(rows)
             self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
+            self._versions.write(result.versions)
+            self._crc32 = zlib.crc32(result.versions, self._crc32)
             self._counts.add(result.counts)
             self._sums |= batch.sums
             self._position: Line = {"cursor": batch.end, "read": batch.read, "pipes": batch.pipes}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
 
-    def finish(self) -> None:
-        """End the last shard, and write into the journal that the run is finished."""
+    def end(self) -> None:
+        """End the last shard."""
         with _errors_as_sentences(self._folder):
             if self._position:
                 self._end()
+
+    def finish(self) -> None:
+        """End the last shard, and write into the journal that the run is finished."""
+        self.end()
+        with _errors_as_sentences(self._folder):
             self._log({"finished": True})
 
     def close(self) -> None:
         """Close all files; a shard that is not finished keeps its temporary name."""
-        for file in (self.journal, self._rejected, self._shard):
+        for file in (self.journal, self._rejected, self._versions, self._shard):
             file.close()
 
     def _begin(self) -> None:
@@ -552,10 +703,12 @@ class ShardWriter:
             entry = {"shard": name, "bytes": self._shard.length, "sha256": self._shard.sha256.hexdigest()}
             self.number += 1
         self._rejected.sync()
+        self._versions.sync()
         folders.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
         sums = {"sums": self._sums} if self._sums else {}
-        self._log(entry | self._position | counts | sums)
+        versions = {"versions": (self._versions.length, self._crc32)} if self._versions.length else {}
+        self._log(entry | self._position | counts | sums | versions)
         self._begin()
 
     def _log(self, entry: Line) -> None:

@@ -8,10 +8,11 @@ import os
 import zlib
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from textcat.reading import Checkpoint, FileState, Source, is_url
+from textcat.surrogates import escape_undecodable
 
 _AT_ONCE = 1 << 20  # bytes
 Line = dict[str, Any]
@@ -97,6 +98,16 @@ class Generation(NamedTuple):
         """Return the files that are to be read, as a whole or in part."""
         read = self._read()
         return read[_n_before(read, self._end()) :]
+
+    def again(self, known: Mapping[str, KnownFile]) -> Iterator[str]:
+        """Yield the names of known files that are to be read again, as versions of news in them have no row now.
+
+        See `versions`. The names are those that the files have in the shards.
+        """
+        sources = [source for entry in self.entries for source in entry.get("again", ())]
+        names = {escape_undecodable(item.written_as): item.written_as for item in known.values()} if sources else {}
+        for source in sources:
+            yield from [names[above] for above in _paths_above(source) if above in names][:1]
 
     def _read(self) -> list[ListedFile]:
         return [file for file in self.files if file.source >= 0]  # the others stand behind them
@@ -208,16 +219,26 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
     if left and all(_is_same(file, listed) for file in left):
         return None
     known: dict[str, KnownFile] = {}
+    again = set[str]()
     for generation in generations:
         for item in generation.known():
             known.pop(item.file.was, None)
             known[item.file.name] = item
+            if item.file.source >= 0:
+                again.discard(item.written_as)
+        again.update(generation.again(known))
     growth, kept = _compare(listed, known, {item.file.name for item in cut})
     to_read = {*growth.new, *growth.changed}
     removed = [known[name] for name in growth.changed if name in known] + cut
+    former = dict(growth.renamed)
+    unchanged = {name: known.get(former.get(name, name)) for name in listed if name not in to_read} if again else {}
+    more = {name: item for name, item in unchanged.items() if item is not None and item.written_as in again}
+    read = numbered_files(sources, {*to_read, *more}) or ()
+    files = [file._replace(was=former.get(file.name, "")) for file in read]
+    files += [file for file in kept if file.name not in more]
     told = {name for entry in last.entries for name in entry.get("gone", ())}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
-    return Work(since, [*(numbered_files(sources, to_read) or ()), *kept], removed, growth.gone)
+    return Work(since, files, [*removed, *more.values()], growth.gone)
 
 
 def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, int]:
@@ -296,6 +317,17 @@ def _crc32_of(path: str) -> int | None:
     except OSError:
         return None
     return crc32
+
+
+def is_within(names: Collection[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a document's source is one of the named files, or is inside one."""
+    return lambda source: any(above in names for above in _paths_above(source))
+
+
+def _paths_above(source: str) -> Iterator[str]:
+    while source:
+        yield source
+        source = source.rpartition("/")[0]
 
 
 def names_by_shard(removed: Iterable[KnownFile]) -> dict[str, list[str]]:

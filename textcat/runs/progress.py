@@ -32,6 +32,8 @@ class RunState(NamedTuple):
     pipes: Mapping[str, "PipeState"] = {}  # the state of each input that is a pipe, by its name
     # What the run reads, if this is not all files of its inputs, as it resumes after the inputs have grown.
     files: "Sequence[ListedFile] | None" = None
+    #: The length and the checksum of the file of versions of each generation; the last one is written now.
+    versions: "Sequence[tuple[int, int]]" = ((0, 0),)
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
 
     @property

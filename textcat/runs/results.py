@@ -79,6 +79,7 @@ class BatchResult:
     counts: Counts
     process: str  # name of the process that worked on the batch, see `process_name`
     memory: int = 0  # peak memory of that process in bytes; 0 if unknown
+    versions: bytes = b""  # of news, as `encode_versions` returns them
 
 
 def process_name() -> str:

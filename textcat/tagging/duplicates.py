@@ -23,8 +23,8 @@ from textcat.folders import UNFINISHED
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.reprints.groups import COPY, SKETCH, Groups, sketch_texts
-from textcat.runs.folder import Growing, RemovedRows, is_within, open_folder, write_shards
-from textcat.runs.growth import restricted_sources
+from textcat.runs.folder import Growing, RemovedRows, open_folder, write_shards
+from textcat.runs.growth import is_within, restricted_sources
 from textcat.runs.inputs import (
     InputChange,
     check_output_apart,
@@ -137,7 +137,7 @@ def _run(
         if not state.finished:
             batches = read_batches(read, settings, state.checkpoint, state.pipes)
             mapped = ordered_map(partial(sketch_batch, settings), batches, workers)
-            write_shards(folder, state, PlainFile(_SUFFIX), assignment.watched(mapped, read), **limits)
+            write_shards(folder, state, PlainFile(_SUFFIX), assignment.watched(mapped, read), None, **limits)
             assignment.changes = warn_of_changes(read, settings, assignment.counts.inputs, {})
         if state.is_last:
             assignment.write(out)

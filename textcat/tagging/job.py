@@ -14,8 +14,9 @@ from textcat.errors import TextcatError
 from textcat.folders import installed_spacy
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
-from textcat.reading import Batch, InputSettings, Record, Rejection, batch_records
+from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
 from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.versions import encode_versions
 from textcat.tagging.groups import open_groups
 from textcat.tagging.output import ENCODERS, OutputSettings
 
@@ -59,7 +60,8 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
 
     taggers, counts = load_taggers(job), Counts()
     tagged = BatchResult([], [], counts, process_name())
-    items = batch_records(batch, job.input, all_versions)
+    versions: list[ItemVersion] = []
+    items = batch_records(batch, job.input, all_versions, None if all_versions else versions)
     while held := list(islice(items, min(map(n_held, taggers.values())))):
         counts.records += len(held)
         counts.inputs.update(item.source for item in held if isinstance(item, Record))  # files; the run sums up inputs
@@ -72,6 +74,7 @@ def tag_batch(job: Job, batch: Batch, all_versions: bool = False) -> BatchResult
             tag_records(taggers[""], job.output, records, tagged)
         tagged.rejections += [item for item in held if isinstance(item, Rejection)]
     counts.add_rejections(tagged.rejections)
+    tagged.versions = encode_versions(versions)
     tagged.memory = peak_memory() or 0
     return tagged
 

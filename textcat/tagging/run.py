@@ -47,7 +47,7 @@ from textcat.runs.workers import WorkerPool, open_workers, ordered_map
 from textcat.tagging.groups import FIELD, open_groups
 from textcat.tagging.job import Job, load_taggers, tag_batch
 from textcat.tagging.output import OutputSettings, check_output, file_format, library_versions
-from textcat.tagging.shards import remove_rows
+from textcat.tagging.shards import remove_rows, remove_versions
 from textcat.tagging.summary import Summary, joint_manifest
 
 log = logging.getLogger(__name__)
@@ -270,7 +270,8 @@ def tag_to_folder(
     whole_plan = plan
     _log_plan(plan, str(out))
     inputs = [source.fingerprint() for source in plan.sources]
-    growing = Growing(plan.sources, partial(remove_rows, plan.job.output), trusted)
+    write = plan.job.output
+    growing = Growing(plan.sources, partial(remove_rows, write), trusted, partial(remove_versions, write))
     # Workers first: if this process is killed, they would hold what they were forked with, such as the lock, longer.
     with (
         workers_of(plan) as workers,
@@ -283,13 +284,17 @@ def tag_to_folder(
             return tally.summary(state.shards)
         batches = read_batches(plan.sources, plan.job.input, state.checkpoint, state.pipes)
         results = _tagged(plan, batches, workers, tally)
-        summary = tally.summary(write_shards(out, state, file_format(plan.job.output), results, **limits))
-    if state.is_last:
+        written = write_shards(out, state, file_format(plan.job.output), results, growing, **limits)
+        tally.add_counts(written.superseded)
+        summary = tally.summary(written.shards)
+    if state.is_last and written.is_whole:
         return summary
-    # An interrupted run was resumed with the files that it began with: others may be new, or have changed.
+    # An interrupted run was resumed with the files that it began with: others may be new, or have changed. Or newer
+    # versions have gone with the content of a changed file, so that older ones in other files count again.
     second = tag_to_folder(whole_plan, out, restart=False, progress=progress, trusted=True, **limits)
     formats = sorted({*summary.formats, *second.formats})
-    return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds)
+    growth = second.growth if state.growth is None else state.growth
+    return second._replace(before=state, formats=formats, seconds=summary.seconds + second.seconds, growth=growth)
 
 
 def set_aside(model: Path, out: Path) -> None:
@@ -357,6 +362,9 @@ class _Tally:
         """Find the inputs that changed while they were read, and log how much of each input is missing."""
         plan, documents = self._plan, self._counts.inputs
         self._changes = warn_of_changes(plan.sources, plan.job.input, documents, self._missing, plan.start_over)
+
+    def add_counts(self, counts: Counts) -> None:
+        self._counts.add(counts)
 
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)

@@ -1,17 +1,21 @@
-"""Read the shards of a run again: take out the documents of some files, or read all documents with their topics."""
+"""Read the shards of a run again: take out the documents of some files or older versions, or read all documents."""
 
 import csv
 import io
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from textcat.errors import TextcatError
-from textcat.runs.folder import RemovedRows, is_within
+from textcat.reading import FaultKind, Rejection, superseded_reason
+from textcat.runs.folder import RemovedRows
+from textcat.runs.growth import is_within
 from textcat.runs.results import Counts
+from textcat.runs.versions import OldRows, hash_of_id
 from textcat.spreadsheets import safe_cell
 from textcat.surrogates import escape_undecodable
 from textcat.tagging.output import BETWEEN_TOPICS, OutputSettings, file_format
@@ -34,15 +38,42 @@ def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) ->
     A shard is an output file, here the one at `path`. With `settings.top` or `settings.everything`, the topics written
     are not those above thresholds, which the run counts; the counts of topics then do not change.
     """
-    counts, form = Counts(), file_format(settings)
     removed = is_within({written for name in names for written in _as_written(name, settings)})
+    return _without(settings, path, lambda document: removed(document.source))
+
+
+def remove_versions(settings: OutputSettings, path: Path, rows: OldRows) -> RemovedRows:
+    """Return a shard without the rows of news that newer versions replace, with rejections of these instead.
+
+    `rows` has the places of these rows, and is used up. For the counts see `remove_rows`.
+    """
+    rejections: list[Rejection] = []
+
+    def is_removed(document: TaggedDocument) -> bool:
+        for source, id_ in product(_as_read(document.source, settings), _as_read(document.id, settings)):
+            if waiting := rows.get((source, document.position, hash_of_id(id_))):
+                row = waiting.popleft()
+                if row.is_removed:
+                    reason = superseded_reason(id_, row.is_withdrawn)
+                    rejections.append(Rejection(source, document.position, reason, kind=FaultKind.LEFT_OUT))
+                return row.is_removed
+        return False
+
+    content = _without(settings, path, is_removed)
+    content.counts.records += len(rejections)
+    content.counts.add_rejections(rejections)
+    return content._replace(rejections=rejections)
+
+
+def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocument], bool]) -> RemovedRows:
+    counts, form = Counts(), file_format(settings)
     if settings.to == "parquet":
         data = _without_parquet(path, removed, form, counts)
     else:
         parts = [form.begin()]
         rows = _json_rows if settings.to == "jsonl" else _csv_rows
         for document, row in rows(_unpacked(path)):
-            if removed(document.source):
+            if removed(document):
                 _count(counts, document)
             else:
                 parts.append(form.add(row))
@@ -57,6 +88,13 @@ def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
     yield escape_undecodable(name)
     if settings.to == "csv" and not settings.raw_cells:
         yield str(safe_cell(escape_undecodable(name)))
+
+
+def _as_read(text: str, settings: OutputSettings) -> Iterator[str]:
+    """Yield the texts that may have been written as a cell."""
+    yield text
+    if settings.to == "csv" and not settings.raw_cells and text.startswith("'"):
+        yield text[1:]
 
 
 def _count(counts: Counts, document: TaggedDocument) -> None:
@@ -113,16 +151,18 @@ def _records(data: bytes) -> Iterator[bytes]:
             begin = end
 
 
-def _without_parquet(path: Path, removed: Callable[[str], bool], form: Any, counts: Counts) -> bytes:
+def _without_parquet(path: Path, removed: Callable[[TaggedDocument], bool], form: Any, counts: Counts) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    sources, topics = table.column("source").to_pylist(), table.column("topics").to_pylist()
-    keep = [not removed(source) for source in sources]
-    for is_kept, source, tags in zip(keep, sources, topics, strict=True):
-        if not is_kept:
-            _count(counts, TaggedDocument("", source, 0, tuple(tag["topic"] for tag in tags)))
+    columns = (table.column(name).to_pylist() for name in ("id", "source", "position", "topics"))
+    keep = []
+    for id_, source, position, tags in zip(*columns, strict=True):
+        document = TaggedDocument(id_, source, position, tuple(tag["topic"] for tag in tags))
+        keep.append(not removed(document))
+        if not keep[-1]:
+            _count(counts, document)
     form.begin()
     stream = io.BytesIO()
     kept = table.filter(pa.array(keep, pa.bool_()))

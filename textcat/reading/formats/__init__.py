@@ -29,7 +29,16 @@ from textcat.reading.formats import (
     warc,
     xml_items,
 )
-from textcat.reading.records import Batch, Block, InputSettings, Record, Rejection, UnreadableError, without_superseded
+from textcat.reading.records import (
+    Batch,
+    Block,
+    InputSettings,
+    ItemVersion,
+    Record,
+    Rejection,
+    UnreadableError,
+    without_superseded,
+)
 
 FORMATS = {
     "jsonl": jsonl.LINES,
@@ -77,15 +86,18 @@ BINARY = frozenset({"eml", "docx", "pdf", "warc"})
 WHOLE = DOCUMENTS | {"rcv1"}
 
 
-def batch_records(batch: Batch, settings: InputSettings, all_versions: bool = False) -> Iterator[Record | Rejection]:
+def batch_records(
+    batch: Batch, settings: InputSettings, all_versions: bool = False, versions: list[ItemVersion] | None = None
+) -> Iterator[Record | Rejection]:
     """Return the records of a batch in the order of the input, with a Rejection for each part that is not a record.
 
     Of news, a document that is canceled or not yet released is a rejection, too, and unless `all_versions` is True, an
-    older version of a document in the same batch. The settings must be those with which the batch was read.
+    older version of a document in the same batch; the versions are appended to the list `versions`. The settings must
+    be those with which the batch was read.
     """
     items = _items(batch, settings)
     has_versions = any(isinstance(block, Block) and block.format in NEWS for block in batch.blocks)
-    return without_superseded(items, all_versions) if has_versions else items
+    return without_superseded(items, all_versions, versions) if has_versions else items
 
 
 def _items(batch: Batch, settings: InputSettings) -> Iterator[Record | Rejection]:

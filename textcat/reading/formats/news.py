@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ from textcat.reading.dates import iso_date, moment
 from textcat.reading.records import NO_VERSION, FaultKind, InputSettings, RecordContent, UnreadableError
 from textcat.surrogates import mark_surrogates
 
+_YEAR_1 = datetime.min.replace(tzinfo=timezone.utc)
 OWN = "textcat"  # the scheme of the creators of tags that this package wrote
 _ZONES = ("title", "slugline", "abstract", "body")
 # Schemes of the IPTC that have a short name in every catalogue, by the end of their URI.
@@ -108,7 +109,9 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
         texts["body"] = texts["slugline"]
     number = int(version) if version.isdecimal() and len(version) < 20 else 0
     updated = moment(iso_date(item.version_date) or date) if item.id else None
-    key = (number, updated.isoformat() if updated else "") if item.id else NO_VERSION
+    key = (
+        (number, -1 if updated is None else (updated - _YEAR_1) // timedelta(microseconds=1)) if item.id else NO_VERSION
+    )
     subjects = list(dict.fromkeys(subject for subject in item.subjects if subject.topic))
     chosen = [one for one in subjects if not settings.topics_scheme or one.is_of(settings.topics_scheme)]
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))

@@ -144,7 +144,7 @@ def read_archive(
             if not state.finished:
                 with stages.stage("read") as bar:
                     results = _read_with_pieces(folder / PIECES, reading, state, workers, bar, start_over)
-                    write_shards(folder, state, PlainFile(".jsonl"), results, **limits)
+                    write_shards(folder, state, PlainFile(".jsonl"), results, None, **limits)
         yield _archive_in(folder)
 
 

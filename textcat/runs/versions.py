@@ -1,0 +1,330 @@
+"""Keep which versions of news items a run has read, and find the rows that newer versions replace.
+
+Each generation of a run (a start or continuation, see `growth`) has a file of chunks, to which each batch with versions
+adds one: the length of its list of sources and the number of its entries; the sources, as JSON; and an entry of 45
+bytes for each version, in the order of the input. At the end of a generation, a chunk without sources lists the entries
+whose rows a newer version replaces. The run's journal has the length and the checksum of the file.
+"""
+
+import struct
+import zlib
+from bisect import bisect_right
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import orjson
+
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.reading import START_OVER, ItemVersion, VersionState
+from textcat.runs.growth import is_within
+from textcat.surrogates import escape_undecodable
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_HEAD = struct.Struct("<II")  # of a chunk: bytes of its sources, number of its entries
+# The hash of the id; number and date of the version; position; number of the source in the chunk; state.
+_ENTRY = struct.Struct("<16sQqQIB")
+_FIELDS = [("high", "<u8"), ("low", "<u8"), ("number", "<u8"), ("date", "<i8"), ("position", "<u8"), ("source", "<u4")]
+_FIELDS += [("state", "u1")]
+# The generation and the number of an entry whose row is replaced; whether the newest version is canceled or the like.
+_REPLACED = [("generation", "<u4"), ("entry", "<u8"), ("is_withdrawn", "u1")]
+_KEPT_BYTES = 1 << 16  # of the largest file that is kept in memory: a run that watches inputs has thousands of files
+
+#: By the source, the position and the `hash_of_id` of a row: what becomes of the rows that have these, in their order.
+OldRows = dict[tuple[str, int, bytes], "deque[OldRow]"]
+
+
+class OldRow(NamedTuple):
+    """Hold whether the row of a version is removed, and whether its newest version is canceled or the like."""
+
+    is_removed: bool
+    is_withdrawn: bool
+
+
+class Segment(NamedTuple):
+    """Describe the versions of a shard (output file): they end at a byte of the generation's file."""
+
+    shard: str  # "" where all documents were rejected
+    end: int
+    gone: Collection[str]  # names of the input files whose documents were removed from the shard since
+
+
+class VersionFile(NamedTuple):
+    """Describe the file of versions of a generation, as the run's journal has it."""
+
+    path: Path
+    length: int  # bytes; 0: there is no file
+    crc32: int
+    segments: Sequence[Segment]
+
+
+class Superseded(NamedTuple):
+    """Hold what is found at the end of a generation."""
+
+    chunk: bytes  # that lists the entries whose rows are replaced; b"" if there are none
+    shards: dict[str, int]  # the number of these rows by shard
+    again: list[str]  # sources to read again, as they have versions without a row that are the newest now
+
+
+def hash_of_id(id_: str) -> bytes:
+    """Return 16 bytes that stand for the id of a news item."""
+    return blake2b(escape_undecodable(id_).encode(), digest_size=16).digest()
+
+
+def encode_versions(versions: Sequence[ItemVersion]) -> bytes:
+    """Return the versions of a batch as a chunk of bytes; b"" if there are none."""
+    numbers: dict[str, int] = {}
+    entries = [
+        _ENTRY.pack(hash_of_id(id_), *version, position, numbers.setdefault(source, len(numbers)), state)
+        for id_, version, source, position, state in versions
+    ]
+    sources = orjson.dumps([*map(escape_undecodable, numbers)])
+    return b"".join([_HEAD.pack(len(sources), len(entries)), sources, *entries]) if entries else b""
+
+
+class _Chunk(NamedTuple):
+    begin: int  # number of the first entry in the file
+    end: int
+    at: int  # byte at which the sources begin
+    n_bytes: int  # of the sources
+
+
+class _Content(NamedTuple):
+    entries: "np.ndarray"
+    chunks: list[_Chunk]
+    replaced: "np.ndarray"
+
+
+def _read(file: VersionFile) -> _Content:
+    read = _read_small if file.length <= _KEPT_BYTES else _read_whole
+    return read(file.path, file.length, file.crc32)
+
+
+def _read_whole(path: Path, length: int, crc32: int) -> _Content:
+    """Read a file of versions; raise a TextcatError if it is not what was written."""
+    import numpy as np  # here, so that a process which only hands out work stays small
+
+    entries, replaced, chunks = bytearray(), bytearray(), list[_Chunk]()
+    size, size_of_replaced = _ENTRY.size, np.dtype(_REPLACED).itemsize
+    try:
+        with folders.open_regular(path) as file:
+            at, sum_ = 0, 0
+            while at < length:
+                head = file.read(_HEAD.size)
+                n_bytes, n = _HEAD.unpack(head)
+                n_data = n * (size if n_bytes else size_of_replaced)
+                if at + len(head) + n_bytes + n_data > length:
+                    raise ValueError
+                sources, data = file.read(n_bytes), file.read(n_data)
+                for part in (head, sources, data):
+                    sum_ = zlib.crc32(part, sum_)
+                if n_bytes:
+                    begin = len(entries) // size
+                    chunks.append(_Chunk(begin, begin + n, at + len(head), n_bytes))
+                    entries += data
+                else:
+                    replaced += data
+                at += len(head) + n_bytes + n_data
+        if sum_ != crc32:
+            raise ValueError
+    except (ValueError, struct.error, OSError):
+        raise TextcatError(f"{path} is missing or changed: restore it, or {START_OVER}.") from None
+    return _Content(np.frombuffer(entries, _FIELDS), chunks, np.frombuffer(replaced, _REPLACED))
+
+
+_read_small = lru_cache(maxsize=4096)(_read_whole)
+
+
+class _Versions:
+    """Hold the versions of a run: those of each generation, and which of them count and have a row.
+
+    Rows that are replaced at the end of the generation `until` or later are still there.
+    """
+
+    def __init__(self, files: Sequence[VersionFile], until: int):
+        import numpy as np
+
+        self.files = files
+        self.contents = [_read(file) if file.length else None for file in files]
+        of_entries = [np.empty(0, _FIELDS) if content is None else content.entries for content in self.contents]
+        self.entries: list[Any] = of_entries
+        self.counts: list[Any] = [self._are_there(i) for i in range(len(files))]
+        self.have_rows = [
+            counts & (entries["state"] == VersionState.READ)
+            for counts, entries in zip(self.counts, of_entries, strict=True)
+        ]
+        for content in self.contents[:until]:
+            if content is not None and len(content.replaced):
+                for i in np.unique(content.replaced["generation"]).tolist():
+                    at = content.replaced["entry"][content.replaced["generation"] == i]
+                    self.have_rows[i][at.astype(np.intp)] = False
+
+    def _are_there(self, generation: int) -> "np.ndarray":
+        """Return which versions of a generation still count: those whose files have not changed since."""
+        import numpy as np
+
+        are_there = np.ones(len(self.entries[generation]), bool)
+        if not len(are_there) or not any(segment.gone for segment in self.files[generation].segments):
+            return are_there
+        with open(self.files[generation].path, "rb") as file:
+            for chunk, segment in self._chunks(generation):
+                if segment.gone:
+                    is_gone = is_within(segment.gone)
+                    gone = np.array([is_gone(source) for source in _sources_at(file, chunk)])
+                    numbers = self.entries[generation]["source"][chunk.begin : chunk.end]
+                    are_there[chunk.begin : chunk.end] = ~gone[numbers]
+        return are_there
+
+    def _chunks(self, generation: int) -> Iterator[tuple[_Chunk, Segment]]:
+        content, file = self.contents[generation], self.files[generation]
+        ends = [segment.end for segment in file.segments]
+        for chunk in () if content is None else content.chunks:
+            yield chunk, file.segments[bisect_right(ends, chunk.at)]
+
+    def sources_of(self, generation: int, entries: "np.ndarray") -> Iterator[str]:
+        """Yield the sources of entries, which are numbers in ascending order."""
+        import numpy as np
+
+        content = self.contents[generation]
+        assert content is not None
+        with open(self.files[generation].path, "rb") as file:
+            for chunk in content.chunks:
+                inside = entries[np.searchsorted(entries, chunk.begin) : np.searchsorted(entries, chunk.end)]
+                if len(inside):
+                    sources = _sources_at(file, chunk)
+                    yield from (sources[i] for i in self.entries[generation]["source"][inside].tolist())
+
+    def shard_ranges(self, generation: int) -> Iterator[tuple[str, int, int]]:
+        """Yield the shards of a generation in order, each with the numbers of its entries: begin and end."""
+        shard, begin, end = "", 0, 0
+        for chunk, segment in self._chunks(generation):
+            if segment.shard != shard:
+                if end > begin:
+                    yield shard, begin, end
+                shard, begin = segment.shard, chunk.begin
+            end = chunk.end
+        if end > begin:
+            yield shard, begin, end
+
+
+def _sources_at(file: BinaryIO, chunk: _Chunk) -> list[str]:
+    file.seek(chunk.at)
+    sources: list[str] = orjson.loads(file.read(chunk.n_bytes))
+    return sources
+
+
+def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
+    """Return the rows that newer versions replace: of the versions with an id, the largest counts; of equals, the last.
+
+    Parameters
+    ----------
+    files : sequence of VersionFile
+        Of each generation; the last one is at its end.
+    first_new : int
+        The first generation that has not been looked at.
+    """
+    import numpy as np
+
+    versions = _Versions(files, len(files))
+    ids = _ids_to_compare(versions, first_new)
+    numbers = [
+        (counts & _are_in(entries["high"], ids)).nonzero()[0]
+        for counts, entries in zip(versions.counts, versions.entries, strict=True)
+    ]
+    entry, generation = np.concatenate(numbers), np.repeat(np.arange(len(files)), [len(one) for one in numbers])
+
+    def of_all(columns: Sequence["np.ndarray"]) -> "np.ndarray":
+        return np.concatenate([column[at] for column, at in zip(columns, numbers, strict=True)])
+
+    keys = [of_all([entries[name] for entries in versions.entries]) for name in ("date", "number", "low", "high")]
+    order = np.lexsort((entry, generation, *keys))
+    low, high = keys[2][order], keys[3][order]
+    is_newest = np.append((low[1:] != low[:-1]) | (high[1:] != high[:-1]), True)[: len(order)]
+    entry, generation, has_row = entry[order], generation[order], of_all(versions.have_rows)[order]
+    state = of_all([entries["state"] for entries in versions.entries])[order]
+    newest_state = state[is_newest][np.cumsum(is_newest) - is_newest]
+
+    lost = (has_row & ~is_newest).nonzero()[0]
+    lost = lost[np.lexsort((entry[lost], generation[lost]))]
+    replaced = np.empty(len(lost), _REPLACED)
+    replaced["generation"], replaced["entry"] = generation[lost], entry[lost]
+    replaced["is_withdrawn"] = newest_state[lost] == VersionState.LEFT_OUT
+    lacks_row = is_newest & ~has_row & (state != VersionState.LEFT_OUT)
+    again = {
+        source
+        for i in np.unique(generation[lacks_row]).tolist()
+        for source in versions.sources_of(i, np.sort(entry[lacks_row & (generation == i)]))
+    }
+    chunk = _HEAD.pack(0, len(replaced)) + replaced.tobytes() if len(replaced) else b""
+    return Superseded(chunk, _numbers_by_shard(versions, replaced), sorted(again))
+
+
+def _ids_to_compare(versions: _Versions, first_new: int) -> "np.ndarray":
+    """Return, sorted, the first halves of hashes of ids with several versions, or with versions that have gone."""
+    import numpy as np
+
+    pairs = list(zip(versions.entries, versions.counts, strict=True))
+    gone = np.concatenate([entries["high"][~counts] for entries, counts in pairs])
+    new = np.concatenate([gone, *(entries["high"][counts] for entries, counts in pairs[first_new:])])
+    new.sort()
+    before = [entries["high"][counts] for entries, counts in pairs[:first_new]]
+    highs = np.concatenate([new, *(high[_are_in(high, new)] for high in before)])
+    highs.sort()
+    return np.union1d(highs[1:][highs[1:] == highs[:-1]], gone)
+
+
+def _are_in(values: "np.ndarray", among: "np.ndarray") -> "np.ndarray":
+    """Return which values are among sorted ones."""
+    import numpy as np
+
+    if not len(among):
+        return np.zeros(len(values), bool)
+    at = np.searchsorted(among, values)
+    at[at == len(among)] = 0
+    is_in: np.ndarray = among[at] == values
+    return is_in
+
+
+def _numbers_by_shard(versions: _Versions, replaced: "np.ndarray") -> dict[str, int]:
+    import numpy as np
+
+    counts: dict[str, int] = {}
+    for generation in np.unique(replaced["generation"]).tolist():
+        at = replaced["entry"][replaced["generation"] == generation]
+        for shard, begin, end in versions.shard_ranges(generation):
+            if n := int(np.searchsorted(at, end) - np.searchsorted(at, begin)):
+                counts[shard] = n
+    return counts
+
+
+def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterator[tuple[str, OldRows]]:
+    """Yield each of the shards with the rows that the last generation found to be replaced, and those like them.
+
+    `files` has the file of each generation; the last one ends in the chunk that lists these rows.
+    """
+    import numpy as np
+
+    versions = _Versions(files, len(files) - 1)
+    content = versions.contents[-1]
+    replaced = np.empty(0, _REPLACED) if content is None else content.replaced
+    for generation in range(len(files)):
+        entries, of_generation = versions.entries[generation], replaced[replaced["generation"] == generation]
+        for shard, begin, end in versions.shard_ranges(generation) if len(of_generation) else ():
+            if shard not in shards:
+                continue
+            inside = of_generation[(of_generation["entry"] >= begin) & (of_generation["entry"] < end)]
+            withdrawn = dict(zip(inside["entry"].tolist(), inside["is_withdrawn"].tolist(), strict=True))
+            ids = np.sort(entries["high"][inside["entry"].astype(np.intp)])
+            at = versions.have_rows[generation][begin:end] & _are_in(entries["high"][begin:end], ids)
+            numbers = at.nonzero()[0] + begin
+            rows: OldRows = defaultdict(deque)
+            for number, source in zip(numbers.tolist(), versions.sources_of(generation, numbers), strict=True):
+                key = (source, int(entries["position"][number]), entries[number : number + 1].tobytes()[:16])
+                rows[key].append(OldRow(number in withdrawn, bool(withdrawn.get(number))))
+            yield shard, rows
