@@ -1,10 +1,17 @@
-"""Plant reprints of four kinds among articles."""
+"""Plant reprints of four kinds among articles, and tell exactly which texts of a corpus repeat earlier ones."""
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
+from itertools import pairwise
 
+import numpy as np
+from scipy import sparse
+
+REPEATED = 0.5  # of the pairs of words of the shorter of two texts
+RARE = 100  # a pair of words that so many texts have at most leads to texts that may be alike
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -57,3 +64,34 @@ def planted(texts: list[str], seed: int = 0, every: int = 25) -> list[tuple[str,
         changed = KINDS[kind][0](texts[i], random_, words)
         entries.append((random_.uniform(i + 0.5, len(texts)), changed, i, kind))
     return [entry[1:] for entry in sorted(entries, key=lambda entry: entry[0])]
+
+
+def pairs_of_words(text: str) -> set[tuple[str, str]]:
+    """Return the pairs of consecutive words."""
+    return {*pairwise(re.findall(r"\w+", text.lower()))}
+
+
+def share(one: set[tuple[str, str]], other: set[tuple[str, str]]) -> float:
+    """Return the share of the smaller set that is in the larger one."""
+    return len(one & other) / max(min(len(one), len(other)), 1)
+
+
+def repeated(texts: list[str]) -> set[int]:
+    """Return the positions of texts that repeat an earlier one: half of the pairs of words of the shorter are in both.
+
+    The pairs are counted, by no sketch, so that the search is not judged by itself. Counted are all texts that have a
+    tenth of their pairs in common even without those that more than 100 texts have.
+    """
+    pairs, ids = [pairs_of_words(text) for text in texts], dict[tuple[str, str], int]()
+    columns = np.array([ids.setdefault(pair, len(ids)) for of_text in pairs for pair in of_text], np.int64)
+    ends, n_texts = np.cumsum([0, *map(len, pairs)]), np.bincount(columns, minlength=len(ids))
+    matrix = sparse.csr_matrix((np.ones(len(columns), np.int32), columns, ends), shape=(len(texts), len(ids)))
+    matrix, sizes, found = matrix[:, (n_texts > 1) & (n_texts <= RARE)], np.diff(ends), set[int]()
+    for first in range(0, len(texts), 1000):
+        common = sparse.tril(matrix[first : first + 1000] @ matrix.T, k=first - 1).tocoo()
+        later, earlier = common.row + first, common.col
+        alike = common.data >= np.maximum(np.minimum(sizes[later], sizes[earlier]) / 10, 1)
+        for i, j in zip(later[alike].tolist(), earlier[alike].tolist(), strict=True):
+            if i not in found and share(pairs[i], pairs[j]) >= REPEATED:
+                found.add(i)
+    return found

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from machine import described
-from planting import KINDS, planted
+from planting import KINDS, pairs_of_words, planted, repeated, share
 from workspace import JOBS, Run, Workspace, interleaved, measured, tag
 
 from textcat.corpus.catalogue import open_corpus
@@ -29,6 +29,7 @@ from textcat.folders import write_atomically
 from textcat.reprints.groups import find_groups
 
 CORPORA = ("reuters21578", "20newsgroups")  # the second one was not used to choose constants
+NEARLY_HALF = 0.4
 OWN_WORDS = 25  # of a text in which reprints are planted
 SMALL = 10  # the archive by which the memory of a document is measured has one of so many
 
@@ -58,11 +59,11 @@ def _head(arguments: list[str]) -> str:
 
 
 class Found(NamedTuple):
-    """Count reprints that were planted and found, pairs that are no reprints, and groups of two or more."""
+    """Count reprints that were planted and found, and groups of two or more; list originals wrongly put together."""
 
     planted: Counter[str]
     found: Counter[str]
-    wrong: int
+    wrong: list[tuple[int, int]]
     groups: int
 
     def table(self, name: str) -> str:
@@ -76,19 +77,20 @@ class Found(NamedTuple):
             }
             for kind, (_, asked) in KINDS.items()
         ]
-        share = f"{self.wrong / max(self.groups, 1):.3%}"
-        wrong = f"Wrong pairs: {self.wrong:,}, which is {share} of {self.groups:,} groups."
+        wrong = f"Wrong pairs: {len(self.wrong):,}, which is {len(self.wrong) / max(self.groups, 1):.3%} of "
+        wrong += f"{self.groups:,} groups."
         return f"{name}:\n\n{markdown_table(rows)}\n{wrong}\n"
 
 
 def count_found(entries: list[tuple[str, int, str]], first: dict[int, int]) -> Found:
     """Compare the groups of planted texts with the originals; `first` has the first text of each reprint's group."""
-    n, found, wrong = Counter[str](), Counter[str](), 0
+    n, found, wrong = Counter[str](), Counter[str](), list[tuple[int, int]]()
     for i, (_, original, kind) in enumerate(entries):
         n[kind] += 1
         group = first.get(i, i)
         found[kind] += bool(kind) and entries[group][1:] == (original, "")
-        wrong += entries[group][1] != original
+        if entries[group][1] != original:
+            wrong.append((entries[group][1], original))
     return Found(n, found, wrong, len({*first.values()}))
 
 
@@ -148,19 +150,22 @@ def _cost_row(name: str, documents: int, runs: list[Run]) -> dict[str, str]:
 
 
 def _corpus(name: str) -> str:
-    """Measure reprints planted in the documents of a real corpus that are no reprints of each other themselves."""
+    """Measure reprints planted in the documents of a real corpus that do not repeat each other themselves."""
     try:
         corpus = open_corpus(name, download=False)
     except TextcatError as error:
         return f"{error}\n"
     texts = [" ".join(document.zones.values()) for document in (*corpus.train, *corpus.test, *corpus.unused)]
-    own = find_groups({"text": text} for text in texts).tolist()
-    kept = [text for i, text in enumerate(texts) if own[i] == i and len(text.split()) >= OWN_WORDS]
+    own = repeated(texts)
+    kept = [text for i, text in enumerate(texts) if i not in own and len(text.split()) >= OWN_WORDS]
     entries = planted(kept, every=4)
     groups = enumerate(find_groups({"text": text} for text, *_ in entries).tolist())
     found = count_found(entries, {i: group for i, group in groups if group != i})
-    title = f"{name}, {len(texts):,} documents, of which {len(texts) - len({*own}):,} repeat an earlier one"
-    return found.table(f"{title}; {len(entries) - len(kept):,} reprints planted in {len(kept):,} others")
+    title = f"{name}, {len(texts):,} documents, of which {len(own):,} repeat half of an earlier one"
+    table = found.table(f"{title}; {len(entries) - len(kept):,} reprints planted in {len(kept):,} others")
+    shares = [share(*(pairs_of_words(kept[i]) for i in pair)) for pair in found.wrong]
+    halves = sum(value >= NEARLY_HALF for value in shares)
+    return f"{table}Of these, {halves:,} have {NEARLY_HALF:.0%} or more of their pairs of words in common.\n"
 
 
 if __name__ == "__main__":

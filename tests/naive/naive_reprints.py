@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from fractions import Fraction
 from itertools import pairwise
 
 MASK = (1 << 64) - 1
@@ -23,28 +24,39 @@ def hashed(word):
 
 def sketch(text):
     """Return the fingerprint, the number of words, the bins and the sample of a text in ASCII."""
-    words = re.findall("[a-z0-9]+", text.lower())
-    pairs, singles, fingerprint = [[] for _ in range(32)], [[] for _ in range(32)], 0
+    words = re.findall("(?:[a-z0-9]|(?<=[0-9])[.,](?=[0-9]))+", text.lower())
+    pairs, singles, fingerprint = [[] for _ in range(64)], [[] for _ in range(32)], 0
     for word in words:
         fingerprint = mixed((fingerprint + hashed(word)) & MASK)
-        if len(word) >= 4:
+        if len(word) >= (3 if word[0].isdigit() else 4):
             h = mixed((hashed(word) + GOLDEN) & MASK)
             singles[h >> 59].append(h)
     for one, other in pairwise(words):
         h = mixed((hashed(one) * 3 + hashed(other)) & MASK)
-        pairs[h >> 59].append(h)
-    bins = [1 + (min(hashes) & 0xFFFF) % 255 if hashes else 0 for hashes in pairs]
+        pairs[h >> 58].append(h)
+    bins = [1 + (min(hashes) & 0xFFFF) % 15 if hashes else 0 for hashes in pairs]
     sample = [min(hashes) >> 32 | 1 if hashes else 0 for hashes in singles]
     return fingerprint, len(words), bins, sample
 
 
-def repeats(a, b, shared, used):
-    """Return whether two texts of a and b words repeat each other, given the bins that they share."""
-    if min(a, b) < 40:
-        return shared / used >= 13 / 32
-    jaccard = shared / used
-    contained = jaccard / (1 + jaccard) * (a + b) / min(a, b)
-    return jaccard >= 9 / 32 or (shared >= 6 and contained >= 0.7)
+def jaccard(bins, other_bins):
+    """Return the Jaccard coefficient, from equal bins: one of fifteen is equal by chance."""
+    shared = sum(a == b != 0 for a, b in zip(bins, other_bins, strict=True))
+    used = sum(a != 0 or b != 0 for a, b in zip(bins, other_bins, strict=True))
+    return Fraction(shared, used), max((15 * shared - used) / (14 * used), 0)
+
+
+def likeness(jaccard, earlier, later, counts, n):
+    """Return J + V / 2 + N / 5, given the samples of two texts, and how many of n texts have each word."""
+    smallest = [min(filter(None, bins)) for bins in zip(earlier, later, strict=True) if any(bins)]
+    new = [word for word in smallest if word not in earlier and not counts[place(word, 19)]]
+    weight = {
+        word: max(min(n + 1, 65535).bit_length() - max(counts[place(word, 19)], 1).bit_length(), 0)
+        for word in smallest
+        if word not in new
+    }
+    both = sum(weight[word] for word in weight if word in earlier and word in later)
+    return jaccard + both / max(sum(weight.values()), 1) / 2 + len(new) / max(len(smallest), 1) / 5
 
 
 def place(key, bits):
@@ -55,14 +67,14 @@ def groups(texts):
     """Return for each text the position of the first text of its group."""
     sketches, known, group, counts, found_by = [sketch(text) for text in texts], [], [], Counter(), defaultdict(list)
     for i, (fingerprint, n, bins, sample) in enumerate(sketches):
-        best = (0, 0)
+        best = (0, 0, 0)
         group.append(i)
         copy = [j for j in known if n and sketches[j][:3] == (fingerprint, n, bins)]
         if copy:
             group[i] = group[copy[0]]
             continue
         known.append(i)
-        if n < 20:
+        if n < 12:
             continue
         keys = sorted(filter(None, sample), key=lambda key: counts[place(key, 19)])
         new = [key for key in keys if not counts[place(key, 19)]]
@@ -70,11 +82,11 @@ def groups(texts):
         few = [key for key in seen if counts[place(key, 19)] <= 16]
         for key in seen[: max(10, len(few))]:
             for j in found_by[key][-32:]:
-                m, other_bins = sketches[j][1:3]
-                shared = sum(a == b != 0 for a, b in zip(bins, other_bins, strict=True))
-                used = sum(a != 0 or b != 0 for a, b in zip(bins, other_bins, strict=True))
-                if (shared, -j) > best and repeats(n, m, shared, used):
-                    best, group[i] = (shared, -j), group[j]
+                share, similarity = jaccard(bins, sketches[j][2])
+                if share >= Fraction(12, 64) and (share, -j) > best[:2]:
+                    best = (share, -j, similarity)
+        if best[0] and likeness(best[2], sketches[-best[1]][3], sample, counts, len(known) - 1) >= 0.615:
+            group[i] = group[-best[1]]
         n_seen = min(len(seen), 5 - min(len(new), 2))
         for key in seen[:n_seen] + new[: 5 - n_seen]:
             found_by[key].append(i)

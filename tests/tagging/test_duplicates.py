@@ -121,6 +121,15 @@ def test_documents_of_a_changed_file_are_taken_out_and_read_again(archive, tmp_p
     assert found.counts.records == 42
 
 
+def test_sketches_of_another_format_are_refused(archive, tmp_path, monkeypatch):
+    with monkeypatch.context() as former:
+        former.setattr("textcat.tagging.duplicates.SKETCH_FORMAT", None)
+        run(archive, tmp_path / "out.jsonl")
+    with pytest.raises(TextcatError, match=r"sketch format 2.*restart"):
+        run(archive, tmp_path / "out.jsonl")
+    run(archive, tmp_path / "out.jsonl", restart=True)
+
+
 def test_a_damaged_shard_is_refused(archive, tmp_path):
     run(archive, tmp_path / "out.jsonl")
     shard = sorted((tmp_path / "out.jsonl.sketches").glob("part-*"))[1]

@@ -1,9 +1,9 @@
 import numpy as np
 
+SKETCH_BYTES: int
 SAMPLED: int
 ENTRIES: int
 COUNTERS: int
-SHORT: int
 
 def sketch(
     texts: list[bytes], fingerprints: np.ndarray, sizes: np.ndarray, bins: np.ndarray, words: np.ndarray
@@ -22,8 +22,10 @@ def assign(
     bits: int,
     after: np.ndarray,
     counts: np.ndarray,
+    samples: int,
     n: int,
     groups: np.ndarray,
-    shares: np.ndarray,
+    similarities: np.ndarray,
     posted: np.ndarray,
+    rows: np.ndarray,
 ) -> int: ...

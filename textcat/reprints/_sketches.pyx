@@ -1,6 +1,6 @@
 """Compiled: sketches of texts, and the search for the earlier text that each text repeats."""
 
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 import numpy as np
@@ -12,27 +12,39 @@ cdef extern from *:
     #else
     #define PREFETCH(address) ((void)(address))
     #endif
+    #ifdef _WIN32
+    #include <io.h>
+    static int read_at(int file, void* to, int n, int64_t at)
+    {
+        return _lseeki64(file, at, 0) == at && _read(file, to, n) == n;
+    }
+    #else
+    #include <unistd.h>
+    static int read_at(int file, void* to, int n, int64_t at) { return pread(file, to, n, at) == n; }
+    #endif
     """
     void PREFETCH(const void* address) noexcept nogil
+    bint read_at(int file, void* to, int n, int64_t at) noexcept nogil
 
 cdef enum:
-    BINS = 32  # of a sketch, and the number of words that are sampled
+    BINS = 64  # of a sketch
+    BYTES = 32  # that they take
+    SAMPLE = 32  # words that are sampled
     POSTED = 5  # sampled words by which a text is found
     SLOTS = 6  # entries of a text: its fingerprint, and the words posted
     ASKED = 10  # sampled words by which an earlier text is sought, besides those that few texts have
     FEW_TEXTS = 16
     LOOKED_AT = 32  # latest entries of a word that are looked at: this bounds the work
     LOOKED_AT_COPIES = 64  # the same for fingerprints
-    LEAST_WORDS = 20  # of a text that is compared by its sketch; shorter ones must be equal
+    LEAST_WORDS = 12  # of a text that is compared by its sketch; shorter ones must be equal
     LEAST_BYTES = 4  # of a word that can be sampled
-    LEAST_SHARED = 9  # of 32 bins that two texts must share
-    LEAST_IN_PART = 6  # the same if the shorter text is a part of the longer one
-    FEW_WORDS = 40  # a shorter text must share more, as it may have words of a form only
-    LEAST_OF_FEW = 13
+    LEAST_DIGITS = 3  # the same of a number
+    LEAST_SHARED = 12  # of 64 bins that are equal in two texts whose words are compared
     COUNTER_BITS = 19  # of the table that counts sampled words
 
-SAMPLED, ENTRIES, COUNTERS, SHORT = BINS, SLOTS, 1 << COUNTER_BITS, LEAST_WORDS
-cdef uint64_t ONES = 0x0101010101010101, SEVENS = 0x7F7F7F7F7F7F7F7F
+SKETCH_BYTES, SAMPLED, ENTRIES, COUNTERS = BYTES, SAMPLE, SLOTS, 1 << COUNTER_BITS
+cdef double LEAST = 0.615  # of the sum by which a text repeats another one
+cdef uint64_t ONES = 0x0101010101010101, FIRST_OF_FOUR = 0x1111111111111111
 
 
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
@@ -55,11 +67,20 @@ cdef inline int width(const uint8_t* text, Py_ssize_t left) noexcept nogil:
     return 3 if 0xE3 <= c <= 0xE9 and not (c == 0xE3 and c2 == 0x80) else 0
 
 
+cdef inline bint digit(uint8_t c) noexcept nogil:
+    return 48 <= c <= 57
+
+
+cdef inline bint in_number(const uint8_t* text, Py_ssize_t left) noexcept nogil:
+    """Return whether a character that is not a text's first one is a point or comma between digits."""
+    return (text[0] == 44 or text[0] == 46) and left > 1 and digit(text[1]) and digit((text - 1)[0])
+
+
 cdef inline int separator(const uint8_t* text, Py_ssize_t left) noexcept nogil:
     """Return the bytes of a character that separates words; 0: it belongs to a word."""
     cdef uint8_t c = text[0]
     if c < 0x80:
-        return 0 if 97 <= c <= 122 or 48 <= c <= 57 else 1
+        return 0 if 97 <= c <= 122 or digit(c) else 1
     if c == 0xC2:
         return 2 if left > 1 else 1
     if (c == 0xE2 and left > 2 and text[1] in (0x80, 0x81)) or (c == 0xE3 and left > 2 and text[1] == 0x80):
@@ -72,16 +93,17 @@ def sketch(
 ):
     """Write the sketches of texts, which are given in small letters, in UTF-8.
 
-    A sketch has a fingerprint of all words in order; their number, at most 65,535; for each of 32 bins, a byte of the
+    A sketch has a fingerprint of all words in order; their number, at most 65,535; for each of 64 bins, four bits of the
     smallest hash of a pair of consecutive words that falls into the bin, and 0 for an empty bin; and a sample of words:
-    the smallest hash in each bin of a word of four bytes or more, or 0. In scripts without spaces, each character is a
-    word, and pairs of characters are sampled.
+    for each of 32 bins, the smallest hash of a word of four bytes or more, or of a number of three, or 0. A point or a
+    comma between digits belongs to the number. In scripts without spaces, each character is a word, and pairs of
+    characters are sampled.
 
     Parameters
     ----------
     texts : list of bytes
     fingerprints, sizes : ndarray of shape (n_texts,), uint64 and uint16
-    bins, words : ndarray of shape (n_texts, 32), uint8 and uint32
+    bins, words : ndarray of shape (n_texts, 32), uint8, two bins a byte, and uint32
     """
     cdef Py_ssize_t i
     cdef bytes text
@@ -93,12 +115,14 @@ cdef void sketch_text(
     const uint8_t* t, Py_ssize_t end, uint64_t* fingerprint_of, uint16_t* size, uint8_t* bins, uint32_t* words
 ) noexcept nogil:
     cdef uint64_t pairs[BINS]
-    cdef uint64_t singles[BINS]
+    cdef uint64_t singles[SAMPLE]
     cdef Py_ssize_t i = 0, start, n = 0
     cdef uint64_t h, before = 0, pair, word, fingerprint = 0
     cdef int k, w, step
     for k in range(BINS):
-        pairs[k] = singles[k] = <uint64_t>-1
+        pairs[k] = <uint64_t>-1
+    for k in range(SAMPLE):
+        singles[k] = <uint64_t>-1
     while i < end:
         step = separator(t + i, end - i)
         if step:
@@ -109,30 +133,40 @@ cdef void sketch_text(
             if w:
                 if i == start + w:
                     break
-            elif separator(t + i, end - i) or (i > start and width(t + i, end - i)):
+            elif separator(t + i, end - i):
+                if i == start or not in_number(t + i, end - i):
+                    break
+            elif i > start and width(t + i, end - i):
                 break
             h = (h ^ t[i]) * <uint64_t>0x100000001B3
             i += 1
         pair = mixed(before * 3 + h)
         if n:
-            k = <int>(pair >> 59)
+            k = <int>(pair >> 58)
             pairs[k] = min(pairs[k], pair)
         word = pair if w else mixed(h + <uint64_t>0x9E3779B97F4A7C15)
-        if w or i - start >= LEAST_BYTES:
+        if w or i - start >= (LEAST_DIGITS if digit(t[start]) else LEAST_BYTES):
             k = <int>(word >> 59)
             singles[k] = min(singles[k], word)
         fingerprint = mixed(fingerprint + h)
         before = h
         n += 1
-    for k in range(BINS):
-        bins[k] = <uint8_t>(1 + (pairs[k] & 0xFFFF) % 255) if pairs[k] != <uint64_t>-1 else 0
+    for k in range(BYTES):
+        bins[k] = four_bits(pairs[2 * k]) | (four_bits(pairs[2 * k + 1]) << 4)
+    for k in range(SAMPLE):
         words[k] = <uint32_t>(singles[k] >> 32) | 1 if singles[k] != <uint64_t>-1 else 0
     fingerprint_of[0], size[0] = fingerprint, <uint16_t>min(n, 65535)
 
 
-cdef inline int zero_bytes(uint64_t x) noexcept nogil:
-    cdef uint64_t full = ((x & SEVENS) + SEVENS) | x | SEVENS
-    return <int>((((~full) >> 7) * ONES) >> 56)
+cdef inline uint8_t four_bits(uint64_t h) noexcept nogil:
+    return <uint8_t>(1 + (h & 0xFFFF) % 15) if h != <uint64_t>-1 else 0
+
+
+cdef inline int zeros(uint64_t x) noexcept nogil:
+    """Return how many of sixteen bins are 0."""
+    x |= x >> 1
+    x = ~(x | (x >> 2)) & FIRST_OF_FOUR
+    return <int>((((x + (x >> 4)) & <uint64_t>0x0F0F0F0F0F0F0F0F) * ONES) >> 56)
 
 
 cdef inline int shared_bins(const uint8_t* one, const uint8_t* other, int* used) noexcept nogil:
@@ -140,26 +174,57 @@ cdef inline int shared_bins(const uint8_t* one, const uint8_t* other, int* used)
     cdef uint64_t a[4]
     cdef uint64_t b[4]
     cdef int k, same = 0, empty = 0
-    memcpy(a, one, BINS)
-    memcpy(b, other, BINS)
+    memcpy(a, one, BYTES)
+    memcpy(b, other, BYTES)
     for k in range(4):
-        same += zero_bytes(a[k] ^ b[k])
-        empty += zero_bytes(a[k] | b[k])
+        same += zeros(a[k] ^ b[k])
+        empty += zeros(a[k] | b[k])
     used[0] = BINS - empty
     return same - empty
 
 
-cdef inline bint repeats(int shared, int used, int a, int b) noexcept nogil:
-    """Return whether one of two texts of a and b words repeats the other, given the bins that they share.
+cdef inline double jaccard(int shared, int used) noexcept nogil:
+    """Return the Jaccard coefficient, from equal bins: one of fifteen is equal by chance (Li and König, WWW 2010)."""
+    return max((15 * shared - used) / (14.0 * used), 0.0)
 
-    J = shared / used estimates the Jaccard coefficient of their pairs of words, and J / (1 + J) * (a + b) / min(a, b)
-    the share of the shorter text that is in the longer one.
+
+cdef inline int bit_length(uint32_t x) noexcept nogil:
+    cdef int n = 0
+    while x:
+        x >>= 1
+        n += 1
+    return n
+
+
+cdef double likeness(
+    double jaccard, const uint32_t* earlier, const uint32_t* later, const uint16_t* counts, size_t n
+) noexcept nogil:
+    """Return J + V / 2 + N / 5, which is 0.615 or more if the later of two texts repeats the earlier one.
+
+    Each bin of the samples has the smallest hash of both texts, which is a word that both have, or only one of them. V
+    is the share of words that both have, N that of words that no earlier text has, as misprints are: these do not count
+    in V. A word counts in V by its rareness, log2 of the n texts over those that have it: figures and names tell a
+    report of a fixed form from the next one.
     """
-    if min(a, b) < FEW_WORDS:
-        return BINS * shared >= LEAST_OF_FEW * used
-    if BINS * shared >= LEAST_SHARED * used:
-        return True
-    return shared >= LEAST_IN_PART and 10 * shared * (a + b) >= 7 * (shared + used) * min(a, b)
+    cdef int k, count, weight, both = 0, one = 0, known = 0, new = 0, most = bit_length(<uint32_t>min(n + 1, 65535))
+    cdef uint32_t a, b
+    cdef bint of_later
+    for k in range(SAMPLE):
+        a, b = earlier[k], later[k]
+        if not (a or b):
+            continue
+        of_later = b and (b <= a or not a)
+        count = counts[place(b if of_later else a, COUNTER_BITS)] - of_later  # of earlier texts
+        if of_later and a != b and not count:
+            new += 1
+            continue
+        known += 1
+        weight = max(most - bit_length(max(count, 1)), 0)
+        if a == b:
+            both += weight
+        else:
+            one += weight
+    return jaccard + (both / (2.0 * (both + one)) if both else 0) + (new / (5.0 * (known + new)) if new else 0)
 
 
 cdef inline size_t place(uint32_t key, int bits) noexcept nogil:
@@ -183,13 +248,14 @@ def assign(
     const uint64_t[::1] fingerprints, const uint16_t[::1] sizes, const uint8_t[:, ::1] bins,
     const uint32_t[:, ::1] words, uint32_t[::1] known_fingerprints, uint16_t[::1] known_sizes,
     uint8_t[:, ::1] known_bins, uint32_t[::1] group_of, uint32_t[::1] head, int bits, uint32_t[::1] after,
-    uint16_t[::1] counts, size_t n, int32_t[::1] groups, int32_t[::1] shares, uint32_t[:, ::1] posted,
+    uint16_t[::1] counts, int samples, size_t n, int32_t[::1] groups, double[::1] similarities,
+    uint32_t[:, ::1] posted, uint32_t[::1] rows,
 ):
     """Assign texts to groups, in order, and keep what finds them; return the number of texts that are kept.
 
-    A text belongs to the group of the earlier text with which it shares most bins, the first of equals, if it repeats
-    that text. Earlier texts are sought by the words of a text that are in the fewest texts so far. A copy of an earlier
-    text is not kept.
+    Earlier texts are sought by the words of a text that are in the fewest texts so far. A text belongs to the group of
+    the one with which it shares most bins, the first of equals, if it repeats that text. A copy of an earlier text is
+    not kept.
 
     Parameters
     ----------
@@ -201,30 +267,42 @@ def assign(
         Chains of entries by hash: the latest entry, from 1, of each of 2**bits chains, and the one before each entry.
     counts : ndarray of shape (2**19,), uint16
         The number of texts with each sampled word, by hash.
+    samples : int
+        The descriptor of a file with the sampled words of the n texts, 128 bytes each.
     n : int
-    groups, shares : ndarray of shape (n_texts,), int32
-        Written: the first text of each text's group among those kept, and in how many 32nds its sketch agrees with that
-        of the text that it repeats: 33 if all words are the same, -1 if it repeats none; the group is -1 if it has no
-        words.
+    groups, similarities : ndarray of shape (n_texts,), int32 and float64
+        Written: the first text of each text's group among those kept, and the Jaccard coefficient of its pairs of words
+        and those of the text that it repeats: 2 if all words are the same, -1 if it repeats none; the group is -1 if it
+        has no words.
     posted : ndarray of shape (n_texts, 6), uint32
         Written: the keys of the texts that are kept.
+    rows : ndarray of shape (n_texts,), uint32
+        Written: the rows of the texts that are kept.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read.
     """
     cdef Py_ssize_t i
-    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, n_keys, n_new, n_seen, n_asked, left
+    cdef int k, j, m, asked, looked_at, shared, used, best_shared, best_used, order, failed = 0, n_keys, n_new, n_seen, n_asked, left
     cdef uint32_t entry, y, best, key, n_before = <uint32_t>n
-    cdef uint32_t keys[BINS]
-    cdef uint16_t seen[BINS]
-    cdef uint32_t chains[BINS]
+    cdef uint32_t keys[SAMPLE]
+    cdef uint16_t seen[SAMPLE]
+    cdef uint32_t chains[SAMPLE]
+    cdef uint32_t read[SAMPLE]
+    cdef const uint32_t* earlier
+    cdef double similarity
     cdef uint16_t count
     cdef size_t slot
     with nogil:
         for i in range(sizes.shape[0]):
-            groups[i] = shares[i] = -1
+            groups[i], similarities[i] = -1, -1
             if not sizes[i]:
                 continue
             if i + 1 < sizes.shape[0]:
                 PREFETCH(&head[place(<uint32_t>(fingerprints[i + 1] >> 32) | 1, bits)])
-                for k in range(BINS):
+                for k in range(SAMPLE):
                     PREFETCH(&counts[place(words[i + 1, k], COUNTER_BITS)])
             key = <uint32_t>(fingerprints[i] >> 32) | 1
             entry, looked_at = head[place(key, bits)], 0
@@ -233,9 +311,9 @@ def assign(
                 if (
                     known_fingerprints[y] == <uint32_t>fingerprints[i]
                     and known_sizes[y] == sizes[i]
-                    and memcmp(&known_bins[y, 0], &bins[i, 0], BINS) == 0
+                    and memcmp(&known_bins[y, 0], &bins[i, 0], BYTES) == 0
                 ):
-                    groups[i], shares[i] = <int32_t>group_of[y], BINS + 1
+                    groups[i], similarities[i] = <int32_t>group_of[y], 2
                     break
                 entry = after[entry - 1]
                 looked_at += 1
@@ -245,10 +323,11 @@ def assign(
             for k in range(1, SLOTS):
                 posted[n - n_before, k] = 0
             group_of[n], known_fingerprints[n], known_sizes[n] = <uint32_t>n, <uint32_t>fingerprints[i], sizes[i]
-            memcpy(&known_bins[n, 0], &bins[i, 0], BINS)
+            memcpy(&known_bins[n, 0], &bins[i, 0], BYTES)
+            rows[n - n_before] = <uint32_t>i
             if sizes[i] >= LEAST_WORDS:
                 n_keys = 0
-                for k in range(BINS):  # sort by count
+                for k in range(SAMPLE):  # sort by count
                     if words[i, k]:
                         key = words[i, k]
                         slot = place(key, COUNTER_BITS)
@@ -283,20 +362,25 @@ def assign(
                     for k in range(asked):
                         y = (chains[k] - 1) // SLOTS
                         shared = shared_bins(&known_bins[n, 0], &known_bins[y, 0], &used)
-                        if (
-                            (shared > best_shared or (shared == best_shared and y < best))
-                            and known_sizes[y] >= LEAST_WORDS
-                            and repeats(shared, used, sizes[i], known_sizes[y])
-                        ):
-                            best, best_shared, best_used = y, shared, used
+                        if BINS * shared >= LEAST_SHARED * used and known_sizes[y] >= LEAST_WORDS:
+                            order = shared * best_used - best_shared * used
+                            if order > 0 or (order == 0 and y < best):
+                                best, best_shared, best_used = y, shared, used
                         chains[left] = after[chains[k] - 1]
                         left += chains[left] != 0
                     asked = left
                     if not asked:
                         break
                 if best_shared:
-                    group_of[n] = group_of[best]
-                    shares[i] = best_shared * BINS // best_used
+                    earlier = read
+                    if best >= n_before:
+                        earlier = &words[rows[best - n_before], 0]
+                    elif not read_at(samples, read, sizeof(read), <int64_t>best * sizeof(read)):
+                        failed = 1
+                        break
+                    similarity = jaccard(best_shared, best_used)
+                    if likeness(similarity, earlier, &words[i, 0], &counts[0], n) >= LEAST:
+                        group_of[n], similarities[i] = group_of[best], similarity
                 # Some words that are new, as a name may be, and some that are not, as misprints mostly are.
                 n_seen = min(n_keys - n_new, POSTED - min(n_new, 2))
                 m = 1
@@ -314,4 +398,6 @@ def assign(
                     after[n * SLOTS + k] = head[slot]
                     head[slot] = <uint32_t>(n * SLOTS + k + 1)
             n += 1
+    if failed:
+        raise OSError("the samples of earlier texts cannot be read")
     return n - n_before

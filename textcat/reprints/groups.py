@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from textcat import folders
-from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, assign, enter, sketch
+from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
-#: A text's sketch: the hash of all its words in order, their number, a byte of each bin, and hashes of sampled words.
-SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SAMPLED), ("sample", "<u4", SAMPLED)])
+#: A text's sketch: the hash of all its words in order, their number, two bins a byte, and hashes of sampled words.
+SKETCH = np.dtype([("fingerprint", "<u8"), ("words", "<u2"), ("bins", "u1", SKETCH_BYTES), ("sample", "<u4", SAMPLED)])
+SKETCH_FORMAT = 2  # 1: bins of bytes, and numbers divided at points and commas
 _AT_ONCE = 1 << 10  # texts that are held in memory for sketching
 COPY = 1.0  # the similarity of a text to another one with the same words
 _STEP = 1 << 13  # texts by which arrays grow
@@ -28,7 +29,7 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
     joined = [" ".join(zones.values()).lower().encode("utf-8", "surrogatepass") for zones in texts]
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
-    bins, sample = np.zeros((n, SAMPLED), np.uint8), np.zeros((n, SAMPLED), np.uint32)
+    bins, sample = np.zeros((n, SKETCH_BYTES), np.uint8), np.zeros((n, SAMPLED), np.uint32)
     sketch(joined, fingerprints, words, bins, sample)
     sketches = np.zeros(n, SKETCH)
     for name, values in zip(SKETCH.names or (), (fingerprints, words, bins, sample), strict=True):
@@ -47,7 +48,7 @@ class Assigned(NamedTuple):
 class Groups:
     """Assign texts to groups, one after the other; a text is never moved to another group.
 
-    In memory, a text takes 66 bytes and its share of tables that double their size; on disk, 24 bytes.
+    In memory, a text takes 66 bytes and its share of tables that double their size; on disk, 152 bytes.
     """
 
     def __init__(self) -> None:
@@ -58,37 +59,41 @@ class Groups:
         self._fingerprints, self._words = np.zeros(0, np.uint32), np.zeros(0, np.uint16)
         self._group_of = np.zeros(0, np.uint32)
         # Memory is taken when it is written to; blocks of this size are never copied when they grow.
-        self._bins, self._after = np.empty((_ROOM, SAMPLED), np.uint8), np.empty(_ROOM * ENTRIES, np.uint32)
+        self._bins, self._after = np.empty((_ROOM, SKETCH_BYTES), np.uint8), np.empty(_ROOM * ENTRIES, np.uint32)
         self._posted = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
+        self._samples = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
 
     def add(self, sketches: np.ndarray) -> Assigned:
         """Assign texts to groups, given their sketches; the result does not depend on how many are given at a time."""
         n = len(sketches)
-        groups, shares = np.empty(n, np.int32), np.empty(n, np.int32)
+        groups, similarities = np.empty(n, np.int32), np.empty(n)
         begin = 0
         while begin < n:
             room = (2 << self._bits) // ENTRIES - self.n  # until the table is doubled
             if room:
                 part = slice(begin, min(begin + room, n))
-                self._assign(sketches[part], groups[part], shares[part])
+                self._assign(sketches[part], groups[part], similarities[part])
                 begin = part.stop
             else:
                 self._double()
-        kept = (shares <= SAMPLED) & (groups >= 0)
-        return Assigned(groups, np.where(shares < 0, np.nan, np.minimum(shares / SAMPLED, COPY)), kept)
+        kept = (similarities <= COPY) & (groups >= 0)
+        return Assigned(groups, np.where(similarities < 0, np.nan, np.minimum(similarities, COPY)), kept)
 
     def close(self) -> None:
-        """Close the temporary file."""
+        """Close the temporary files."""
         self._posted.close()
+        self._samples.close()
 
-    def _assign(self, sketches: np.ndarray, groups: np.ndarray, shares: np.ndarray) -> None:
+    def _assign(self, sketches: np.ndarray, groups: np.ndarray, similarities: np.ndarray) -> None:
         self._reserve(self.n + len(sketches))
-        posted = np.zeros((len(sketches), ENTRIES), np.uint32)
+        posted, rows = np.zeros((len(sketches), ENTRIES), np.uint32), np.zeros(len(sketches), np.uint32)
         fingerprints, words, bins, sample = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
         known = self._fingerprints, self._words, self._bins, self._group_of
-        tables = self._head, self._bits, self._after, self._counts
-        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, self.n, groups, shares, posted)
+        tables = self._head, self._bits, self._after, self._counts, self._samples.fileno()
+        results = groups, similarities, posted, rows
+        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, self.n, *results)
         folders.write_all(self._posted, posted[:n_kept].tobytes())
+        folders.write_all(self._samples, sample[rows[:n_kept]].tobytes())
         self.n += n_kept
 
     def _reserve(self, n: int) -> None:
@@ -100,7 +105,7 @@ class Groups:
         for array in (self._fingerprints, self._words, self._group_of):
             array.resize(room, refcheck=False)
         if room > len(self._bins):
-            self._bins.resize((room, SAMPLED), refcheck=False)
+            self._bins.resize((room, SKETCH_BYTES), refcheck=False)
             self._after.resize(room * ENTRIES, refcheck=False)
 
     def _double(self) -> None:

@@ -22,7 +22,7 @@ from textcat.errors import TextcatError
 from textcat.folders import UNFINISHED
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
-from textcat.reprints.groups import COPY, SKETCH, Groups, sketch_texts
+from textcat.reprints.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
 from textcat.runs.folder import Growing, RemovedRows, open_folder, write_shards
 from textcat.runs.growth import is_within, restricted_sources
 from textcat.runs.inputs import (
@@ -124,7 +124,8 @@ def _run(
     progress: ShowProgress | None,
     limits: dict[str, int],
 ) -> Reprints:
-    facts = {"command": "duplicates", "textcat": __version__, **facts_of_reading(sources, settings)}
+    facts = {"command": "duplicates", "textcat": __version__, "sketch format": SKETCH_FORMAT}
+    facts |= facts_of_reading(sources, settings)
     inputs, growing = [source.fingerprint() for source in sources], Growing(sources, _without_files)
     with (
         open_workers(jobs, total_size(sources)) as workers,
