@@ -44,6 +44,7 @@ CLI_PAGE = ROOT / "docs/reference/cli.md"
 RECIPES_PAGE = ROOT / "docs/reference/recipes.md"
 PAGES = [
     ROOT / "README.md",
+    ROOT / "docs/index.md",
     *sorted({*ROOT.glob("docs/*/*.md"), *ROOT.glob("docs/reference/python/*.md")} - {CLI_PAGE}),
 ]
 BLOCK = re.compile(
@@ -51,6 +52,7 @@ BLOCK = re.compile(
     r"^```(?P<kind>[a-z]+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+LEAST_SHARE_RUN = 0.95
 FIELDS = re.compile(r"(?<=<!-- fields of )(\w+)( -->\n).*?(?=<!-- end of fields -->)", re.DOTALL)
 
 
@@ -308,6 +310,34 @@ def test_links_lead_to_files_and_headings_that_there_are(page):
         if heading:
             titles = re.findall(r"^#+ (.*)$", other.read_text(encoding="utf-8"), re.MULTILINE)
             assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, target
+
+
+def code_blocks():
+    """Yield the blocks of code of all pages, with their first lines: whether they are run, and else the reason.
+
+    Those of background/reproductions are left out: each names the command that has written its page.
+    """
+    pages = {*PAGES, *ROOT.glob("docs/**/*.md")} - {*ROOT.glob("docs/background/reproductions/*.md")}
+    for page in sorted(pages):
+        text = page.read_text(encoding="utf-8")
+        # The notebooks are run when the site is built, and a cell that fails ends that.
+        for cell in re.findall(r"^```\{code-cell\}.*\n((?:(?!```).*\n)*)", text, re.MULTILINE):
+            yield f"{page.name}: {cell.partition(chr(10))[0]}", ":tags: [skip-execution]" not in cell, ""
+        for block in BLOCK.finditer(text):
+            of_shell = block["kind"] in ("sh", "bash", "console") or block["text"].startswith("$ ")
+            if of_shell or block["kind"] in ("python", "pycon"):
+                has_code = not of_shell or commands(block["kind"], block["text"])
+                is_run = bool(has_code) and block["mark"] != "not run" and (page in PAGES)
+                reason = block["of"] if block["mark"] == "not run" else ""
+                yield f"{page.name}: {block['text'].partition(chr(10))[0]}", is_run, reason
+
+
+def test_nearly_all_blocks_of_code_are_run_and_the_others_say_why_not():
+    blocks = list(code_blocks())
+    left = {first_line: reason for first_line, is_run, reason in blocks if not is_run}
+    assert not [first_line for first_line, reason in left.items() if not reason], "say why, by <!-- not run: REASON -->"
+    share = 1 - len(left) / len(blocks)
+    assert share >= LEAST_SHARE_RUN, f"{len(left)} of {len(blocks)} blocks are not run: {json.dumps(left, indent=1)}"
 
 
 def test_commands_are_found_in_shell_and_console_blocks_only():
