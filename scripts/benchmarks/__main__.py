@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 import warnings
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import archive
@@ -25,15 +23,14 @@ import training
 import training_at_scale
 import web_pages
 import whole_way
-from machine import described
+from pages import Page, publish
 from sklearn.exceptions import ConvergenceWarning
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
-from textcat.folders import write_atomically
 
-PARTS: dict[str, Callable[[Corpus, int], str]] = {
+PARTS: dict[str, Callable[[Corpus, int], list[Page]]] = {
     "a": training.measured,
     "b": whole_way.measured,
     "c": tagging.measured,
@@ -64,11 +61,9 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     runs = 1 if options.quick else options.runs
     corpus = _corpus(quick=options.quick)
-    page = [_head(corpus, runs), *(measured(corpus, runs) for part, measured in PARTS.items() if part in options.only)]
-    text = "\n".join(page)
-    print(text, end="")
-    if options.out:
-        write_atomically(options.out, text)
+    for part, measured in PARTS.items():
+        if part in options.only:
+            publish(measured(corpus, runs), options.out)
 
 
 def _options() -> argparse.Namespace:
@@ -85,7 +80,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="counted rounds, after one that warms up (default: 5)")
     parser.add_argument("--only", default="".join(PARTS), help=f"parts: {NAMES} (default: all)")
     parser.add_argument("--quick", action="store_true", help="one round on the small corpus newswire: does it work?")
-    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
     options = parser.parse_args()
     if options.runs < 1:
         parser.error("--runs must be at least 1")
@@ -102,21 +97,6 @@ def _corpus(*, quick: bool) -> Corpus:
     except TextcatError as error:
         print(f"{error}\nMeasuring on the small corpus newswire instead.", file=sys.stderr)
         return open_corpus("newswire")
-
-
-def _head(corpus: Corpus, runs: int) -> str:
-    return f"""# Benchmark
-
-Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
-
-- Corpus: {corpus.name}, {len(corpus.train)} training and {len(corpus.test)} test documents,
-  {len(corpus.topics)} topics.
-{described()}
-- Rounds: {runs}. In each round everything in a table runs once, one after the other; a first round warms up and is not
-  counted. Slow candidates, marked "one run", ran only in the first counted round. Seconds are medians (in brackets:
-  minimum and maximum). A ratio is the median of the rounds' ratios, so that both of its sides ran on the machine in the
-  same state.
-"""
 
 
 if __name__ == "__main__":

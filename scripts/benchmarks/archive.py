@@ -1,7 +1,7 @@
-"""Measure the tagging of an archive of generated articles, and write benchmarks/archive-benchmark.md and its picture.
+"""Measure the tagging of an archive of generated articles, and write the pages docs/benchmarks/tag-*.md.
 
-scripts/benchmark archive --out docs/benchmarks/archive-benchmark.md     # one command; about an hour on two cores
-scripts/benchmark archive --quick                             # a few thousand articles: does it work?
+scripts/benchmark archive --out docs/benchmarks     # one command; about an hour on two cores
+scripts/benchmark archive --quick                   # a few thousand articles: does it work?
 """
 
 from __future__ import annotations
@@ -19,17 +19,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import date
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import archive_peers as peers
-from machine import described
+from pages import Conditions, Page, publish
 from workspace import HERE, JOBS, TRAINED_ON, Run, Workspace, environment, interleaved, measured, run, tag
-
-from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
 
 SLOWER = 5  # of how many parts of the archive the peers get one
 
@@ -39,12 +36,9 @@ def main(arguments: list[str]) -> None:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         space = Workspace(Path(folder), options.documents, options.runs)
         space.out("").mkdir()
-        parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
-        text = "\n".join([_head(space, arguments), *parts])
-        print(text, end="")
-        if options.out:
-            write_atomically(options.out, text)
-            _draw(space, options.out.with_suffix(".svg"))
+        for letter, part in PARTS.items():
+            if letter in options.only:
+                publish([part(space)], options.out)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -54,7 +48,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", default="".join(PARTS), help=f"parts: {', '.join(map('='.join, NAMES.items()))}")
     parser.add_argument("--quick", action="store_true", help="one round, with 3,000 articles")
     parser.add_argument("--folder", type=Path, help="where there is room for some gigabytes (default: a temporary one)")
-    parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
+    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
     options = parser.parse_args(arguments)
     if options.quick:
         options.documents, options.runs = 3_000, 1
@@ -65,29 +59,29 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def _head(space: Workspace, arguments: list[str]) -> str:
+def _archive(space: Workspace) -> str:
     size = space.archive(space.documents).stat().st_size / 1e6
-    return f"""# Benchmark of archives: how fast tagging is
+    return f"""The archive has {space.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON
+object a line, {size:,.0f} MB. Their words are invented; they have the frequencies of English words, and new words keep
+occurring. Models are trained on {TRAINED_ON:,} other articles of 90 topics."""
 
-Written by `{shlex.join(["scripts/benchmark", "archive", *arguments])}` on {date.today()}.
 
-- Archive: {space.documents:,} articles of `scripts/make_archive.py`, about 150 words each, one JSON object a line,
-  {size:,.0f} MB. Their words are invented; they have the frequencies of English words, and new words keep occurring.
-- Models: trained on {TRAINED_ON:,} other articles of 90 topics.
-{described()}
-- Rounds: {space.runs}. In each round every command of a table runs once, one after the other. Seconds are those of
-  the whole process, including the import of libraries and the loading of models; they are medians, and a ratio is the
-  median of the rounds' ratios. Memory is the peak of all processes of a run together: "added up" counts shared
-  memory once for each process, "shared once" counts it once.
-"""
+def _rounds(space: Workspace) -> str:
+    return f"""Rounds: {space.runs}. In each round every command of the table runs once, one after the other. Seconds
+are those of the whole process, including the import of libraries and the loading of models; they are medians, and a
+ratio is the median of the rounds' ratios."""
+
+
+_MEMORY = """Memory is the peak of all processes of a run together: "added up" counts shared memory once for each
+process, "shared once" counts it once."""
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def speed(space: Workspace) -> str:
+def speed(space: Workspace) -> Page:
     """Compare with what one would write with scikit-learn or fastText."""
-    few = space.documents // SLOWER
+    conditions, few = Conditions("default and paum"), space.documents // SLOWER
     all_, some = space.archive(space.documents), space.archive(few)
     commands = {
         f"textcat, recipe {recipe}, {JOBS} processes": tag(space.model(recipe), all_, space.out(recipe))
@@ -111,12 +105,17 @@ def speed(space: Workspace) -> str:
         }
         for name, of_it in runs.items()
     ]
-    return f"""## JSON Lines to JSON Lines
-
-`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads the archive, tags it and writes shards. It is compared
+    text = f"""`textcat tag MODEL ARCHIVE --out FOLDER --jobs {JOBS}` reads the archive, tags it and writes shards. It
+is compared
 with scripts that one would write oneself:{peers.DESCRIPTION}
 
-{markdown_table([{name: _short(value) for name, value in row.items()} for row in rows])}"""
+{_archive(space)}
+
+{_rounds(space)}
+
+{_MEMORY}"""
+    shown = [{name: _short(value) for name, value in row.items()} for row in rows]
+    return Page("tag-archive", "How fast tagging an archive is", conditions.head(), text, shown)
 
 
 def _rate(documents: int, runs: list[Run]) -> float:
@@ -136,8 +135,9 @@ def _short(value: Any) -> Any:
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
-def memory(space: Workspace) -> str:
+def memory(space: Workspace) -> Page:
     """Tag twice as many."""
+    conditions = Conditions("default")
     sizes = [space.documents // 10, space.documents, 2 * space.documents]
     rows = []
     for documents in sizes:
@@ -154,15 +154,17 @@ def memory(space: Workspace) -> str:
         )
         if documents > space.documents:
             archive.unlink()
-    return f"""## Memory
+    text = f"""The table shows the memory of `textcat tag` for archives of different sizes. Each row is one run.
 
-Each row is one run, with the recipe default.
+{_archive(space)}
 
-{markdown_table(rows)}"""
+{_MEMORY}"""
+    return Page("tag-memory", "Memory of tagging an archive", conditions.head(), text, rows)
 
 
-def overhead(space: Workspace) -> str:
+def overhead(space: Workspace) -> Page:
     """Compare shards and their journal with a stream."""
+    conditions = Conditions("default")
     archive, model, shards = space.archive(space.documents), space.model("default"), space.out("shards")
     stream = space.out("stream.jsonl")
     words = shlex.join(map(str, ["textcat", "tag", model, archive, "--jobs", JOBS, "--quiet"]))
@@ -175,15 +177,21 @@ def overhead(space: Workspace) -> str:
     first, second = runs.values()
     ratio = _ratio(first, 1, second, 1)
     same = digest(sorted(shards.glob("part-*"))) == digest([stream])
-    return f"""## The cost of shards and journal
+    text = f"""The table compares `textcat tag --out FOLDER`, which writes shards and a journal by which an
+interrupted run
+resumes, with a stream on standard output.
 
-{markdown_table(rows)}
-Writing shards takes {ratio:.3f} times as long as writing a stream. The bytes are {"the same" if same else "DIFFERENT"}.
-"""
+{_archive(space)}
+
+{_rounds(space)}"""
+    notes = f"""Writing shards takes {ratio:.3f} times as long as writing a stream. The bytes are
+{"the same" if same else "DIFFERENT"}."""
+    return Page("tag-shards", "The cost of shards and journal", conditions.head(), text, rows, notes)
 
 
-def resuming(space: Workspace) -> str:
+def resuming(space: Workspace) -> Page:
     """Kill a run half-way, and resume it."""
+    conditions = Conditions("default")
     archive, model = space.archive(space.documents), space.model("default")
     rows, shares = [], []
     for _ in range(space.runs):
@@ -203,14 +211,13 @@ def resuming(space: Workspace) -> str:
                 "output": "the same" if same else "DIFFERENT",
             }
         )
-    return f"""## Resuming after a kill
-
-A run of `textcat tag` and its processes are killed (SIGKILL) when half of the output is on disk; then the command
+    text = f"""A run of `textcat tag` and its processes are killed (SIGKILL) when half of the output is on disk; then
+the command
 runs again, and resumes.
 
-{markdown_table(rows)}
-The median is {median(shares):.1%}.
-"""
+{_archive(space)}"""
+    notes = f"The median is {median(shares):.1%}."
+    return Page("tag-resume", "Resuming after a kill", conditions.head(), text, rows, notes)
 
 
 def _killed_half_way(command: list[Any], folder: Path, size: int) -> float:
@@ -241,9 +248,9 @@ def digest(paths: list[Path]) -> str:
     return checksum.hexdigest()
 
 
-def course(space: Workspace) -> str:
+def course(space: Workspace) -> Page:
     """Time a process as it goes through the archive."""
-    points = _course(space)
+    conditions, points = Conditions("default"), _course(space)
     rows = [
         {
             "documents": f"{point['documents']:,}",
@@ -253,14 +260,14 @@ def course(space: Workspace) -> str:
         }
         for point in points
     ]
-    return f"""## Time per document
-
-The table shows the processor time of tagging in one process, which has already loaded the model (recipe default), and
+    text = f"""The table shows the processor time of tagging in one process, which has already loaded the model, and
 reads, tags and encodes one batch of articles after the other. The first articles take longer, because most of their
 words are not yet in the token cache (spaCy's tokens of the pieces of text seen so far).
 
-{markdown_table(rows)}
-![Time per document against documents](archive-benchmark.svg)"""
+{_archive(space)}"""
+    head, shown = conditions.head(), "Time per document against documents"
+    draw = partial(_draw, points)
+    return Page("tag-per-document", "Time per document", head, text, rows, picture=shown, draw=draw)
 
 
 def _course(space: Workspace) -> list[dict[str, Any]]:
@@ -271,14 +278,11 @@ def _course(space: Workspace) -> list[dict[str, Any]]:
     return points
 
 
-def _draw(space: Workspace, path: Path) -> None:
-    """Draw the time per document, where the part has run and matplotlib is installed."""
-    if not (space.folder / "course.json").exists():
-        return
+def _draw(points: list[dict[str, Any]], path: Path) -> None:
+    """Draw the time per document, where matplotlib is installed."""
     from textcat.errors import TextcatError
     from textcat.papers.experiments import draw_axes
 
-    points = _course(space)
     documents = [point["documents"] for point in points]
     try:
         with draw_axes(path) as drawn:
@@ -290,7 +294,7 @@ def _draw(space: Workspace, path: Path) -> None:
         print(error, file=sys.stderr)
 
 
-PARTS: dict[str, Callable[[Workspace], str]] = {
+PARTS: dict[str, Callable[[Workspace], Page]] = {
     "s": speed,
     "m": memory,
     "o": overhead,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import other_corpora
 import whole_way
-from machine import Conditions
+from pages import Conditions, Page
 
 from textcat.documents import Corpus
 from textcat.evaluation.thresholds import choose_thresholds
@@ -22,15 +22,13 @@ from textcat.training.thresholds import held_out_scores
 JUDGED, SEED, BINS = 4, 0, 20
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of thresholds; rounds are not needed, as times are those of the processor."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the page of thresholds; rounds are not needed, as times are those of the processor."""
     conditions = Conditions("as named")
     with tempfile.TemporaryDirectory() as name:
         corpora = [corpus, *other_corpora.open_others(Path(name), quick=corpus.name == "newswire")]
         rows = [row for each in corpora for recipe in whole_way.recipes_for(each) for row in _rows(each, recipe)]
-    return f"""## (f) Thresholds
-
-Part (f) of the benchmark compares ways to get the scores by which thresholds and probabilities are chosen. It uses
+    text = f"""The table compares ways to get the scores by which thresholds and probabilities are chosen. It uses
 training documents only: 1/{JUDGED} of them, drawn with seed {SEED}, is held out for measuring. Rankers, thresholds
 and probabilities come from the other documents. Thresholds and probabilities are fitted to one of three kinds of
 scores:
@@ -39,12 +37,11 @@ scores:
 - "five full folds": they are fitted to scores by topics that are trained again without each fold;
 - "no folds": they are fitted to the scores of the documents that the ranker was trained on.
 
-In the table of thresholds, calibration error is |sum of probabilities - number of positives|, summed over {BINS} bins
+Calibration error is |sum of probabilities - number of positives|, summed over {BINS} bins
 of equal width, and divided by the number of positives; log loss is divided by the number of positives, too. Time is
 processor time with one job, as a fraction of the time of training all topics; it includes the choice of thresholds
-and of the curves that turn scores into probabilities.
-
-{conditions.table(rows)}"""
+and of the curves that turn scores into probabilities."""
+    return [Page("thresholds", "Thresholds and probabilities", conditions.head(), text, rows)]
 
 
 def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:

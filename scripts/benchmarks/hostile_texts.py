@@ -9,18 +9,15 @@ import io
 import json
 import logging
 import random
-import shlex
 import sys
 import time
-from datetime import date
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from machine import Conditions, described
+from pages import Conditions, Page, publish
 
-from textcat.evaluation.export import markdown_table
 from textcat.folders import write_atomically
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -35,31 +32,27 @@ Seconds = dict[str, dict[str, dict[str, float]]]  # by operation, pattern and si
 
 
 def main(arguments: list[str]) -> None:
-    """Measure all patterns, and write the page."""
+    """Measure all patterns, and write the pages."""
     options = _options(arguments)
     conditions = Conditions("paum (tag, explain, train), active-learning (teach)")
-    head = _head()
     seconds = _measured(options.results, options.patterns)
-    page = f"{head}\n{conditions.table(_summary(seconds))}\n" + "\n".join(map(_section, seconds, seconds.values()))
-    print(page, end="")
-    if options.out:
-        write_atomically(options.out, page)
+    head, slowest = conditions.head(), [row for each in seconds.items() for row in _slowest_rows(*each)]
+    pages = [
+        Page("hostile-texts", "Hostile texts", head, _TEXT, _summary(seconds)),
+        Page("hostile-texts-slowest", "Hostile texts: the slowest patterns", head, _TEXT_OF_SLOWEST, slowest),
+    ]
+    publish(pages, options.out)
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/benchmark hostile-texts", description=__doc__)
     parser.add_argument("--patterns", default="", help="only those with this in their names (default: all)")
     parser.add_argument("--results", type=Path, help="keep results in this JSON file, and measure only what it lacks")
-    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
     return parser.parse_args(arguments)
 
 
-def _head() -> str:
-    return f"""# Hostile texts
-
-Written by `{shlex.join(["scripts/benchmark", *sys.argv[1:]])}` on {date.today()}.
-
-Each hostile text repeats a byte, a character or a word, or consists of random runs of characters:
+_TEXT = f"""Each hostile text repeats a byte, a character or a word, or consists of random runs of characters:
 `scripts/attacks/texts.py` lists the patterns. Four operations read each text in a warm process. `tag` and `explain`
 (ten terms of one topic, with their places) use a model of `newswire`; `train` trains on the text and ten short
 documents; `teach` writes a pool (rows and texts on disk) of the text and twenty short documents, and opens the pool.
@@ -72,8 +65,9 @@ texts of scripts without spaces: it is not the fastest one. Each run begins with
 the time per byte at that size. The fixed cost is the time for a short text, {len(_SHORT)} bytes of words: it is part of
 all times.
 
-{described()}
-"""
+[The slowest patterns](hostile-texts-slowest.md) have a page of their own."""
+_TEXT_OF_SLOWEST = f"""The table shows, for each operation, the {_SLOWEST} patterns that take longest at 5 MB. [Hostile
+texts](hostile-texts.md) says what is measured."""
 
 
 def _measured(results: Path | None, chosen: str) -> Seconds:
@@ -139,17 +133,17 @@ def _summary(seconds: Seconds) -> list[dict[str, Any]]:
     return rows
 
 
-def _section(operation: str, by_pattern: dict[str, dict[str, float]]) -> str:
+def _slowest_rows(operation: str, by_pattern: dict[str, dict[str, float]]) -> list[dict[str, Any]]:
     slowest = sorted(by_pattern, key=lambda name: -by_pattern[name][str(max(SIZES))])[:_SLOWEST]
-    rows = [
+    return [
         {
+            "operation": operation,
             "pattern": f"`{name.replace('|', '&#124;')}`",
             **{f"seconds at {_in_words(size)}": f"{by_pattern[name][str(size)]:.3g}" for size in reversed(SIZES)},
             **{f"growth from {_in_words(size)}": f"{_growth(by_pattern[name], size):.2f}" for size in SIZES[1:]},
         }
         for name in slowest
     ]
-    return f"## {operation.capitalize()}: the slowest patterns\n\n{markdown_table(rows)}"
 
 
 def _in_words(size: int) -> str:

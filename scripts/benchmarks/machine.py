@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from textcat import __version__
-from textcat.evaluation.export import markdown_table
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 
@@ -19,7 +16,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "spacy")
 def described() -> str:
     """Return the lines of a list on the machine, the software and the commit."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
-    return f"""- Machine: {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
+    return f"""- Machine: {processor()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()};
   load {load_average()} at the start.
 - Software: Python {platform.python_version()}, textcat {__version__} of commit {commit()},
   {versions}."""
@@ -35,24 +32,13 @@ def commit() -> str:
     return done.stdout.strip()
 
 
-class Conditions:
-    """Of what, and in which state of the machine, a table is measured: made before the first run."""
-
-    def __init__(self, recipe: str):
-        self._recipe, self._load = recipe, load_average()
-
-    def table(self, rows: Sequence[Mapping[str, Any]]) -> str:
-        """Write a table, made after the last run, under a line that says it."""
-        said = f"Recipe: {self._recipe}. Commit: {commit()}. Load: {self._load} before, {load_average()} after."
-        return f"{said}\n\n{markdown_table(rows)}"
-
-
 def load_average() -> str:
     """Return the load of the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Return the name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

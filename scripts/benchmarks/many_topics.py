@@ -1,4 +1,4 @@
-"""Measure training and tagging with 25,062 library subjects, beside Omikuji, for benchmarks/many-topics-benchmark.md.
+"""Measure training and tagging with 25,062 library subjects, beside Omikuji, for docs/benchmarks/many-topics-*.md.
 
 scripts/benchmark many-topics --keep FOLDER     # what is measured stays there: the same command resumes
 scripts/benchmark many-topics --quick           # a few thousand titles: does it work?
@@ -10,14 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
@@ -29,9 +28,10 @@ import many_topics_annif
 import many_topics_costs
 import numpy as np
 import titles
-from machine import commit, described, load_average
+from machine import commit, load_average
 from many_topics_omikuji import JOBS, SETTINGS, TAGGED
 from many_topics_textcat import RECIPE, SEED
+from pages import Page, head, publish
 from workspace import HERE, measured, run
 
 from textcat.corpus.catalogue import open_corpus
@@ -39,7 +39,6 @@ from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import evaluate_at_k
 from textcat.evaluation.evaluation import Evaluation
-from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import add_intervals, compare_evaluations
 from textcat.folders import write_atomically
 from textcat.papers.experiments import draw_axes
@@ -63,14 +62,10 @@ def main(arguments: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder, chosen = options.keep or Path(temporary), options.peers.split(",")
         space = Space(folder, options.documents, options.runs, chosen, options.language)
-        head = _head(space, arguments)
-        parts = [part(space) for letter, part in PARTS.items() if letter in options.only]
-        text = "\n".join([head, *parts])
-        print(text, end="")
-        if options.out:
-            write_atomically(options.out, text)
-            if "c" in options.only:
-                _draw(_costs(space), options.out.with_suffix(".svg"))
+        space.with_annif = "a" in options.only and bool(many_topics_annif.python())
+        for letter, part in PARTS.items():
+            if letter in options.only:
+                publish(part(space), options.out)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -83,7 +78,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--language", choices=TESTED, default="en", help="of the titles (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="one round, with 3,000 titles")
     parser.add_argument("--keep", type=Path, help="folder for what is measured, made, and used again if it is there")
-    parser.add_argument("--out", type=Path, help="write the page to this file, and its picture beside it")
+    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
     parser.add_argument("--peers", default=",".join(PEERS.values()), help="settings of Omikuji (default: %(default)s)")
     options = parser.parse_args(arguments)
     if options.quick:
@@ -112,6 +107,7 @@ class Space:
         settings: Sequence[str] = tuple(PEERS.values()),
         language: str = "en",
     ):
+        self.with_annif = False  # measure Annif's own systems, too
         self.peers, self.language, self.source = peers(settings), language, f"yso-finna-{language}"
         prefix = "" if language == "en" else f"{language}-"
         self.settings = [] if language == "en" else [f"tokens.lang={language}"]
@@ -184,23 +180,20 @@ def _omikuji(task: str, *words: object) -> list[Any]:
     return [sys.executable, HERE / "many_topics_omikuji.py", task, *words]
 
 
-def _head(space: Space, arguments: Sequence[str]) -> str:
+def _corpus(space: Space) -> str:
     corpus = space.corpus
-    omikuji = f"Omikuji {version('omikuji')}" if space.peers else "Omikuji, which is not installed here"
     source = space.source if space.documents is None else f"the first titles of {space.source}"
-    return f"""# Benchmark of many topics
+    return f"""The corpus is {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents,
+{len(corpus.topics):,} topics that have a training document. [corpora.md](../reference/corpora.md) describes the
+corpus, and [many-topics.md](../how-to/many-topics.md) how textcat trains so many topics."""
 
-Written by `{shlex.join(["scripts/benchmark", "many-topics", *arguments])}` on {date.today()}.
 
-- Corpus: {source}, {len(corpus.train):,} training and {len(corpus.test):,} test documents, {len(corpus.topics):,}
-  topics that have a training document. [corpora.md](../reference/corpora.md) describes the corpus, and
-  [many-topics.md](../how-to/many-topics.md) how textcat trains so many topics.
-{described()}
-- {omikuji} trains partitioned label trees, in Rust; it is called by its Python package. Its rows are those of
-  scikit-learn's `TfidfVectorizer()`; documents without a known word are left out. "Bonsai-like" sets
-  `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}` and keeps all other defaults.
-- Each measurement runs in a separate process, with {JOBS} jobs or threads unless stated otherwise.
-"""
+def _peers(space: Space) -> str:
+    if not space.peers:
+        return "Omikuji is not installed here."
+    return f"""Omikuji {version("omikuji")} trains partitioned label trees, in Rust; it is called by its Python package.
+Its rows are those of scikit-learn's `TfidfVectorizer()`; documents without a known word are left out. "Bonsai-like"
+sets `{", ".join(f"{name}={value}" for name, value in SETTINGS["bonsai"].items())}` and keeps all other defaults."""
 
 
 def peers(settings: Sequence[str] = tuple(PEERS.values())) -> Mapping[str, str]:
@@ -208,54 +201,81 @@ def peers(settings: Sequence[str] = tuple(PEERS.values())) -> Mapping[str, str]:
     return {name: kind for name, kind in PEERS.items() if kind in settings} if find_spec("omikuji") else {}
 
 
-def _conditions(all_facts: Sequence[Facts]) -> str:
+def _head(all_facts: Iterable[Facts]) -> str:
     """Say of what, and in which state of the machine, something was measured: it may have been in several runs."""
-    commits, dates = (", ".join(dict.fromkeys(facts[name] for facts in all_facts)) for name in ("commit", "date"))
-    loads = [float(load) for facts in all_facts for load in facts["load"]]
-    return f"Recipe: {RECIPE}. Commit: {commits}. Date: {dates}. Load: {min(loads)} to {max(loads)}."
+    facts = list(all_facts)
+    commits, dates = (", ".join(dict.fromkeys(each[name] for each in facts)) for name in ("commit", "date"))
+    loads = [float(load) for each in facts for load in each["load"]]
+    return head(RECIPE, f"{min(loads)} to {max(loads)}", commits=commits, dates=dates)
 
 
-def _table(rows: Sequence[Mapping[str, Any]], all_facts: Sequence[Facts]) -> str:
-    return f"{_conditions(all_facts)}\n\n{markdown_table(rows)}"
+def _page(space: Space, name: str, title: str, *parts: Any, named: bool = True, **options: Any) -> Page:
+    """Return a page of this language; `named` says whether the title gives the number of topics."""
+    topics = f"{len(space.corpus.topics):,} topics{' in Swedish' if space.language == 'sv' else ''}: "
+    return Page(_place(space, name), topics + title if named else title, *parts, **options)
+
+
+def _place(space: Space, name: str) -> str:
+    return f"many-topics{'-swedish' if space.language == 'sv' else ''}-{name}"
 
 
 # --- quality, time and memory ----------------------------------------------------------------------------------------
 
 
-def quality(space: Space) -> str:
+def quality(space: Space) -> list[Page]:
     """Train, measure what that takes, and how good the first topics are."""
     facts = {name: _trained(space, name) for name in (*OURS, *space.peers)}
-    evaluations = {name: evaluated(space, name) for name in facts}
+    of_rankings, evaluations = _head(facts.values()), {name: evaluated(space, name) for name in facts}
     if space.peers:
         facts["rows for Omikuji: TfidfVectorizer, written as text"] = space.rows()
+    annif_text = ""
+    if space.with_annif:
+        prepared, n = _annif_prepared(space), _tested_by_annif(space)
+        facts |= {name: space.kept(name, lambda name=name: _train_annif(space, name, n)) for name in ANNIFS}
+        annif_text = f""" [Annif's own systems]({_place(space, "annif")}.md) are measured from the file of titles to
+the saved
+model, too; before, Annif loads the vocabulary once: {prepared["cpu_seconds"]:.1f} seconds of processor time."""
     costs = [_cost_row(name, of_it) for name, of_it in facts.items()]
     figures = [row for evaluation in evaluations.items() for row in _figures(*evaluation)]
     compared = compare_evaluations(list(evaluations.values()), n_resamples=RESAMPLES)
-    differences = [
+    rows = [
         {"what": name, "topics": band} | _differences(compared.measures, place, band)
         for place, name in enumerate(list(evaluations)[1:])
         for band in BANDS
     ]
-    return f"""## Time and memory of training
+    text = f"""The table compares training by textcat and by other systems. For textcat, time and memory are those of
+the
+whole process `textcat train`, from the file of titles to the saved model and its evaluation. For Omikuji, they are
+those of a process that reads rows prepared before, trains, and saves the model. A separate row of the table shows the
+time and memory of making the rows for Omikuji; the size of Omikuji's model does not include the vectorizer. Peak memory
+is the sum over all processes of a run.{annif_text}
 
-The table compares training by textcat and by Omikuji. For textcat, time and memory are those of the whole process
-`textcat train`, from the file of titles to the saved model and its evaluation. For Omikuji, they are those of a
-process that reads rows prepared before, trains, and saves the model. A separate row of the table shows the time and
-memory of making the rows for Omikuji; the size of Omikuji's model does not include the vectorizer. Peak memory is the
-sum over all processes of a run.
+{_corpus(space)}
 
-{_table(costs, list(facts.values()))}
-## Quality
+{_peers(space)}
 
-The next table has the quality of the rankings of topics, by the measures of
+Each measurement runs in a separate process, with {JOBS} jobs or threads unless stated otherwise."""
+    of_quality = f"""The table has the quality of the rankings of topics, by the measures of
 [evaluation.md](../how-to/evaluation.md#thousands-of-topics), on the test documents: for all topics, and for topics
 grouped by their number of training documents. Brackets have 95 % intervals from {RESAMPLES:,} resamples of the
 documents.
 
-{markdown_table(figures)}
-Differences from {next(iter(OURS))} on the same documents, with 95 % intervals of the paired difference:
+{_corpus(space)}
 
-{markdown_table(differences)}"""
+{_peers(space)}"""
+    of_differences = f"""The table has differences from {next(iter(OURS))} of [the
+quality]({_place(space, "quality")}.md) on the same test
+documents, with 95 % intervals of the paired difference from {RESAMPLES:,} resamples of the documents.
+
+{_corpus(space)}
+
+{_peers(space)}"""
+    notes = f"[Differences from textcat]({_place(space, 'differences')}.md), with intervals, have a page of their own."
+    return [
+        _page(space, "training", "time and memory of training", _head(facts.values()), text, costs),
+        _page(space, "quality", "quality", of_rankings, of_quality, figures, notes),
+        _page(space, "differences", "differences of quality", of_rankings, of_differences, rows),
+    ]
 
 
 def _trained(space: Space, name: str) -> Facts:
@@ -341,17 +361,19 @@ def _bounds(low: float | None, high: float | None) -> str:
 # --- tagging ---------------------------------------------------------------------------------------------------------
 
 
-def tagging(space: Space) -> str:
+def tagging(space: Space) -> list[Page]:
     """Tag on one core, round by round."""
     facts = space.kept("tagging", lambda: _rates(space))
     rounds = len(facts["rates"][0])
-    return f"""## Tagging
-
-The table shows how fast each system predicts the first {TAGGED} topics of titles, with the model loaded, on one core
+    text = f"""The table shows how fast each system predicts the first {TAGGED} topics of titles, with the model
+loaded, on one core
 with one thread. In each of {rounds} rounds each system ran once; figures are medians (in brackets: minimum and
 maximum). textcat starts from texts; Omikuji starts from ready rows, which its Python package accepts only one by one.
 
-{_table(_rate_rows(facts), [facts])}"""
+{_corpus(space)}
+
+{_peers(space)}"""
+    return [_page(space, "tagging", "tagging", _head([facts]), text, _rate_rows(facts))]
 
 
 def _rate_rows(facts: Facts, second: str = "second") -> list[dict[str, Any]]:
@@ -399,46 +421,56 @@ def _on_one_core() -> None:
 # --- Annif -----------------------------------------------------------------------------------------------------------
 
 
-def annif(space: Space) -> str:
+def annif(space: Space) -> list[Page]:
     """Train Annif's own systems, and measure them on the first test documents."""
-    head = "## Annif's own systems\n\n"
-    if not many_topics_annif.python():
-        return head + "Annif is not installed here: `TEXTCAT_ANNIF` names the Python that has it.\n"
-    ours, n = next(iter(OURS)), min(TAGGED_BY_PEER, len(space.corpus.test))
+    if not space.with_annif:
+        print("Annif is not installed here: `TEXTCAT_ANNIF` names the Python that has it.", file=sys.stderr)
+        return []
+    ours, n = next(iter(OURS)), _tested_by_annif(space)
     facts = {name: _trained(space, name) for name in (ours, *space.peers)}
-    prepared = space.kept("annif", lambda: _prepare_annif(space))
+    prepared = _annif_prepared(space)
     facts |= {name: space.kept(name, lambda name=name: _train_annif(space, name, n)) for name in ANNIFS}
     rates = space.kept("annif tagging", lambda: _annif_rates(space, n))
     figures = [row for name in facts for row in _figures(name, evaluated(space, name, n))]
-    shown = {name: facts[name] for name in (ours, *ANNIFS)}
     versions = "Annif {annif}, with scikit-learn {scikit-learn} and NLTK {nltk}".format(**prepared["versions"])
-    return f"""{head}The next tables compare textcat with systems of {versions}. They were trained by
-`annif train` with its default settings and the analyzer `{many_topics_annif.ANALYZERS[space.language]}`:
+    text = f"""The table compares textcat, Omikuji and Annif's systems on the first {n:,} test documents, with 95 %
+intervals in brackets.
+
+{_corpus(space)}
+
+{_peers(space)}
+
+The systems of {versions}, were trained by `annif train` with its default settings and the analyzer
+`{many_topics_annif.ANALYZERS[space.language]}`:
 
 - Annif's `tfidf` compares a text with all titles of a topic together; it is trained on all training documents.
 - `mllm` finds names of topics in the text, and learns which matches to trust, from the first
   {many_topics_annif.MLLM_TITLES:,} training documents; it draws at random without a seed.
 - `omikuji` is Omikuji with its default settings, on all training documents, with rows that Annif makes.
-- `omikuji and mllm` is Annif's `ensemble`, which averages the scores of both; it is not trained itself. The tables show
-  the time, memory and size of both together.
+- `omikuji and mllm` is Annif's `ensemble`, which averages the scores of both; it is not trained itself. Its
+  time, memory and size [of training]({_place(space, "training")}.md) are those of both together.
 
 The vocabulary that Annif gets has the topics and their names; `mllm` would also use synonyms and relations of topics,
 but the corpus has none. Annif would download a model by which NLTK splits texts into sentences; here this model is
-trained on the first {many_topics_annif.CUT_BY:,} training titles.
+trained on the first {many_topics_annif.CUT_BY:,} training titles."""
+    of_tagging = f"""The table shows how fast textcat and [Annif's own systems]({_place(space, "annif")}.md) predict
+the first
+{TAGGED} topics of texts, per second of processor time, with the model loaded, on one core with one thread. Annif gets
+the batches that `annif index` makes. Rounds: {len(rates["rates"][0])}; figures are medians (in brackets: minimum and
+maximum)."""
+    rows, tagged = _rate_rows(rates, "second of processor time"), "tagging by Annif's own systems"
+    return [
+        _page(space, "annif", "quality of Annif's own systems", _head(facts.values()), text, figures),
+        _page(space, "annif-tagging", tagged, _head([rates]), of_tagging, rows),
+    ]
 
-The next table compares textcat, Omikuji and Annif's systems on the first {n:,} test documents, with 95 % intervals in
-brackets:
 
-{markdown_table(figures)}
-In the next table, training is the whole process, from the file of titles to the saved model. Before training, Annif
-loads the vocabulary once: {prepared["cpu_seconds"]:.1f} seconds of processor time.
+def _tested_by_annif(space: Space) -> int:
+    return min(TAGGED_BY_PEER, len(space.corpus.test))
 
-{_table([_cost_row(name, of_it) for name, of_it in shown.items()], list(shown.values()))}
-The next table shows how fast textcat and Annif's systems predict the first {TAGGED} topics of texts, per second of
-processor time, with the model loaded, on one core with one thread. Annif gets the batches that `annif index` makes.
-Rounds: {len(rates["rates"][0])}.
 
-{_table(_rate_rows(rates, "second of processor time"), [rates])}"""
+def _annif_prepared(space: Space) -> Facts:
+    return space.kept("annif", lambda: _prepare_annif(space))
 
 
 ANNIFS = many_topics_annif.PROJECTS
@@ -491,7 +523,7 @@ def _annif_rates(space: Space, n: int) -> Facts:
 # --- topics without a training document ------------------------------------------------------------------------------
 
 
-def unseen(space: Space) -> str:
+def unseen(space: Space) -> list[Page]:
     """Take the labels of some topics away."""
     facts, least = {}, LEAST_TESTED if space.documents is None else 1
     for name, settings in OURS.items():
@@ -509,13 +541,14 @@ def unseen(space: Space) -> str:
         for name, of_it in facts.items()
     ]
     n, least = next(iter(facts.values()))["0-0"]["topics"], "1 document" if least == 1 else f"{least} documents"
-    return f"""## Topics without a training document
+    text = f"""{n} topics are removed from all training documents of `{space.corpus.name}`, so that only the topics'
+names are known. They are drawn at random (seed {SEED}) from those that have at least {least} in the test part. The
+table shows how well these {n} topics are predicted for test documents, among all topics.
 
-{n} topics are removed from all training documents of `{space.corpus.name}`, so that only the topics' names are known.
-They are drawn at random (seed {SEED}) from those that have at least {least} in the test part. The table shows how well
-these {n} topics are predicted for test documents, among all topics.
-
-{_table(rows, list(facts.values()))}"""
+{_corpus(space)}"""
+    return [
+        _page(space, "unseen", "Topics without a training document", _head(facts.values()), text, rows, named=False)
+    ]
 
 
 def _printed(command: list[Any], out: Path) -> Facts:
@@ -527,7 +560,7 @@ def _printed(command: list[Any], out: Path) -> Facts:
 # --- cost ------------------------------------------------------------------------------------------------------------
 
 
-def cost(space: Space) -> str:
+def cost(space: Space) -> list[Page]:
     """Train more and more topics."""
     all_facts = _costs(space)
     rows = [
@@ -541,16 +574,15 @@ def cost(space: Space) -> str:
         }
         for facts in all_facts
     ]
-    return f"""## Cost per topic
+    text = f"""The table shows the seconds of the stage "train topics" (all steps of training except making rows and
+saving) on all documents, for the topics with the most documents; the cost is the seconds divided by the number of
+non-zeros of all rows and by the number of topics. A document's shortlist (the topics that are scored for it) has the
+length `topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
 
-The table shows the seconds of the stage "train topics" (all steps of training except making rows and saving) on all
-documents, for the topics with the most documents; the cost is the seconds divided by the number of non-zeros of all
-rows and by the number of topics. A document's shortlist (the topics that are scored for it) has the length
-`topics.shortlist` of the recipe, however many topics there are, and no other topics train on the document.
-
-{_table(rows, all_facts)}
-![Nanoseconds per non-zero and topic, by the number of topics](many-topics-benchmark.svg)
-"""
+{_corpus(space)}"""
+    shown, draw = "Nanoseconds per non-zero and topic, by the number of topics", partial(_draw, all_facts)
+    options: dict[str, Any] = {"named": False, "picture": shown, "draw": draw}
+    return [_page(space, "cost", "Cost per topic", _head(all_facts), text, rows, **options)]
 
 
 def _costs(space: Space) -> list[Facts]:
@@ -575,11 +607,11 @@ def _draw(all_facts: Sequence[Facts], path: Path) -> None:
 # --- the cost model --------------------------------------------------------------------------------------------------
 
 
-def cost_model(space: Space) -> str:
+def cost_model(space: Space) -> list[str]:
     """Measure the steps of training at some sizes, and predict those of others."""
     sizes = many_topics_costs.FITTED, many_topics_costs.CHECKED
     fitted, checked = ([steps(space, size) for size in _sizes(space, some)] for some in sizes)
-    return many_topics_costs.section(fitted, checked, _conditions([*fitted, *checked]))
+    return [many_topics_costs.section(fitted, checked, _head([*fitted, *checked]))]
 
 
 def _sizes(space: Space, sizes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -595,7 +627,7 @@ def steps(space: Space, size: tuple[int, int]) -> Facts:
     return space.kept(f"steps {n} {m}", lambda: _printed(_textcat("steps", space.name, n, m, out), out))
 
 
-PARTS: dict[str, Callable[[Space], str]] = {
+PARTS: dict[str, Callable[[Space], Sequence[Page | str]]] = {
     "q": quality,
     "t": tagging,
     "a": annif,
@@ -611,6 +643,4 @@ NAMES = {
     "c": "cost",
     "m": "the cost model",
 }
-PAGE = (
-    "qtazc"  # the parts of docs/benchmarks/many-topics-benchmark.md; docs/background/many-topics-plan.md has the other
-)
+PAGE = "qtazc"  # the parts of docs/benchmarks; docs/background/many-topics-plan.md has the other

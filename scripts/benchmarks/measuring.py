@@ -14,6 +14,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+ROUNDS = """Rounds: {}. In each round everything in the table runs once, one after the other; a first round warms up
+and is
+not counted. Slow candidates, marked "one run", ran only in the first counted round. Seconds are medians (in brackets:
+minimum and maximum). A ratio is the median of the rounds' ratios, so that both of its sides ran on the machine in the
+same state."""
+
 
 @dataclass(frozen=True)
 class Task:

@@ -12,8 +12,8 @@ import joblib
 import numpy as np
 import titles
 import whole_way
-from machine import Conditions
-from measuring import Task, interleaved
+from measuring import ROUNDS, Task, interleaved
+from pages import Conditions, Page
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
@@ -29,37 +29,42 @@ N_TITLES, N_TITLES_QUICK = 100_000, 2_000
 PEER = "LinearSVC(C=1), one-vs-rest"
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the tables of other corpora."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the pages of other corpora."""
     ways = Conditions("as named; the first row of each corpus has its default recipe")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         others = list(open_others(folder, quick=corpus.name == "newswire"))
         rows = [row for each in others for row in _whole_rows(each, folder, rounds)]
-        whole = ways.table(rows) if rows else "No other corpus is here.\n"
+        whole = ways.head()
     learning = Conditions("as named")
-    training = learning.table([row for each in (corpus, *others) for row in training_rows(each, rounds)])
-    return f"""## (e) Other corpora
+    trained = [row for each in (corpus, *others) for row in training_rows(each, rounds)]
+    pages = [Page("train-alone", "Training alone", learning.head(), _ALONE.format(ROUNDS.format(rounds)), trained)]
+    if rows:
+        title = "From other corpora to evaluated, saved models"
+        text = _WHOLE.format(_listed(others), ROUNDS.format(rounds))
+        pages.insert(0, Page("train-other-corpora", title, whole, text, rows))
+    return pages
 
-{_listed(others)}
+
+_WHOLE = f"""The table times `textcat train CORPUS`, as [on Reuters-21578](train-reuters.md). MAP: macro-averaged
+precision
+of all topics.
+
+{{}}
 The titles of {titles.NAME} are a random sample of all titles (seed {titles.SEED}), with the {titles.N_TOPICS} most
 frequent subjects of the sample as topics; titles without any of these subjects are documents without a topic.
 {titles.TEST_SIZE:.0%} are test documents (`Corpus.split` with seed {titles.SEED}).
 
-### From corpus to model
+{{}}"""
 
-`textcat train CORPUS`, as in (b). MAP: macro-averaged precision of all topics.
+_ALONE = f"""The table times training alone, by textcat and by scikit-learn's LinearSVC. [Other
+corpora](train-other-corpora.md) describes the corpora. All topics are trained on the rows of the corpus' default
+recipe, including the topics' descriptions; making these rows is not measured. textcat trains the learner of the recipe
+in {JOBS} jobs; scikit-learn trains `OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in joblib's threads on these
+rows in float64, where a description is a negative example of all other topics. No thresholds are chosen.
 
-{whole}
-### Training alone
-
-The next table times training alone, by textcat and by scikit-learn's LinearSVC. All topics are trained on the rows of
-the corpus' default recipe, including the topics' descriptions; making these rows is not measured. textcat trains the
-learner of the recipe in {JOBS} jobs; scikit-learn trains `OneVsRestClassifier(LinearSVC(C=1), n_jobs={JOBS})` in
-joblib's threads on these rows in float64, where a description is a negative example of all other topics. No
-thresholds are chosen.
-
-{training}"""
+{{}}"""
 
 
 def open_others(folder: Path, *, quick: bool) -> Iterator[Corpus]:

@@ -1,4 +1,4 @@
-"""Measure `textcat serve` by wrk on the loopback address, and beside Annif's, for docs/benchmarks/serving-benchmark.md.
+"""Measure `textcat serve` by wrk on the loopback address, and beside Annif's, for docs/benchmarks/serving.md.
 
 scripts/benchmark serving                        # wrk is needed
 scripts/benchmark serving --annif VENV           # Annif's tfidf on the same corpus, of an environment with Annif
@@ -11,7 +11,6 @@ import argparse
 import os
 import re
 import resource
-import shlex
 import shutil
 import signal
 import subprocess
@@ -22,20 +21,17 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from urllib.parse import quote_plus
 
 import many_topics_annif
 import orjson
-from machine import described
+from pages import Conditions, Page, publish
 
 import textcat
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Document
 from textcat.errors import TextcatError
-from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
 
 LUA = """
 local bodies = {}
@@ -78,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--seconds", type=int, default=10, help="of each measurement (default: %(default)s)")
     parser.add_argument("--real-time", action="store_true", help="let wrk and the servers go before all else (chrt)")
     parser.add_argument("--quick", action="store_true", help="on the small corpus newswire: does it work?")
-    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    parser.add_argument("--out", type=Path, help="also write the page to this folder, such as docs/benchmarks")
     options = parser.parse_args(arguments)
     FIRST[:] = ["chrt", "--rr", "1"] if options.real_time else []
     if shutil.which("wrk") is None:
@@ -88,23 +84,12 @@ def main(arguments: Sequence[str]) -> None:
     except TextcatError as error:
         raise SystemExit(str(error)) from None
     seconds = 2 if options.quick else options.seconds
-    head = f"""# Benchmark of the server
-
-Written by `{shlex.join(["scripts/benchmark", "serving", *arguments])}` on {date.today()}.
-
-- Corpus: {corpus.name}, {len(corpus.test)} test documents, {len(corpus.topics)} topics.
-{described()}
-- wrk sends requests from the same machine, over the loopback address, for {seconds} seconds per row.
-
-"""
     with tempfile.TemporaryDirectory() as folder:
-        page = head + _measured(Path(folder), corpus, seconds, options.annif)
-    print(page, end="")
-    if options.out:
-        write_atomically(options.out, page)
+        publish([_measured(Path(folder), corpus, seconds, options.annif)], options.out)
 
 
-def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | None) -> str:
+def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | None) -> Page:
+    conditions = Conditions("default")
     textcat.save(textcat.train(corpus, textcat.read_recipe("default")), folder / "model")
     documents = corpus.test or corpus.train
     (folder / "wrk.lua").write_text(LUA)
@@ -129,23 +114,27 @@ def _measured(folder: Path, corpus: textcat.Corpus, seconds: int, annif: Path | 
         suggest = "http://127.0.0.1:8651/v1/projects/m/suggest"
         ours = _load(process, folder, "forms", suggest, 16, seconds, kind=FORM)
         rows.append(ours.row("Annif's route, `suggest`"))
-    text = ""
+    compared = ""
     if annif:
         theirs = _annif(annif.absolute(), folder, corpus, seconds)
         rows.append(theirs.row("Annif's REST, tfidf"))
-        text = f"""
-textcat answers {ours.rate / theirs.rate:,.0f} times as many requests per second as Annif's server with its project
+        compared = f"""textcat answers {ours.rate / theirs.rate:,.0f} times as many requests per second as Annif's
+server with its project
 tfidf, by Annif's route `suggest`, and needs {theirs.server / ours.server:,.0f} times less processor time for each
 request.
 """
     names = ("what", "per second", "median, ms", "p99, ms", "µs of processor time", "possible", "failed")
-    return f"""{markdown_table([dict(zip(names, row, strict=True)) for row in rows])}
-{text}
-In the table of requests, processor time is that of all processes of the server, per document. "Possible" is the
+    text = f"""The table shows how many requests `textcat serve` answers in a second, with a model of {corpus.name}:
+{len(corpus.test)} test documents, {len(corpus.topics)} topics. wrk sends requests from the same machine, over the
+loopback address, for {seconds} seconds per row."""
+    notes = f"""{compared}
+Processor time is that of all processes of the server, per document. "Possible" is the
 number of requests that the cores could answer in a second if they ran only the server and the client wrk. A busy
 machine answers fewer, and p99 (the 99th percentile of the response time) is then mostly the wait for a core. With
 --real-time, wrk and the servers do not wait for other programs.
 """
+    table = [dict(zip(names, row, strict=True)) for row in rows]
+    return Page("serving", "The server", conditions.head(), text, table, notes)
 
 
 def _text(document: Document) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import peers
 import texts
-from machine import Conditions
-from measuring import Task, Timing, interleaved, keep_fastest
+from measuring import ROUNDS, Task, Timing, interleaved, keep_fastest
+from pages import Conditions, Page
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -27,8 +27,8 @@ LINES = {"all tokens": False, "terms only": True}
 FIRST, WARM = "textcat, first pass", "textcat, warm cache"
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of tagging."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the page of tagging."""
     conditions = Conditions("paum")
     with tempfile.TemporaryDirectory() as folder:
         tasks = {**_ours(corpus, Path(folder)), "scikit-learn TfidfVectorizer + OvR(SGD)": _sklearn(corpus)}
@@ -39,16 +39,17 @@ def measured(corpus: Corpus, rounds: int) -> str:
     if with_fasttext:
         for lines in LINES:
             keep_fastest(timings, [_fasttext_name(lines, asked) for asked in ASKED])
-    return f"""## (c) From raw texts to tags
-
-The {len(corpus.test)} test documents, {len(corpus.topics)} topics, model loaded, one thread. textcat gets the raw
+    text = f"""The {len(corpus.test)} test documents, {len(corpus.topics)} topics, model loaded, one thread. textcat
+gets the raw
 texts (as strings of title and body, or as Documents) and gives the topics above their thresholds with their scores. On
 the first pass of a model just loaded nothing is in the token cache; before the second pass it has tagged the same
 documents once. "Just loaded" includes that it has tagged an empty text, as spaCy's language is made at the first one.
 scikit-learn gets the strings; fastText gets lines of spaCy tokens, made beforehand and not timed, in one call of its
 compiled part, and is asked for labels in the faster of two ways ({" or ".join(ASKED)}).
 
-{conditions.table(_rows(timings, len(corpus.test), with_fasttext))}"""
+{ROUNDS.format(rounds)}"""
+    rows = _rows(timings, len(corpus.test), with_fasttext)
+    return [Page("tag-texts", "From raw texts to tags", conditions.head(), text, rows)]
 
 
 def _rows(timings: dict[str, Timing], n_documents: int, with_fasttext: bool) -> list[dict[str, Any]]:

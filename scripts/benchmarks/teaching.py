@@ -1,4 +1,4 @@
-"""Measure how much work teaching a topic takes, beside ASReview's ELAS u4, for docs/benchmarks/teaching-benchmark.md.
+"""Measure how much work teaching a topic takes, beside ASReview's ELAS u4, for docs/benchmarks/teaching-*.md.
 
 scripts/benchmark teaching --reviews FOLDER --keep FOLDER     # what is measured stays there: the same command resumes
 scripts/benchmark teaching --reviews FOLDER --only reviews --seeds 3
@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,14 +21,13 @@ import joblib
 import numpy as np
 import teaching_autotar
 import teaching_page
-from machine import described
+from pages import Conditions, Page, publish
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
 from textcat.evaluation.export import markdown_table
-from textcat.folders import write_atomically
 from textcat.recipe import RankerSettings, Recipe, read_recipe
 from textcat.teaching.measures import mean_of
 from textcat.teaching.ranker import WITH_EMBEDDINGS
@@ -119,35 +116,27 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--choose", nargs="+", metavar="NAME=A,B", help="instead: settings to choose from, each review's by the others"
     )
-    parser.add_argument("--out", type=Path, help="also write the page to this file")
+    parser.add_argument("--out", type=Path, help="also write the pages to this folder, such as docs/benchmarks")
     options = parser.parse_args(arguments)
     if unknown := set(options.only.split(",")) - set(PARTS):
         parser.error(f"--only takes {', '.join(PARTS)}, not {', '.join(sorted(unknown))}")
     space = Space(options.reviews, options.keep, options.seeds, options.jobs, options.embeddings)
     if options.choose:
-        page = choosing(space, options.choose)
+        publish([choosing(space, options.choose)], None)
     else:
-        page = "\n".join([_head(arguments), *(PARTS[part](space) for part in PARTS if part in options.only.split(","))])
-    print(page, end="")
-    if options.out:
-        write_atomically(options.out, page)
+        publish((PARTS[part](space) for part in PARTS if part in options.only.split(",")), options.out)
 
 
-def _head(arguments: Sequence[str]) -> str:
-    return f"""# Benchmark of teaching
-
-Written by `{shlex.join(["scripts/benchmark", "teaching", *arguments])}` on {date.today()}.
-
-{described()}
-- Simulations take the answers from the labels of a corpus; [simulate.md](../how-to/simulate.md) explains the measures.
-"""
+_SIMULATED = """Simulations take the answers from the labels of a corpus; [simulate.md](../how-to/simulate.md) explains
+the measures."""
 
 
 # --- systematic reviews ----------------------------------------------------------------------------------------------
 
 
-def reviews(space: Space) -> str:
+def reviews(space: Space) -> Page:
     """Compare with ELAS u4 on systematic reviews: the same starts, steps and seeds."""
+    conditions = Conditions(RECIPE)
     corpora, recipe = space.corpora(), read_recipe(RECIPE)
     ours = [_simulated_topic(name, corpus, recipe, space.embeddings) for name, corpus in corpora.items()]
     its = [
@@ -174,26 +163,28 @@ def reviews(space: Space) -> str:
         for name, best in PUBLISHED.items()
         if name in corpora
     )
-    return f"""## Systematic reviews
-
-The comparison has {len(corpora)} systematic reviews and {space.seeds} seeds. textcat's `teach`, simulated, is
+    text = f"""The comparison has {len(corpora)} systematic reviews and {space.seeds} seeds. textcat's `teach`,
+simulated, is
 compared with {PEER}, the default of ASReview 3. {PEER} is rebuilt with scikit-learn: TfidfVectorizer of words and
 pairs, and LinearSVC (C = .11, squared hinge, class weights of ratio 9.8); the document with the highest score is asked
 about next. With each seed, textcat and {PEER} start from one relevant and one irrelevant document, which are the same
 for the two. They train after every answer up to 100 answers, then after every 5 up to 500, then after every 10.
 
-In the next table, N is the number of documents, and R the number of relevant documents. Figures are means over seeds.
+N is the number of documents, and R the number of relevant documents. Figures are means over seeds.
 Δ is textcat's figure minus that of {PEER}: the mean over seeds, with its 95 % interval (Student's). A lower loss is
 better; higher WSS@95 and RRF@10 are better ([simulate.md](../how-to/simulate.md#measures)).
 
-{markdown_table(rows)}
-Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
+{_SIMULATED}"""
+    notes = f"""Mean loss: {ratio:.3f} times that of {PEER}; lower on {better} of {len(corpora)} reviews.
 
 WSS@95 (work saved at 95 % recall, in percent) of {OURS}, compared with the best of seven models of Ferdinands et
 al. (2020): {published}.
 
-The simulations of textcat took {seconds:.0f} s of processor time.
-"""
+The simulations of textcat took {seconds:.0f} s of processor time."""
+    name, title = "teaching-reviews", "Teaching on systematic reviews"
+    if space.embeddings:
+        name, title = "teaching-embeddings", "Teaching with embeddings"
+    return Page(name, title, conditions.head(), text, rows, notes)
 
 
 def _simulated_topic(name: str, corpus: Corpus, recipe: Recipe, embeddings: bool = False) -> SimulatedTopic:
@@ -229,11 +220,12 @@ def _beside(mine: Sequence[Mapping[str, float]], peer: Sequence[Mapping[str, flo
     return row
 
 
-def descriptions(space: Space) -> str:
+def descriptions(space: Space) -> Page:
     """Compare with AutoTAR on the topics of Reuters-21578, from their descriptions alone."""
-    return teaching_autotar.measured(
-        read_recipe("active-learning"), min(space.seeds, 3), space.jobs, space.kept("descriptions"), "reuters21578"
-    )
+    conditions, seeds, kept = Conditions(RECIPE), min(space.seeds, 3), space.kept("descriptions")
+    text, rows = teaching_autotar.measured(read_recipe(RECIPE), seeds, space.jobs, kept, "reuters21578")
+    title = "Teaching from descriptions alone"
+    return Page("teaching-descriptions", title, conditions.head(), f"{text}\n\n{_SIMULATED}", rows)
 
 
 def speed(space: Space) -> str:
@@ -326,7 +318,7 @@ def page(space: Space) -> str:
     return teaching_page.measured()
 
 
-PARTS: dict[str, Callable[[Space], str]] = {
+PARTS: dict[str, Callable[[Space], Page | str]] = {
     "reviews": reviews,
     "descriptions": descriptions,
     "speed": speed,

@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus
-from textcat.evaluation.export import markdown_table
 from textcat.journal import KeptResults
 from textcat.recipe import Recipe
 from textcat.teaching.descriptions import Descriptions
@@ -106,8 +105,8 @@ def needed(corpus: Corpus, recipe: Recipe, seeds: int, jobs: int, kept: Path | N
     return answers
 
 
-def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: str) -> str:
-    """Measure, and return a section of the page."""
+def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: str) -> tuple[str, list[dict[str, Any]]]:
+    """Measure, and return the text and the rows of the page."""
     opened = open_corpus(corpus)
     answers = needed(opened, recipe, seeds, jobs, kept)
     mine, rows = answers.pop(OURS), []
@@ -125,13 +124,10 @@ def measured(recipe: Recipe, seeds: int, jobs: int, kept: Path | None, corpus: s
             }
         )
     n = len(opened.train) + len(opened.test)
-    return f"""## {len(mine)} topics from their descriptions alone
-
-The table shows how many answers reach 95 % recall in the {n:,} documents of {opened.name}, training and test part
+    text = f"""The table shows how many answers reach 95 % recall, for {len(mine)} topics in the {n:,} documents of
+{opened.name}, training and test part
 together, by textcat and by AutoTAR. Each topic starts from its name and description, such as
 "{in_words(opened, opened.topics[0])}". AutoTAR is rebuilt with scikit-learn after Cormack and Grossman (2015): logistic
 regression on tf-idf of words, with the description as a relevant document, 100 presumed negatives per round, and
-batches that grow by a tenth. Figures are means of {seeds} seeds.
-
-{markdown_table(rows)}
-"""
+batches that grow by a tenth. Figures are means of {seeds} seeds."""
+    return text, rows

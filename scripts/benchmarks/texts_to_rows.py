@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import texts
-from machine import Conditions
-from measuring import Task, interleaved
+from measuring import ROUNDS, Task, interleaved
+from pages import Conditions, Page
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from textcat.documents import Corpus
@@ -14,8 +14,8 @@ from textcat.features.tokens import Tokens
 OURS, PEER = "textcat TfIdf", "scikit-learn TfidfVectorizer"
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of making rows."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the page of making rows."""
     conditions = Conditions("none, the defaults of both")
     strings = texts.plain([*corpus.train, *corpus.test])
     tasks = {
@@ -32,11 +32,11 @@ def measured(corpus: Corpus, rounds: int) -> str:
         }
         for name, timing in timings.items()
     ]
-    return f"""## (d) From texts to rows
-
-Part (d) of the benchmark times how texts become rows: `fit_transform` of a list of {len(strings)} texts, training and
+    text = f"""The table times how texts of {corpus.name} become rows: `fit_transform` of a list of {len(strings)}
+texts, training and
 test documents, in one process and one thread, by textcat's `TfIdf` and scikit-learn's `TfidfVectorizer`. textcat uses
 spaCy's tokens; spaCy's language is loaded before, but nothing else is kept from an earlier run. scikit-learn uses the
 tokens of its regular expression.
 
-{conditions.table(rows)}"""
+{ROUNDS.format(rounds)}"""
+    return [Page("rows", "From texts to rows", conditions.head(), text, rows)]

@@ -12,8 +12,8 @@ import joblib
 import numpy as np
 import peers
 import texts
-from machine import Conditions
-from measuring import Task, Timing, interleaved, keep_fastest
+from measuring import ROUNDS, Task, Timing, interleaved, keep_fastest
+from pages import Conditions, Page
 from scipy import sparse
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
@@ -62,8 +62,8 @@ class Vectors:
         )
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of training."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the page of training."""
     recipe, conditions = read_recipe("paum-2002"), Conditions("paum-2002")
     vectors = Vectors.of(corpus, recipe)
     with tempfile.TemporaryDirectory() as folder:
@@ -75,9 +75,8 @@ def measured(corpus: Corpus, rounds: int) -> str:
             name: float(np.nanmean(average_precisions(vectors.Y_test, contenders[name][1](timing.result))))
             for name, timing in timings.items()
         }
-    return f"""## (a) Training on the same vectors
-
-All {len(corpus.topics)} topics on {vectors.X.shape[0]} rows of {vectors.X.shape[1]} features, those of recipe
+    text = f"""All {len(corpus.topics)} topics on {vectors.X.shape[0]} rows of {vectors.X.shape[1]} features, those of
+recipe
 paum-2002. textcat trains PAUM({recipe.learner["tau_neg"]:g}, {recipe.learner["tau_pos"]:g}) until every topic has an
 epoch without an update. scikit-learn's estimators have their defaults, in `OneVsRestClassifier(n_jobs={JOBS})` under
 the faster of joblib's backends {" and ".join(BACKENDS)}. fastText (ova, 25 epochs, learning rate 0.5) and omikuji
@@ -85,9 +84,9 @@ the faster of joblib's backends {" and ".join(BACKENDS)}. fastText (ova, 25 epoc
 their input file. fastText makes its own vectors out of the same terms. MAP: mean over the topics of the average
 precision on the test documents.
 
-{conditions.table(_training_rows(timings, quality))}
-{_scaling(timings)}
-"""
+{ROUNDS.format(rounds)}"""
+    rows, notes = _training_rows(timings, quality), _scaling(timings)
+    return [Page("train-vectors", "Training on the same vectors", conditions.head(), text, rows, notes)]
 
 
 def _training_rows(timings: Mapping[str, Timing], quality: Mapping[str, float]) -> list[dict[str, Any]]:

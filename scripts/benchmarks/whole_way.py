@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import equal_kind
-from machine import Conditions
-from measuring import Task, Timing, interleaved, whole_process
+from measuring import ROUNDS, Task, Timing, interleaved, whole_process
+from pages import Conditions, Page
 
 from textcat.documents import Corpus
 from textcat.evaluation.evaluation import Evaluation
@@ -39,8 +39,8 @@ class Way:
         return storage.load(self.folder).evaluation
 
 
-def measured(corpus: Corpus, rounds: int) -> str:
-    """Write the table of whole training runs."""
+def measured(corpus: Corpus, rounds: int) -> list[Page]:
+    """Return the page of whole training runs."""
     conditions = Conditions(" and ".join(RECIPES))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -63,11 +63,10 @@ def measured(corpus: Corpus, rounds: int) -> str:
         }
         for name, timing in timings.items()
     ]
-    return f"""## (b) From the raw archive to an evaluated, saved model
-
-Part (b) of the benchmark times whole processes: from the raw archive to an evaluated, saved model.
-`textcat train {corpus.name}` is compared with `scripts/benchmarks/sklearn_pipeline.py`, which has textcat's reader
-and evaluation, and pickles the model. Between reader and evaluation, the script has one of two pipelines of
+    text = f"""The table times whole processes, on {corpus.name}: {len(corpus.train)} training and
+{len(corpus.test)} test documents, {len(corpus.topics)} topics. `textcat train {corpus.name}` is compared with
+`scripts/benchmarks/sklearn_pipeline.py`, which has textcat's reader and evaluation, and pickles the model. Between
+reader and evaluation, the script has one of two pipelines of
 scikit-learn:
 
 - The shortest scikit-learn pipeline that one would write: `TfidfVectorizer`,
@@ -79,11 +78,14 @@ scikit-learn:
   {equal_kind.PROBABILITY}. A topic with fewer than {equal_kind.FOLDS} positives has one fold per positive; a topic
   with a single positive is not calibrated. The topics' descriptions are not used as examples.
 
-In the table of whole processes, the columns ALL, TOP10 (the ten largest topics) and LAST30 (the thirty smallest) are
+The columns ALL, TOP10 (the ten largest topics) and LAST30 (the thirty smallest) are
 macro-averaged precision (MAP) on the test documents; F1 is over all topics. Peak memory is that of the largest
 process of a run; under loky, the memory of scikit-learn's two workers comes in addition, and is not included.
 
-{conditions.table(rows)}"""
+{ROUNDS.format(rounds)}"""
+    title = "From the raw archive to an evaluated, saved model"
+    name = "train-reuters" if corpus.name == "reuters21578" else f"train-{corpus.name}"
+    return [Page(name, title, conditions.head(), text, rows)]
 
 
 def recipes_for(corpus: Corpus) -> list[str]:

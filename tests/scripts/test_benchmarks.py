@@ -79,12 +79,24 @@ def test_what_runs_once_is_paired_with_the_first_counted_round():
     assert Timing([2.0, 1.0, 1.0]).ratio(Timing([4.0])) == "0.5"
 
 
-def test_a_table_says_recipe_commit_and_load():
-    from machine import Conditions, commit
+def test_a_page_has_a_head_a_table_and_a_picture_and_is_written_under_its_name(tmp_path, capsys):
+    from machine import commit
+    from pages import Conditions, Page, publish
 
-    line, empty, head, *_ = Conditions("default").table([{"what": "textcat", "seconds": "1"}]).splitlines()
-    assert line.startswith(f"Recipe: default. Commit: {commit()}. Load: ")
-    assert (empty, head) == ("", "| what | seconds |")
+    rows, text = [{"what": "textcat", "seconds": "1"}], "Words " * 40 + "\n\n- a list,\n  of one"
+    draw = Path.touch
+    page = Page("speed", "Speed", Conditions("default").head(), text, rows, "Notes.", picture="Seconds", draw=draw)
+    publish([page, "more"], tmp_path / "pages")
+    assert capsys.readouterr().out == f"{page}\nmore\n"
+    assert {path.name for path in (tmp_path / "pages").iterdir()} == {"speed.md", "speed.svg"}
+    lines = (tmp_path / "pages" / "speed.md").read_text().splitlines()
+    assert lines[0] == "# Speed"
+    fields = [line.partition(": ")[0] for line in lines if line.startswith("- ")][:7]
+    assert fields == ["- Date", "- Commit", "- Recipe", "- Machine", "- Load", "- Software", "- Command"]
+    assert f"- Commit: {commit()}" in lines
+    assert max(map(len, lines[10:])) <= 120
+    assert lines[-8:] == ["", "| what | seconds |", "| --- | --- |", "| textcat | 1 |", "", *lines[-3:]]
+    assert lines[-3:] == ["![Seconds](speed.svg)", "", "Notes."]
 
 
 @pytest.fixture
@@ -211,7 +223,7 @@ def test_the_cost_model_foretells_what_is_made_by_it(monkeypatch):
         return {**facts, "seconds": named, "commit": "c", "date": "d", "load": [1, 1]}
 
     monkeypatch.setattr(many_topics, "steps", steps)
-    text = many_topics.cost_model(SimpleNamespace(documents=None))
+    (text,) = many_topics.cost_model(SimpleNamespace(documents=None))
     assert "300,000 × 25,062, 603,485 × 5,000, 603,485 × 25,062 (documents" in text
     assert {line.split("|")[-2].strip() for line in text.splitlines() if line.count("|") == 9} >= {"+0%", "its error"}
     assert "%" not in text.replace("+0%", "").replace("-0%", "")
@@ -229,27 +241,31 @@ def run_here(command, **options):
 
 
 @pytest.mark.long
-def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
+def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path, monkeypatch, capfd):
     import many_topics
     import titles
 
-    page, keep = tmp_path / "many-topics-benchmark.md", tmp_path / "kept"
-    words = ["--documents", "600", "--runs", "1", "--keep", str(keep), "--out", str(page)]
+    out, keep = tmp_path / "pages", tmp_path / "kept"
+    words = ["--documents", "600", "--runs", "1", "--keep", str(keep), "--out", str(out)]
     for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 600), ("run", run_here)):
         monkeypatch.setattr(many_topics, name, value)
     many_topics.main(words)
-    written = page.read_text()
-    assert written in capfd.readouterr().out
-    assert [line for line in written.splitlines() if line.startswith("## ")] == [
-        "## Time and memory of training",
-        "## Quality",
-        "## Tagging",
-        "## Annif's own systems",
-        "## Topics without a training document",
-        "## Cost per topic",
+    written, printed = {path.name: path.read_text() for path in out.glob("*.md")}, capfd.readouterr().out
+    with_annif = bool(many_topics.many_topics_annif.python())
+    names = [
+        "training",
+        "quality",
+        "differences",
+        "tagging",
+        *["annif", "annif-tagging"] * with_annif,
+        "unseen",
+        "cost",
     ]
-    assert ("| Omikuji, Bonsai-like | ALL |" in written) == bool(many_topics.peers())
-    assert ("| Annif, tfidf | ALL |" in written) == bool(many_topics.many_topics_annif.python())
+    assert sorted(written) == sorted(f"many-topics-{name}.md" for name in names)
+    assert (out / "many-topics-cost.svg").exists()
+    assert all(text in printed and text.count("\n| --- |") == 1 for text in written.values())
+    assert ("| Omikuji, Bonsai-like | ALL |" in written["many-topics-quality.md"]) == bool(many_topics.peers())
+    assert ("| Annif, tfidf |" in written["many-topics-training.md"]) == with_annif
     kept, corpus = keep / "600", many_topics.Space(keep, 600, 1).corpus
     with titles.opened(finna_titles) as file:
         first = [line.split("\t")[0] for line in islice(file, 660)]
@@ -264,8 +280,7 @@ def test_a_page_on_many_topics_is_written_and_resumed(finna_titles, tmp_path, mo
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice
     many_topics.main(words)
-    without_load = [[line for line in text.splitlines() if "load " not in line] for text in (written, page.read_text())]
-    assert without_load[0] == without_load[1]
+    assert written == {path.name: path.read_text() for path in out.glob("*.md")}
 
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: str(path.relative_to(SCRIPTS)))
@@ -292,19 +307,19 @@ def test_autotar_is_rebuilt_as_its_authors_describe_it():
     assert autotar(rows, description, ~labels, 0, 1.0, recall=1.0) == 400  # all are asked for in the end
 
 
-def test_the_page_of_hostile_texts_has_each_operation_and_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
+def test_the_pages_of_hostile_texts_have_each_operation_and_what_was_measured_is_kept(monkeypatch, tmp_path, capsys):
     hostile_texts = importlib.import_module("hostile_texts")
     monkeypatch.setattr(hostile_texts, "SIZES", (4000, 1000))
     monkeypatch.setattr(hostile_texts.logging, "disable", lambda: None)
-    arguments = ["--patterns", "wheat,", "--results", str(tmp_path / "a.json"), "--out", str(tmp_path / "a.md")]
+    arguments = ["--patterns", "wheat,", "--results", str(tmp_path / "a.json"), "--out", str(tmp_path)]
     hostile_texts.main(arguments)
-    page = (tmp_path / "a.md").read_text()
-    assert all(f"## {operation}: " in page for operation in ("Tag", "Explain", "Train", "Teach"))
+    page = (tmp_path / "hostile-texts-slowest.md").read_text()
+    assert all(f"| {operation} | `" in page for operation in ("tag", "explain", "train", "teach"))
     kept = json.loads((tmp_path / "a.json").read_text())
     kept["tag"]["'wheat,' repeated"]["4000"] = 123.0
     (tmp_path / "a.json").write_text(json.dumps(kept))
     hostile_texts.main(arguments)
-    assert "123.00 s" in (tmp_path / "a.md").read_text()
+    assert "123.00 s" in (tmp_path / "hostile-texts.md").read_text()
     capsys.readouterr()
 
 
