@@ -15,12 +15,19 @@ from textcat.tagging.concepts import concept_of, read_codes
         (("20000225", "", "medtop"), ("medtop", "20000225", "")),
         (("http://a.org/topics/corn",), ("http://a.org/topics/", "corn", "")),
         (("http://a.org/topics/corn/",), ("http://a.org/topics/", "corn/", "")),
+        (("house:corn/",), ("house", "corn/", "")),
         (("corn", "", "http://a.org/topics"), ("http://a.org/topics/", "corn", "")),
         (("corn: a cereal",), ("", "corn: a cereal", "")),
     ],
 )
 def test_a_code_may_have_its_scheme_in_it(given, expected):
     assert concept_of(*given) == Subject(*expected)
+
+
+def test_a_code_of_any_length_is_looked_at_once():
+    code = "urn:" + ":a" * 200_000  # minutes, if what follows each colon were tried to the end
+    assert concept_of(code) == Subject(code[:-1], "a", "")
+    assert concept_of(f"{code}//") == Subject("urn", f"{code[4:]}//", "")
 
 
 def table(tmp_path, text, name="codes.csv"):
@@ -39,6 +46,11 @@ def table(tmp_path, text, name="codes.csv"):
 )
 def test_tables_of_several_kinds_are_read(tmp_path, text):
     assert read_codes(table(tmp_path, text)) == {"wheat": Subject("medtop", "20000225", "corn")}
+
+
+def test_a_cell_may_have_the_end_of_a_line_in_it(tmp_path):
+    text = 'topic,code,name\nwheat,medtop:1,"corn\nand more"\ngold,medtop:2,a\u2028b\n'
+    assert [subject.name for subject in read_codes(table(tmp_path, text)).values()] == ["corn and more", "a b"]
 
 
 @pytest.mark.parametrize(

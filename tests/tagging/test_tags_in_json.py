@@ -1,10 +1,12 @@
 """Tags in the bytes of ninjs."""
 
+import itertools
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lines_run import lines_run
 from news_tags import CREATOR, TAGS, TOPICS, changed, tags
 
 from textcat.reading import InputSettings, LabelSettings
@@ -101,6 +103,42 @@ def test_what_is_no_list_is_left_as_it_is():
 def test_items_within_an_item_are_not_touched():
     inner = {"main": FIRST | {"subject": [{"name": "x", "creator": "textcat:old"}]}}
     assert tagged(FIRST | {"associations": inner})["associations"] == inner
+
+
+OURS, OTHERS = '{"creator": "textcat:old"}', '{"name": "a"}'
+
+
+@pytest.mark.parametrize("parts", [[OURS], [OTHERS], [OURS, OTHERS], [OTHERS, OURS, OURS]])
+@pytest.mark.parametrize("tags", [[], TAGS])
+def test_the_work_grows_as_the_number_of_subjects_does(parts, tags):
+    def work(n):
+        data = f'{{"uri": "u:1", "headlines": [], "subjects": [{", ".join(parts * n)}]}}'.encode()
+        return lines_run(edits_of_ninjs, data, tags, CREATOR)
+
+    assert work(80) < 2.2 * work(40)
+
+
+def test_subjects_of_all_orders_are_replaced_as_a_list_of_objects_would_be():
+    for owned in itertools.product([False, True], repeat=5):
+        subjects = [{"name": f"{i}"} | ({"rel": "textcat:old"} if own else {}) for i, own in enumerate(owned)]
+        kept = [one for one in subjects if "rel" not in one]
+        assert tagged(SECOND | {"subjects": subjects}, [])["subjects"] == kept
+        found = tagged(SECOND | {"subjects": subjects}, TAGS[:1])["subjects"]
+        place = owned.index(True) if any(owned) else len(kept)
+        assert [one.get("name") for one in found[:place]] == [one["name"] for one in kept[:place]]
+        assert found[:place] + found[place + 1 :] == kept
+
+
+def test_a_space_of_any_length_between_our_subjects_is_written_no_more_than_once():
+    data = f'{{"uri": "u:1", "headlines": [], "subjects": [{OURS},{" " * 5000}{OURS}]}}'.encode()
+    found = changed(data, edits_of_ninjs(data, TAGS, CREATOR))
+    assert len(found) < len(data)
+    assert len(json.loads(found)["subjects"]) == 3
+
+
+def test_a_version_of_many_digits_is_no_version():
+    item = SECOND | {"standard": {"version": "1" * 5000 + ".2"}}
+    assert "creator" in tagged(item)["subjects"][0]
 
 
 people = st.sampled_from(

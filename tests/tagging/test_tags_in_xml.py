@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lines_run import lines_run
 from lxml import etree
 from news_items import NITF, g2_item
 from news_tags import CORN, CREATOR, NAMED, TAGS, TIN, TOPICS, changed, tags
@@ -142,6 +143,29 @@ def test_our_subjects_are_replaced_and_others_never_touched(parts, space, first,
         tag.concept.topic for tag in second
     ]
     assert changed(again, edits_of_newsml_g2(again, [], CREATOR)) == without
+
+
+@pytest.mark.parametrize("form", ["newsml-g2", "nitf"])
+@pytest.mark.parametrize("filling", ["O", "P", "OP", "<!--O-->", "<?O?>", "<h><![CDATA[O]]></h>", "<x:y z='>'>O</x:y>"])
+def test_the_work_grows_as_the_number_of_elements_does(form, filling):
+    name, creator = ("subject", "creator") if form == "newsml-g2" else ("classifier", "class")
+    filling = filling.replace("O", f'<{name} {creator}="textcat:old"/>').replace("P", f"<{name}/>")
+    head, end = ITEM.split(b"<identified-content>")[0], b"</identified-content></docdata></head></nitf>"
+
+    def work(n):
+        inside = filling * n
+        nitf = head + b"<identified-content>" + inside.encode() + end
+        data = g2(f"<contentMeta>{inside}</contentMeta>") if form == "newsml-g2" else nitf
+        return lines_run(EDITS_OF[form], data, TAGS, CREATOR)
+
+    assert work(80) < 2.2 * work(40)
+
+
+def test_a_subject_of_people_stays_whatever_is_in_its_attributes():
+    for attributes in ("é=\" creator='textcat:x'\"", "q=\" creator='textcat:x'\"", "x:creator='textcat:x'"):
+        subject = f"<subject {attributes}/>"
+        data = g2(f"<contentMeta>{subject}</contentMeta>")
+        assert subject.encode() in changed(data, edits_of_newsml_g2(data, TAGS, CREATOR))
 
 
 @given(st.text(max_size=8), st.text(max_size=8))

@@ -1,6 +1,7 @@
 """Turn topics into concepts of news, which have codes or URIs: by a table, or by the topics themselves."""
 
 import csv
+import io
 import re
 from collections.abc import Mapping
 from functools import lru_cache
@@ -35,7 +36,8 @@ def concept_of(code: str, name: str = "", scheme: str = "") -> Subject:
     if _URI_SCHEME.match(scheme) and not scheme.endswith(("/", "#", ":")):
         scheme += "/"
     concept = subject_as_given(code, name, scheme)
-    is_cut = concept.scheme and not scheme and code.endswith(("/", "#"))  # which are a part of the URI
+    # Which is a part of the URI.
+    is_cut = concept.scheme and not scheme and code.endswith(("/", "#")) and not concept.code.endswith(code[-1])
     return concept._replace(code=concept.code + code[-1]) if is_cut else concept
 
 
@@ -88,7 +90,7 @@ def read_codes(path: str) -> Mapping[str, Subject]:
     except UnicodeDecodeError:
         raise TextcatError(f"The codes in {path} are not UTF-8: save the table as UTF-8.") from None
     head = text.partition("\n")[0]
-    rows = csv.DictReader(text.splitlines(), delimiter=max("\t;,", key=head.count))
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=max("\t;,", key=head.count))
     rows.fieldnames = [name.strip().lower() for name in rows.fieldnames or ()]
     column = next((name for name in _CODES if name in rows.fieldnames), "")
     if "topic" not in rows.fieldnames or not column:

@@ -9,7 +9,7 @@ from textcat.reading import IPTC_URIS, ValueSpan, is_own, members_of, values_in
 from textcat.tagging.concepts import Edit, Tag
 
 _SPACE, _MOST_SPACE = b" \t\r\n", 1000
-_VERSION = re.compile(r"(\d+)\.(\d+)")
+_VERSION = re.compile(r"(?<!\d)(\d{1,3})\.(\d{1,3})")  # which is looked for in texts of any length
 _OF_FIRST = re.compile(r"(?:subject|person|place|organisation|event|object|genre|infosource|byline|mimetype|headline)"
                        r"|(?:headline|body|description)_\w+|(?:char|word)count|\$standard|trustindicator")  # fmt: skip
 _CREATORS = ("creator", "rel")
@@ -75,25 +75,34 @@ def _subject(tag: Tag, creator: str, version: tuple[int, int]) -> dict[str, Any]
 def _edits_of_list(data: bytes, found: ValueSpan, subjects: Sequence[dict[str, Any]]) -> list[Edit]:
     """Return the edits that replace our own subjects in a list by others; if there are none, these are added."""
     values, _ = values_in(data, found.start)
-    numbers = [i for i, value in enumerate(values) if _is_own(_loaded(data, value))]
+    owned = [_is_own(_loaded(data, value)) for value in values]
     is_spaced = b'": ' in data[found.start : found.end] or not values
-    if not numbers:
+    if not any(owned):
         place = values[-1].end if values else found.start + 1
         between = _between(data, values[-1], is_spaced) if values else b", "
         added = between.join(_encoded(subjects, is_spaced))
         return [Edit(place, place, (between if values else b"") + added)] if subjects else []
-    first = values[numbers[0]]
-    between = _between(data, first, is_spaced)
-    if len(numbers) > 1 and numbers[1] == numbers[0] + 1:
-        between = data[first.end : values[numbers[1]].start]
-    edits = [Edit(first.start, first.end, between.join(_encoded(subjects, is_spaced)))] if subjects else []
-    for i in numbers[1:] if subjects else numbers:
-        is_behind = any(k not in numbers for k in range(i)) or bool(subjects)
-        if is_behind:
+    first = owned.index(True)
+    edits = []
+    if subjects:
+        between = _between(data, values[first], is_spaced)
+        if owned[first + 1 : first + 2] == [True]:
+            between = _comma(data, values[first], values[first + 1]) or between
+        edits = [Edit(values[first].start, values[first].end, between.join(_encoded(subjects, is_spaced)))]
+    has_before = bool(subjects) or first > 0  # whether a subject that stays stands before
+    for i in range(first + bool(subjects), len(values)):
+        if not owned[i]:
+            has_before = True
+        elif has_before:
             edits.append(Edit(values[i - 1].end, values[i].end, b""))
         else:  # the comma behind it goes, too
             edits.append(Edit(values[i].start, values[i + 1].start if i + 1 < len(values) else values[i].end, b""))
     return edits
+
+
+def _comma(data: bytes, one: ValueSpan, other: ValueSpan) -> bytes:
+    """Return what stands between two neighbours of a list; b"" if it is so long that it must not be repeated."""
+    return data[one.end : other.start] if other.start - one.end <= _MOST_SPACE else b""
 
 
 def _between(data: bytes, value: ValueSpan, is_spaced: bool) -> bytes:

@@ -18,7 +18,8 @@ _IPTC = re.compile(r"https?://cv\.iptc\.org/newscodes/([\w-]+)/", re.IGNORECASE)
 _ALIASES = {"mediatopic": "medtop", "subjectcode": "subj"}
 #: The URIs of these schemes by their short names.
 IPTC_URIS = {alias: f"http://cv.iptc.org/newscodes/{name}/" for name, alias in _ALIASES.items()}
-_URI = re.compile(r"((?:https?|tag|urn):\S*[/#:])([^/#\s]+)[/#]?")
+# The code has no separator in it, or what is tried at each one would grow with the length of the text behind it.
+_URI = re.compile(r"((?:https?|tag|urn):\S*[/#:])([^/#:\s]+:?|:)[/#]?")
 _QCODE = re.compile(r"([A-Za-z][\w.-]*):(\S+)")
 _REASONS = {
     "canceled": "is canceled by its publisher",

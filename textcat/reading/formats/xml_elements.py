@@ -9,7 +9,7 @@ from typing import NamedTuple
 _TOKEN = re.compile(
     rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(/?)(?=([^\s<>/"'=]+))\2(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.DOTALL
 )
-_ATTRIBUTE = re.compile(rb"""\s([\w.:-]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+_ATTRIBUTE = re.compile(rb"""\s([^\s<>/"'=]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 
 
 class ElementSpan(NamedTuple):
@@ -51,15 +51,19 @@ def child_elements(data: bytes, start: int) -> Iterator[ElementSpan]:
 
 def _span(opening: "re.Match[bytes]", end: int) -> ElementSpan:
     prefix, colon, name = opening[2].rpartition(b":")
-    attributes = {match[1].decode(): match[2] or match[3] or b"" for match in _ATTRIBUTE.finditer(opening[0])}
+    attributes = {match[1]: match[2] or match[3] or b"" for match in _ATTRIBUTE.finditer(opening[0])}
     return ElementSpan(
-        name.decode("utf-8", "replace"),
+        _text(name),
         prefix + colon,
         opening.start(),
         opening.end(),
         end,
-        {name: unescape(value.decode("utf-8", "replace")) for name, value in attributes.items()},
+        {_text(name): unescape(_text(value)) for name, value in attributes.items()},
     )
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def element_at(data: bytes, start: int) -> ElementSpan:
