@@ -1,5 +1,6 @@
 """Models are copied to and from a hub and URLs: the same bytes, whole or not at all, and nothing of them is run."""
 
+import hashlib
 import importlib.util
 import json
 import shutil
@@ -253,6 +254,28 @@ def test_a_file_of_a_wrong_sum_is_refused(model, tmp_path):
         pull(model.as_uri(), tmp_path / "pulled")
     assert ".part" not in str(caught.value)
     assert not (tmp_path / "pulled").exists()
+
+
+def test_each_file_that_is_pulled_is_hashed_no_more_than_twice(model, tmp_path, monkeypatch):
+    n_hashed, sha256 = 0, hashlib.sha256
+
+    class Counting:
+        def __init__(self, data=b"", **options):
+            self._digest = sha256(**options)
+            self.update(data)
+
+        def update(self, data):
+            nonlocal n_hashed
+            n_hashed += len(data)
+            self._digest.update(data)
+
+        def hexdigest(self):
+            return self._digest.hexdigest()
+
+    monkeypatch.setattr(hashlib, "sha256", Counting)
+    pulled = pull(model.as_uri(), tmp_path / "pulled")
+    n_bytes = sum(map(len, contents(pulled).values()))
+    assert n_bytes < n_hashed < 2.2 * n_bytes
 
 
 def test_a_missing_file_a_newer_format_and_an_empty_place_are_told(model, tmp_path):
