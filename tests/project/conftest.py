@@ -1,23 +1,18 @@
-"""The published sources and the wheel: built once for all processes that run tests."""
+"""The published sources, made once for all processes that run tests, and a wheel."""
 
-import importlib.machinery
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-import textcat
-
 ROOT = Path(__file__).parents[2]
-COMPILED = {"_primal", "_product"}  # a part of the sources, with headers in two folders and declarations of a third
-BUILD_TOOLS = ("Cython", "setuptools", "pip")
+BUILD_TOOLS = ("Cython", "setuptools")
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +31,7 @@ def sdist(built):
         pytest.skip("system: this is no checkout of the sources")
     for tool in BUILD_TOOLS:
         if importlib.util.find_spec(tool) is None:
-            pytest.skip(f"{tool} is not installed, so no wheel can be built")
+            pytest.skip(f"{tool} is not installed, so the sources cannot be packed")
     with FileLock(built / ".sdist.lock"):
         if not [*built.glob("textcat_margin-*.tar.gz")]:
             _build_sdist(built / "checkout")
@@ -55,36 +50,16 @@ def _build_sdist(copy):
 
 
 @pytest.fixture(scope="session")
-def wheel(sdist, built):
-    """A wheel built from the published sources, without optimising; with TEXTCAT_LONG all of them are compiled."""
-    with FileLock(built / ".wheel.lock"):
-        if not [*built.glob("textcat_margin-*.whl")]:
-            _build_wheel(sdist, built)
-    return next(built.glob("textcat_margin-*.whl"))
-
-
-def _build_wheel(sdist, built):
-    if "TEXTCAT_LONG" not in os.environ:
-        with tarfile.open(sdist) as archive:
-            archive.extractall(built / "sources", filter="data")
-        sdist = next((built / "sources").iterdir())
-        for source in sdist.glob("textcat/**/*.pyx"):
-            if source.stem not in COMPILED:
-                source.unlink()
-    command = [sys.executable, "-m", "pip", "wheel", sdist, "--no-build-isolation", "--no-deps", "--wheel-dir", built]
-    environment = {**os.environ, "CFLAGS": "-O0 -g0"} if os.name == "posix" else None
-    ended = subprocess.run(command, cwd=built, capture_output=True, text=True, env=environment)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+def wheel():
+    """The wheel that TEXTCAT_WHEEL names."""
+    if "TEXTCAT_WHEEL" not in os.environ:
+        pytest.skip("step: scripts/wheel --check builds a wheel, and tries it")
+    return Path(os.environ["TEXTCAT_WHEEL"])
 
 
 @pytest.fixture(scope="session")
 def wheel_site(wheel, tmp_path_factory):
-    """A folder for PYTHONPATH with what the wheel holds, and with modules that it was built without."""
+    """A folder for PYTHONPATH with what the wheel holds."""
     site = tmp_path_factory.mktemp("site")
     zipfile.ZipFile(wheel).extractall(site)
-    package = Path(textcat.__file__).parent
-    for compiled in package.rglob(f"*{importlib.machinery.EXTENSION_SUFFIXES[0]}"):
-        # The wheel's own are not optimised, and the fast ones are those of the same sources.
-        if "TEXTCAT_LONG" not in os.environ:
-            shutil.copy(compiled, site / "textcat" / compiled.relative_to(package))
     return site

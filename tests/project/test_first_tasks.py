@@ -1,7 +1,7 @@
 """First tasks of strangers, each with what the README and the guide tell, run from a wheel in an empty folder.
 
-Where TEXTCAT_BARE_PYTHON names the Python of an environment that has the wheel and what it requires alone, they are run
-by it (`scripts/wheel --check` does so), or else by the Python of the tests, with what is in the wheel.
+`scripts/wheel --check` runs them: TEXTCAT_BARE_PYTHON names the Python of an environment that has the wheel and what it
+requires, or else TEXTCAT_WHEEL a wheel, with which the Python of the tests runs them.
 """
 
 import csv

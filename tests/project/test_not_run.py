@@ -1,5 +1,6 @@
 """A run tells what it left out; where CI is set, it may leave out only what nobody can install."""
 
+import re
 from pathlib import Path
 
 import not_run
@@ -18,6 +19,9 @@ def test_of_another_system():
 @pytest.mark.parametrize("i", [1, 2])
 def test_of_data(i):
     pass
+
+def test_of_another_step():
+    pytest.skip("step: scripts/build tries it")
 
 def test_of_a_package():
     pytest.importorskip("nowhere_to_be_found", reason="nowhere is not installed")
@@ -50,15 +54,16 @@ def run(pytester, monkeypatch):
 def test_the_table_tells_reasons_and_numbers_before_the_closing_line(run, pytester, ci, processes):
     pytester.makepyfile(TESTS)
     result = run(ci, *processes)
-    result.assert_outcomes(passed=1, skipped=4, xfailed=1)
+    result.assert_outcomes(passed=1, skipped=5, xfailed=1)
     lines = [
         "*= not run, and why =*",
         "    2  data         wheat is absent",
         "    1  data         3 commands need absent corpora",
         "    1  installable  nowhere is not installed",
+        "    1  step         scripts/build tries it",
         "    1  system       there is no fork",
         "       time         TEXTCAT_LONG is not set: *",
-        "*= 1 passed, 4 skipped, 1 xfailed in *",
+        "*= 1 passed, 5 skipped, 1 xfailed in *",
     ]
     result.stdout.fnmatch_lines(lines, consecutive=False)
 
@@ -66,7 +71,7 @@ def test_the_table_tells_reasons_and_numbers_before_the_closing_line(run, pytest
 def test_in_ci_what_could_be_installed_fails(run, pytester):
     pytester.makepyfile(TESTS)
     result = run("true")
-    result.assert_outcomes(passed=1, skipped=3, failed=1, xfailed=1)
+    result.assert_outcomes(passed=1, skipped=4, failed=1, xfailed=1)
     result.stdout.fnmatch_lines(["*nowhere is not installed*"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
 
@@ -78,3 +83,12 @@ def test_in_ci_a_whole_file_that_could_be_run_fails(run, pytester, processes):
     result = run("true", *processes)
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     result.stdout.fnmatch_lines(["*nowhere is not installed*"])
+
+
+def test_what_is_left_to_another_step_is_a_line_of_ci():
+    root = FOLDER.parents[1]
+    sources = [path.read_text(encoding="utf-8") for path in root.glob("tests/**/*.py")]
+    steps = {step for text in sources for step in re.findall(r'"step: (scripts/\S+ --\w+) ', text)}
+    assert steps == {"scripts/site --check", "scripts/wheel --check"}
+    run = [line.removeprefix("run ./") for line in (root / ".ci/run").read_text(encoding="utf-8").splitlines()]
+    assert steps <= set(run)

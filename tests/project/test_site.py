@@ -1,16 +1,12 @@
-"""The site of the documentation is built without a warning, opens from disk, and shuts nobody out."""
+"""The site of the documentation opens from disk, and shuts nobody out: `scripts/site --check` builds it, and tests it."""
 
-import importlib.util
 import os
-import subprocess
-import sys
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
-from filelock import FileLock
 
 import textcat
 
@@ -20,7 +16,6 @@ except ImportError:
     import tomli as tomllib
 
 ROOT = Path(__file__).parents[2]
-BUILDERS = ("sphinx", "myst_nb", "numpydoc", "furo", "ipykernel")
 LONGEST_DESCRIPTION = 160
 QUESTIONS = tomllib.loads(Path(__file__).with_name("site_questions.toml").read_text(encoding="utf-8"))["questions"]
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
@@ -30,28 +25,11 @@ RESULTS = """() => [...document.querySelectorAll("ul.search > li > a")].map(link
 
 
 @pytest.fixture(scope="session")
-def site(built):
-    """The folder of the site, built once for all processes that run tests; or the one that TEXTCAT_SITE names."""
-    if "TEXTCAT_SITE" in os.environ:
-        return Path(os.environ["TEXTCAT_SITE"]).resolve()
-    if os.name != "posix":
-        pytest.skip("system: the notebooks of the site call commands by sh")
-    for name in BUILDERS:
-        if importlib.util.find_spec(name) is None:
-            pytest.skip(f"{name} is not installed, so no site can be built: textcat-margin[docs] has it")
-    folder = built / "site"
-    with FileLock(built / ".site.lock"):
-        if not folder.exists():
-            command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", "-q", "-W", "--keep-going"]
-            options = ["-d", built / "doctrees", ROOT / "docs", folder]
-            # A notebook finds the command where this Python is.
-            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-            environment = {**os.environ, "PATH": path, "PYTHONUTF8": "1"}
-            ended = subprocess.run([*command, *options], capture_output=True, text=True, env=environment)
-            (built / "site-warnings").write_text(ended.stderr if ended.returncode else "", encoding="utf-8")
-    warnings = (built / "site-warnings").read_text(encoding="utf-8")
-    assert not warnings, warnings
-    return folder
+def site():
+    """The folder of the site, which TEXTCAT_SITE names."""
+    if "TEXTCAT_SITE" not in os.environ:
+        pytest.skip("step: scripts/site --check builds the site, which executes its notebooks, and looks at its pages")
+    return Path(os.environ["TEXTCAT_SITE"]).resolve()
 
 
 class _Page(HTMLParser):
