@@ -2,12 +2,12 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("textcat/**/*.py"))}
 # What a remedy starts with: an imperative, a command, or what is allowed instead.
 VERBS = frozenset(
     """
@@ -37,11 +37,24 @@ EXCEPTIONS = frozenset(
 )
 
 
+@cache
+def trees():
+    """Return the tree of each file of the package; each node knows the one around it."""
+    found = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.glob("textcat/**/*.py"))}
+    for tree in found.values():
+        for scope in ast.walk(tree):
+            for child in ast.iter_child_nodes(scope):
+                child.scope = scope
+    return found
+
+
+@cache
 def error_classes():
     """Return the names of `TextcatError` and all that derive from it, and of those with a constructor of their own."""
-    classes = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for tree in trees().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = [(node.name, {ast.unparse(base) for base in node.bases}) for node in classes]
     names = {"TextcatError"}
-    while more := {node.name for node in classes if names & {ast.unparse(base) for base in node.bases}} - names:
+    while more := {name for name, of in bases if names & of} - names:
         names |= more
     own = {
         node.name
@@ -51,42 +64,44 @@ def error_classes():
     return names, own
 
 
-NAMES, OWN_TEXT = error_classes()
-CONSTANTS = {
-    target.id: node.value
-    for tree in TREES.values()
-    for node in tree.body
-    if isinstance(node, ast.Assign)
-    for target in node.targets
-    if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant | ast.JoinedStr)
-}
+@cache
+def constants():
+    """Return the texts that have a name in a file, by that name."""
+    return {
+        target.id: node.value
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant | ast.JoinedStr)
+    }
 
 
-# Functions that only write a sentence.
-SENTENCES = {
-    node.name: node.body[-1].value
-    for tree in TREES.values()
-    for node in tree.body
-    if isinstance(node, ast.FunctionDef)
-    and isinstance(node.body[-1], ast.Return)
-    and isinstance(node.body[-1].value, ast.JoinedStr)
-}
+@cache
+def sentences():
+    """Return what functions return that only write a sentence, by their names."""
+    return {
+        node.name: node.body[-1].value
+        for tree in trees().values()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        and isinstance(node.body[-1], ast.Return)
+        and isinstance(node.body[-1].value, ast.JoinedStr)
+    }
 
 
 def messages():
     """Yield each place where an error gets its text, the expression of the text, and the function around it."""
-    for path, tree in TREES.items():
-        for scope in ast.walk(tree):
-            for child in ast.iter_child_nodes(scope):
-                child.scope = scope
+    names, own_text = error_classes()
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if not (isinstance(node, ast.Call) and node.args):
                 continue
-            called = ast.unparse(node.func).rpartition(".")[2]
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             scope = scopes_of(node)
             in_class = next((part for part in scope if isinstance(part, ast.ClassDef)), None)
-            raised = called in NAMES - OWN_TEXT or is_fault_of_content(path, node, called)
-            initialised = called == "__init__" and in_class is not None and in_class.name in OWN_TEXT
+            raised = called in names - own_text or is_fault_of_content(path, node, called)
+            initialised = called == "__init__" and in_class is not None and in_class.name in own_text
             if raised or initialised:
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node.args[0], scope
 
@@ -126,8 +141,8 @@ def templates(node, scopes, seen=frozenset()):
     if isinstance(node, ast.IfExp):
         return [*templates(node.body, scopes, seen), *templates(node.orelse, scopes, seen)]
     name = ast.unparse(node)
-    if isinstance(node, ast.Call) and name not in seen and ast.unparse(node.func) in SENTENCES:
-        return templates(SENTENCES[ast.unparse(node.func)], (), seen | {name})
+    if isinstance(node, ast.Call) and name not in seen and ast.unparse(node.func) in sentences():
+        return templates(sentences()[ast.unparse(node.func)], (), seen | {name})
     if name not in seen and (values := assignments(name, scopes)):
         return [text for value in values for text in templates(value, scopes, seen | {name})]
     return [f"{{{ast.unparse(node)}}}"]
@@ -135,16 +150,24 @@ def templates(node, scopes, seen=frozenset()):
 
 def assignments(name, scopes):
     """Return what is assigned to a name in the functions around, or to a constant of the package."""
-    found = []
     function = next((scope for scope in scopes if isinstance(scope, ast.FunctionDef)), None)
+    found = [value for target, value in assigned_in(function) if target == name]
+    return found or ([constants()[name]] if name in constants() else [])
+
+
+@cache
+def assigned_in(function):
+    """Return the names that are assigned to in a function, or the like of `a.b` in a tuple, each with its value."""
+    found = []
     for node in ast.walk(function) if function is not None else ():
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                if isinstance(target, ast.Name) and target.id == name:
-                    found.append(node.value)
+                if isinstance(target, ast.Name):
+                    found.append((target.id, node.value))
                 elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                    found += [v for t, v in zip(target.elts, node.value.elts, strict=False) if ast.unparse(t) == name]
-    return found or ([CONSTANTS[name]] if name in CONSTANTS else [])
+                    pairs = zip(target.elts, node.value.elts, strict=False)
+                    found += [(ast.unparse(name), value) for name, value in pairs]
+    return found
 
 
 def has_remedy(text):
@@ -155,24 +178,32 @@ def has_remedy(text):
     )
 
 
-MESSAGES = [(place, text) for place, node, scopes in messages() for text in templates(node, scopes)]
-LOOKED_AT = [pair for pair in MESSAGES if pair[1].strip("{}") not in PASSED_ON and pair[1] not in EXCEPTIONS]
+@pytest.fixture(scope="module")
+def texts():
+    """Return all texts that errors may have, each with its place."""
+    return [(place, text) for place, node, scopes in messages() for text in templates(node, scopes)]
 
 
-def test_no_exception_is_listed_in_vain():
-    assert {text for _, text in MESSAGES} >= EXCEPTIONS
+@pytest.fixture(scope="module")
+def looked_at(texts):
+    return [pair for pair in texts if pair[1].strip("{}") not in PASSED_ON and pair[1] not in EXCEPTIONS]
 
 
-def test_the_errors_of_the_package_are_seen():
-    assert {"TextcatError", "ModelError", "PoolError", "StoreError", "DamagedError"} <= NAMES
-    assert len(LOOKED_AT) > 250
+def test_no_exception_is_listed_in_vain(texts):
+    assert {text for _, text in texts} >= EXCEPTIONS
 
 
-@pytest.mark.parametrize(("place", "text"), LOOKED_AT, ids=[place for place, _ in LOOKED_AT])
-def test_an_error_names_what_is_wrong_and_a_remedy(place, text):
-    statement = SEPARATORS.split(text)[0]
-    assert "{" in text or len(statement.split()) > 1, f"{place} names no value: {text}"
-    assert has_remedy(text), f"{place} has no remedy: {text}"
+def test_the_errors_of_the_package_are_seen(looked_at):
+    assert {"TextcatError", "ModelError", "PoolError", "StoreError", "DamagedError"} <= error_classes()[0]
+    assert len(looked_at) > 250
+
+
+def test_an_error_names_what_is_wrong(looked_at):
+    assert not [pair for pair in looked_at if "{" not in pair[1] and len(SEPARATORS.split(pair[1])[0].split()) < 2]
+
+
+def test_an_error_names_a_remedy(looked_at):
+    assert not [pair for pair in looked_at if not has_remedy(pair[1])]
 
 
 @pytest.mark.parametrize(
