@@ -67,6 +67,11 @@ def _corpus_file(name: str) -> Path:
 
 
 @pytest.fixture(scope="session")
+def corpus_file():
+    return _corpus_file
+
+
+@pytest.fixture(scope="session")
 def reuters_archive() -> Path:
     return _corpus_file("reuters21578.tar.gz")
 

@@ -277,7 +277,7 @@ def test_memory_is_bounded_by_the_longest_record(folder):
     assert ids(found) == ["urn:uuid:1"]
 
 
-@pytest.mark.parametrize("data", [b"WARC/1.1\r\n" * 200_000, b"WARC/1.1\r\nA: b\r\n\r\n" * 100_000])
+@pytest.mark.parametrize("data", [b"WARC/1.1\r\n" * 100_000, b"WARC/1.1\r\nA: b\r\n\r\n" * 50_000])
 def test_heads_without_end_take_time_in_proportion_to_their_length(folder, data):
     (folder / "a.warc").write_bytes(data)
     assert ids(read("a.warc")) == []
