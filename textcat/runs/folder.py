@@ -458,8 +458,12 @@ def _supersede(path: Path, growing: Growing) -> tuple[Counts, bool]:
     _, *entries = journal.lines
     if (begun := _last_superseded(entries)) is not None:  # the run was killed after that
         return Counts(), not entries[begun]["again"]
-    finished = [i for i, part in enumerate(_by_generation(entries)) if any("finished" in entry for entry in part)]
-    found = find_superseded(_version_files(path, entries), max(finished, default=-1) + 1)
+    parts, files = _by_generation(entries), _version_files(path, entries)
+    first_new = 1 + max((i for i, part in enumerate(parts) if any("finished" in entry for entry in part)), default=-1)
+    new = zip(files[first_new:], parts[first_new:], strict=True)
+    if not any(file.length or (part and part[0].get("removed")) for file, part in new):
+        return Counts(), True
+    found = find_superseded(files, first_new)
     if not (found.shards or found.again):
         return Counts(), True
     _begin_superseding(path, entries, found)

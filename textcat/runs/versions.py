@@ -9,8 +9,8 @@ whose rows a newer version replaces. The run's journal has the length and the ch
 import struct
 import zlib
 from bisect import bisect_right
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -37,7 +37,7 @@ _REPLACED = [("generation", "<u4"), ("entry", "<u8"), ("is_withdrawn", "u1")]
 _KEPT_BYTES = 1 << 16  # of the largest file that is kept in memory: a run that watches inputs has thousands of files
 
 #: By the source, the position and the `hash_of_id` of a row: what becomes of the rows that have these, in their order.
-OldRows = dict[tuple[str, int, bytes], "deque[OldRow]"]
+OldRows = dict[tuple[str, int, bytes], "list[OldRow]"]
 
 
 class OldRow(NamedTuple):
@@ -237,24 +237,27 @@ def find_superseded(files: Sequence[VersionFile], first_new: int) -> Superseded:
         (counts & _are_in(entries["high"], ids)).nonzero()[0]
         for counts, entries in zip(versions.counts, versions.entries, strict=True)
     ]
-    entry, generation = np.concatenate(numbers), np.repeat(np.arange(len(files)), [len(one) for one in numbers])
 
-    def of_all(columns: Sequence["np.ndarray"]) -> "np.ndarray":
+    def of_all(columns: Iterable["np.ndarray"]) -> "np.ndarray":
         return np.concatenate([column[at] for column, at in zip(columns, numbers, strict=True)])
 
-    keys = [of_all([entries[name] for entries in versions.entries]) for name in ("date", "number", "low", "high")]
-    order = np.lexsort((entry, generation, *keys))
-    low, high = keys[2][order], keys[3][order]
-    is_newest = np.append((low[1:] != low[:-1]) | (high[1:] != high[:-1]), True)[: len(order)]
-    entry, generation, has_row = entry[order], generation[order], of_all(versions.have_rows)[order]
-    state = of_all([entries["state"] for entries in versions.entries])[order]
-    newest_state = state[is_newest][np.cumsum(is_newest) - is_newest]
-
+    # The order of the input is that of equals, as this sort is stable.
+    order = np.lexsort([of_all(one[name] for one in versions.entries) for name in ("date", "number", "low", "high")])
+    is_newest = np.zeros(len(order), bool)
+    is_newest[-1:] = True
+    for name in ("low", "high"):
+        half = of_all(one[name] for one in versions.entries)[order]
+        is_newest[:-1] |= half[1:] != half[:-1]
+    entry = np.concatenate(numbers)[order]
+    generation = np.repeat(np.arange(len(files), dtype=np.uint32), [len(one) for one in numbers])[order]
+    has_row = of_all(versions.have_rows)[order]
+    state = of_all(one["state"] for one in versions.entries)[order]
+    newest = is_newest.nonzero()[0]
     lost = (has_row & ~is_newest).nonzero()[0]
     lost = lost[np.lexsort((entry[lost], generation[lost]))]
     replaced = np.empty(len(lost), _REPLACED)
     replaced["generation"], replaced["entry"] = generation[lost], entry[lost]
-    replaced["is_withdrawn"] = newest_state[lost] == VersionState.LEFT_OUT
+    replaced["is_withdrawn"] = state[newest[np.searchsorted(newest, lost)]] == VersionState.LEFT_OUT
     lacks_row = is_newest & ~has_row & (state != VersionState.LEFT_OUT)
     again = {
         source
@@ -323,8 +326,11 @@ def old_rows(files: Sequence[VersionFile], shards: Mapping[str, int]) -> Iterato
             ids = np.sort(entries["high"][inside["entry"].astype(np.intp)])
             at = versions.have_rows[generation][begin:end] & _are_in(entries["high"][begin:end], ids)
             numbers = at.nonzero()[0] + begin
-            rows: OldRows = defaultdict(deque)
-            for number, source in zip(numbers.tolist(), versions.sources_of(generation, numbers), strict=True):
-                key = (source, int(entries["position"][number]), entries[number : number + 1].tobytes()[:16])
-                rows[key].append(OldRow(number in withdrawn, bool(withdrawn.get(number))))
+            hashes = np.stack([entries[half][numbers] for half in ("high", "low")], axis=1).tobytes()
+            positions = entries["position"][numbers].tolist()
+            rows: OldRows = defaultdict(list)
+            for i, source in enumerate(versions.sources_of(generation, numbers)):
+                number = int(numbers[i])
+                old = OldRow(number in withdrawn, bool(withdrawn.get(number)))
+                rows[source, positions[i], hashes[16 * i : 16 * i + 16]].append(old)
             yield shard, rows

@@ -2,9 +2,7 @@
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,15 +46,19 @@ def remove_versions(settings: OutputSettings, path: Path, rows: OldRows) -> Remo
     `rows` has the places of these rows, and is used up. For the counts see `remove_rows`.
     """
     rejections: list[Rejection] = []
+    places = {key[:2] for key in rows}
 
     def is_removed(document: TaggedDocument) -> bool:
-        for source, id_ in product(_as_read(document.source, settings), _as_read(document.id, settings)):
-            if waiting := rows.get((source, document.position, hash_of_id(id_))):
-                row = waiting.popleft()
-                if row.is_removed:
-                    reason = superseded_reason(id_, row.is_withdrawn)
-                    rejections.append(Rejection(source, document.position, reason, kind=FaultKind.LEFT_OUT))
-                return row.is_removed
+        for source in _as_read(document.source, settings):
+            if (source, document.position) not in places:
+                continue
+            for id_ in _as_read(document.id, settings):
+                if waiting := rows.get((source, document.position, hash_of_id(id_))):
+                    row = waiting.pop(0)
+                    if row.is_removed:
+                        reason = superseded_reason(id_, row.is_withdrawn)
+                        rejections.append(Rejection(source, document.position, reason, kind=FaultKind.LEFT_OUT))
+                    return row.is_removed
         return False
 
     content = _without(settings, path, is_removed)
@@ -90,17 +92,18 @@ def _as_written(name: str, settings: OutputSettings) -> Iterator[str]:
         yield str(safe_cell(escape_undecodable(name)))
 
 
-def _as_read(text: str, settings: OutputSettings) -> Iterator[str]:
-    """Yield the texts that may have been written as a cell."""
-    yield text
-    if settings.to == "csv" and not settings.raw_cells and text.startswith("'"):
-        yield text[1:]
+def _as_read(text: str, settings: OutputSettings) -> tuple[str, ...]:
+    """Return the texts that may have been written as a cell."""
+    may_be_safe = text.startswith("'") and settings.to == "csv" and not settings.raw_cells
+    return (text, text[1:]) if may_be_safe else (text,)
 
 
 def _count(counts: Counts, document: TaggedDocument) -> None:
     """Subtract a document, with its topics, from the counts."""
-    untagged = -int(not document.topics)
-    counts.add(Counts(-1, -1, untagged=untagged, topics=Counter(dict.fromkeys(document.topics, -1))))
+    counts.records -= 1
+    counts.tagged -= 1
+    counts.untagged -= not document.topics
+    counts.topics.subtract({*document.topics})
 
 
 def _unpacked(path: Path) -> bytes:
