@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from textcat.corpus.catalogue import open_corpus
 from textcat.evaluation.export import markdown_table
-from textcat.reading.formats.html import extract_page
-from textcat.reading.formats.main_text import main_text
+from textcat.reading import InputSettings
+from textcat.reading.formats.html import extract_page, extract_text
 
 _WORDS = 4  # of a shingle
 _SECTIONS = ["World", "Markets", "Metals", "Grain", "Weather", "Opinion", "Sport", "Video", "Archive", "Contact"]
@@ -122,7 +122,7 @@ def make_pages(per_kind: int = 4, seed: int = 1) -> list[Page]:
 def extractors() -> Iterator[tuple[str, Callable[[str], str]]]:
     """Yield the name and the function of each extractor that is installed."""
     yield "default of textcat", lambda html: extract_page(html).body
-    yield "--main-text", lambda html: main_text(html)[0] or extract_page(html).body
+    yield "--main-text", lambda html: extract_text(html, InputSettings(main_text=True)).body
     with suppress(ImportError):
         from resiliparse.extract.html2text import extract_plain_text
 

@@ -10,6 +10,7 @@ from web_records import MORE, PAGE, TEXT
 from textcat.errors import TextcatError
 from textcat.reading import InputSettings, find_sources
 from textcat.reading.formats import main_text
+from textcat.reading.formats.html import extract_page, extract_text
 
 
 def test_a_page_is_read_without_what_surrounds_its_main_text(folder):
@@ -21,6 +22,45 @@ def test_a_page_is_read_without_what_surrounds_its_main_text(folder):
     assert MORE in main.zones["body"]
     assert "Sport" not in main.zones["body"]
     assert (main.id, main.date) == (shown.id, shown.date) == ("a.html", "2024-04-30")
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        '<title>Tin fell</title><meta itemprop="datePublished" content="2024-05-01">',
+        "<script>'<title>Tin fell</title></head><body>'</script>",
+        "<svg><title>Arrow</title></svg><title></title>",
+        "<!-- <body > --><meta content='2024-05-01'>",
+    ],
+)
+@pytest.mark.parametrize("place", ["<title>", "</head>", "</body>"])
+def test_title_date_and_language_are_those_of_the_page_as_it_is_shown(there, place):
+    html = PAGE.replace(place, there + place)
+    shown, main = (extract_text(html, InputSettings(main_text=asked)) for asked in (False, True))
+    assert main == shown._replace(body=main.body)
+    assert MORE in main.body
+
+
+JSON = f'<script type="application/ld+json">{{"@type": "NewsArticle", "articleBody": "{TEXT} {MORE}"}}</script>'
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        PAGE,
+        PAGE.replace("<p>", "<p><style>p {color: red}</style>a<script>b()</script>c<svg><text>d</text></svg>e "),
+        f"<html><head>{JSON}</head><body><div id=app></div></body></html>",
+        f'<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "xhtml1-strict.dtd">{PAGE[15:]}',
+        f'<?xml version="1.0" encoding="latin-1"?>\n{PAGE[15:]}',
+        PAGE.replace(' lang="en-GB">', ' lang="en-GB" />\n'),
+        PAGE.replace("Tin", "T\x01i\ufffen\uffff"),
+        f"<p>{TEXT}</p><p>{MORE}</p>",
+        f"<title>Tin</title><p>{TEXT}</p><p>{MORE}</p>",
+    ],
+)
+def test_the_main_text_is_what_the_extractor_finds_in_the_page_as_it_is_written(html):
+    found = trafilatura.extract(html, fast=True, include_comments=False)
+    assert extract_text(html, InputSettings(main_text=True)).body == (found or extract_page(html).body)
 
 
 def test_it_may_be_asked_for_of_some_files_only(folder):

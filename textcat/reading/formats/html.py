@@ -2,6 +2,8 @@
 
 import codecs
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.documents import (
@@ -11,7 +13,7 @@ from textcat.reading.formats.documents import (
     document_format,
     tidy_lines,
 )
-from textcat.reading.formats.main_text import main_text
+from textcat.reading.formats.main_text import main_text, page_tree
 from textcat.reading.records import InputSettings, RecordSpan, UnreadableError
 from textcat.surrogates import mark_surrogates
 
@@ -68,7 +70,6 @@ _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _START_OF_HTML = re.compile(
     r"\s*<(?:!doctype html|html|body|article|section|p|div|h[1-6]|table|ul|ol|br)(?:\s[^<>]*)?/?>", re.IGNORECASE
 )
-_END_OF_HEAD = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 
 # Elements of NITF that begin and end a line, and those that are no text.
 _LINES_OF_NITF = frozenset(
@@ -105,10 +106,9 @@ class _Page:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "meta" and not self.date:
-            name = (attributes.get("property") or attributes.get("name") or attributes.get("itemprop") or "").lower()
-            self.date = attributes.get("content", "") if name in _DATES else ""
+            self.date = _declared_date(attributes)
         if tag == "html" and not self.language:
-            self.language = (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+            self.language = _declared_language(attributes)
         if self._unseen or tag in _HIDDEN or (tag not in _WHOLE and _is_hidden(attributes)):
             self._unseen += 1
             return
@@ -153,6 +153,15 @@ class _Page:
             self._main.append(text)
 
 
+def _declared_date(meta: Mapping[str, str]) -> str:
+    name = (meta.get("property") or meta.get("name") or meta.get("itemprop") or "").lower()
+    return meta.get("content", "") if name in _DATES else ""
+
+
+def _declared_language(html: Mapping[str, str]) -> str:
+    return (html.get("lang") or html.get("xml:lang") or "").strip()
+
+
 def _is_hidden(attributes: dict[str, str]) -> bool:
     if not attributes:
         return False
@@ -171,25 +180,34 @@ def extract_page(text: str) -> ExtractedText:
     try:
         # Without a tree there is no limit to the depth, and a page takes time in proportion to its length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)
-        page = etree.fromstring(mark_surrogates(text).encode(), parser)
+        page = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except (etree.LxmlError, ValueError) as error:
         raise broken_file("HTML", error) from None
-    date, language = iso_date(mark_surrogates(page.date)), mark_surrogates(page.language)
-    return ExtractedText(page.title, page.body(), (), date, language)
+    return _extracted(page.title, page.body(), page.date, page.language)
+
+
+def _extracted(title: str, body: str, date: str, language: str) -> ExtractedText:
+    return ExtractedText(title, body, (), iso_date(mark_surrogates(date)), mark_surrogates(language))
 
 
 def extract_text(text: str, settings: InputSettings) -> ExtractedText:
     """Return the title and the body of a page, which is its main text if the settings ask for that and it has one.
 
-    The title is that of the head, and the author is looked for only if it is asked for, as this takes as long.
+    The author is looked for only if it is asked for, as this takes half as long as the main text.
     """
-    if not settings.main_text:
+    if not settings.main_text or (tree := page_tree(text)) is None:
         return extract_page(text)
-    asks_author = not {"author", "*"}.isdisjoint(settings.fields)
-    body, author = main_text(text, asks_author)
-    head = _END_OF_HEAD.search(text) if body else None
-    page = extract_page(text[: head.start()] if head else text)
-    return page._replace(body=body or page.body, author=author)
+    body, author = main_text(tree, not {"author", "*"}.isdisjoint(settings.fields))
+    page = _described(tree, body) if body else extract_page(text)
+    return page._replace(author=author)
+
+
+def _described(tree: Any, body: str) -> ExtractedText:
+    """Return the body with what the tree of a page says of it, by the rules of `_Page`."""
+    root = tree.getroottree()
+    title = next(filter(None, ("".join(element.itertext()) for element in root.iter("title"))), "")
+    date = next(filter(None, map(_declared_date, root.iter("meta"))), "")
+    return _extracted(title, body, date, _declared_language(root.getroot()))
 
 
 def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
@@ -209,7 +227,7 @@ def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
 
 
 def _checked(text: str, data: bytes) -> str:
-    if "\0" in text:
+    if b"\0" in data and "\0" in text:  # a search in the text of most pages takes longer
         raise UnreadableError(f"has a NUL byte (byte {data.find(0)}), so it is not HTML: leave it out")
     return text
 

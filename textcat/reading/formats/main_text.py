@@ -1,6 +1,7 @@
 """Find the main text of a page of HTML: without navigation, notices, comments and lists of other pages."""
 
 import logging
+import re
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -8,6 +9,14 @@ from typing import Any
 from textcat.errors import TextcatError, install_hint
 
 _LONGEST = 2 << 20  # characters; the time of the extractor is not proportional to the length of every page
+_START = 50  # characters in which a page says that it is one
+_FEWEST = 2  # elements at the top of what is a page without saying it
+# The extractor gives up a page with a control character, U+FFFE or U+FFFF.
+_CONTROLS = bytes(sorted({*range(32)} - {*b"\t\n\r"}))
+_NO_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
+_CLOSED_ROOT = re.compile(rb"<html[^<>]*/>", re.IGNORECASE)
+_HEAD = 4096  # bytes in which it is looked for
+_DATA = frozenset(("application/ld+json", "application/settings+json"))  # of scripts; the extractor reads them
 
 
 def check_extractor() -> None:
@@ -16,28 +25,65 @@ def check_extractor() -> None:
         raise TextcatError(f"--main-text needs a package that is not installed: run `{install_hint('web')}`.")
 
 
-def main_text(text: str, with_author: bool = False) -> tuple[str, str]:
-    """Return the main text of a page and, if it is asked for, the author; "" where the page has none.
+def page_tree(text: str) -> Any:
+    """Return the root of a page's tree without scripts, styles and drawings, which hold no text; None if it has none.
 
-    Of a page of more than 2 million characters, nothing is returned.
+    Of a page of more than 2 million characters, None is returned.
     """
     if len(text) > _LONGEST:
-        return "", ""
-    extractor = _extractor()
+        return None
     try:
-        found = extractor.bare_extraction(
-            text, fast=True, include_comments=False, include_formatting=False, with_metadata=with_author
-        )
+        tree = _parsed(text.encode("utf-8", "replace"))
+    except Exception:  # lxml raises several kinds for what is no page
+        return None
+    is_page = "html" in text[:_START].lower() or len(tree) >= _FEWEST
+    return tree if is_page else None
+
+
+def _parsed(data: bytes) -> Any:
+    from lxml import etree, html
+
+    data = data.translate(None, _CONTROLS)
+    for character in _NO_CHARACTERS:
+        data = data.replace(character, b"")
+    if root := _CLOSED_ROOT.search(data, 0, _HEAD):  # the parser would end the page there
+        data = data[: root.end() - 2] + data[root.end() - 1 :]
+    tree = html.fromstring(data, parser=_parser())
+    for script in tree.iter("script"):
+        if script.get("type") not in _DATA:
+            script.tag = "style"
+    etree.strip_elements(tree, "style", "svg", with_tail=False)
+    return tree
+
+
+@cache
+def _parser() -> Any:
+    """Return a parser as the extractor has one, but whose elements are all of one class, without a call to find it."""
+    from lxml import etree, html
+
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False)
+    parser.set_element_class_lookup(etree.ElementDefaultClassLookup(element=html.HtmlElement))
+    return parser
+
+
+def main_text(tree: Any, with_author: bool = False) -> tuple[str, str]:
+    """Return the main text of a page, given its tree, and the author if asked for; "" where the page has none."""
+    extractor, options = _extractor(with_author)
+    try:
+        found = extractor.bare_extraction(tree, options=options)
     except Exception:  # the library raises many kinds for odd pages, whose visible text is taken then
         return "", ""
     return ((found.text or "").strip(), (found.author or "").strip()) if found is not None else ("", "")
 
 
 @cache
-def _extractor() -> Any:
+def _extractor(with_author: bool) -> tuple[Any, Any]:
+    """Return the library, and its options, which take it a millisecond to make."""
     check_extractor()
     import trafilatura
+    from trafilatura.settings import Extractor
 
     for name in ("trafilatura", "htmldate"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # they warn of pages without text
-    return trafilatura
+    options = {"fast": True, "comments": False, "formatting": False, "with_metadata": with_author}
+    return trafilatura, Extractor(output_format="python", **options)
