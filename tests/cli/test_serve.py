@@ -48,3 +48,13 @@ def test_without_its_packages_serving_says_what_to_install(run, newswire_model, 
 
 def test_a_vocabulary_that_is_missing_is_told_before_anything_is_served(run, newswire_model):
     assert "absent.tsv" in run.refuses("serve", newswire_model, "--port", 0, "--vocabulary", "absent.tsv")
+
+
+def test_the_main_text_of_pages_is_asked_of_the_server_if_its_package_is_there(run, newswire_model, monkeypatch):
+    served = []
+    monkeypatch.setattr("textcat.serving.server.serve_models", lambda *_, **options: served.append(options) or 0)
+    for options in ([], ["--main-text"]):
+        run("serve", newswire_model, *options)
+    assert [options["main_text"] for options in served] == [False, True]
+    monkeypatch.setattr("textcat.reading.formats.main_text.find_spec", lambda name: None)
+    assert "pip install 'textcat-margin[web]'" in run.refuses("serve", newswire_model, "--main-text")

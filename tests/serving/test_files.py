@@ -3,6 +3,7 @@
 from news_items import NITF
 from scanned_pages import alto, mets
 from serving_requests import assert_problem, post
+from web_records import MORE, PAGE, response
 
 from textcat.serving.http.limits import Limits
 from textcat.serving.http.log import Log
@@ -35,3 +36,15 @@ def test_a_scanned_page_is_a_file_and_a_mets_file_is_told(store):
         answer = post(service, "/api/v1/text", content=alto(), **how)
         assert answer.json()["zones"] == {"body": "Tin rose\nDie Erzgrube schloss."}, answer.text
     assert_problem(post(service, "/api/v1/text?name=mets.xml", content=mets()), 422, "ALTO files")
+
+
+def test_of_web_pages_the_main_text_is_read_if_the_service_is_told_to(store):
+    for name, data in (("a.html", PAGE.encode()), ("a.warc", response(PAGE))):
+        bodies = []
+        for main_text in (False, True):
+            service = Service(store, log=Log(None), main_text=main_text)
+            zones = post(service, "/api/v1/text", params={"name": name}, content=data).json()["zones"]
+            assert zones["title"] == "Tin rose"
+            assert MORE in zones["body"]
+            bodies.append(zones["body"])
+        assert ["Imprint" in body for body in bodies] == [True, False]

@@ -41,6 +41,9 @@ def serve(
     vocabulary: Annotated[
         Path | None, Option(help="File with names of topics, which Annif's clients get as labels.")
     ] = None,
+    main_text: Annotated[
+        bool, Option("--main-text", help="Read the main text of web pages sent as files, without navigation.")
+    ] = False,
     max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
     seconds: Annotated[float, Option(min=0.1, help="Maximum seconds for a request.")] = 30.0,
@@ -72,6 +75,10 @@ def serve(
         from textcat.serving.server import serve_models
     except ImportError as error:
         raise TextcatError(f"Serving needs {error.name}: {install_hint('serve')}.") from error
+    if main_text:
+        from textcat.reading.formats.main_text import check_extractor
+
+        check_extractor()
     from textcat.serving.http.addresses import Hosts
     from textcat.serving.http.limits import Limits
     from textcat.serving.http.log import Log
@@ -93,6 +100,7 @@ def serve(
         hosts=Hosts((host, *(allow_host or ()))),
         trust_proxy=trust_proxy,
         labels=_labels_of(vocabulary),
+        main_text=main_text,
         log=Log(requests=log == "requests"),
     )
     if stopped_by == signal.SIGINT:

@@ -495,7 +495,7 @@ def _end_of_enclosed(
     return reject_or_raise(settings, fault, name, what, rest.position, rest.offset, len(rest.data))
 
 
-def text_of_file(name: str, data: bytes) -> dict[str, str]:
+def text_of_file(name: str, data: bytes, *, main_text: bool = False) -> dict[str, str]:
     """Return the texts of a document, given the bytes of its file.
 
     Nothing but these bytes is read: no file, and nothing that the document refers to.
@@ -506,6 +506,8 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
         The file's name, whose ending tells the format: HTML, ``.eml``, Markdown, ``.docx``, PDF, text, ALTO, or XML or
         JSON of a news agency or feed with a single item. If it has no ending, the content tells the format.
     data : bytes
+    main_text : bool
+        The text of a page of HTML is its main text, as by `InputSettings.main_text`.
 
     Returns
     -------
@@ -518,7 +520,7 @@ def text_of_file(name: str, data: bytes) -> dict[str, str]:
     TextcatError
         If the document has another format, is broken or encrypted, has no text, or is too large.
     """
-    settings, stream = InputSettings(), of_file(io.BytesIO(data))
+    settings, stream = InputSettings(main_text=main_text), of_file(io.BytesIO(data))
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
     try:

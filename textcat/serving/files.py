@@ -1,7 +1,7 @@
 """Read the texts of an uploaded file in a separate process, with limits on its memory and time.
 
-``python -m textcat.serving.files NAME`` reads the file from standard input, and writes its zones (named texts, such as
-title and body) as JSON.
+``python -m textcat.serving.files NAME [--main-text]`` reads the file from standard input, and writes its zones (named
+texts, such as title and body) as JSON.
 """
 
 import asyncio
@@ -25,22 +25,24 @@ NAMES = {
     b"application/vnd.openxmlformats-officedocument.wordprocessingml.document": "file.docx",
 }
 MEMORY = 1 << 30
+_MAIN_TEXT = "--main-text"
 _ANSWER = 1 << 26  # the largest number of bytes of a file's texts
 _AT_ONCE = 2  # the largest number of files that are read at the same time
 _turns: "dict[asyncio.AbstractEventLoop, asyncio.Semaphore]" = {}
 
 
-async def of_file(name: str, data: bytes, seconds: float) -> dict[str, str]:
+async def of_file(name: str, data: bytes, seconds: float, *, main_text: bool = False) -> dict[str, str]:
     """Return the text of each zone (named part, such as title or body) of a file.
 
     Raise a Problem (an error sent to the client) if the file cannot be read, or not within `seconds`.
 
-    The extension of `name` tells the format of the file; `data` is the content of the file.
+    The extension of `name` tells the format of the file; `data` is the content of the file. If `main_text` is True, the
+    text of a web page is its main text.
     """
     loop = asyncio.get_running_loop()
     turn = _turns.setdefault(loop, asyncio.Semaphore(_AT_ONCE))
     async with turn:
-        command = (sys.executable, "-m", __name__, name.replace("\0", ""))
+        command = (sys.executable, "-m", __name__, name.replace("\0", ""), *([_MAIN_TEXT] if main_text else []))
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
         try:
@@ -72,7 +74,7 @@ def main() -> None:
 
     data = sys.stdin.buffer.read()
     try:
-        answer: dict[str, Any] = {"zones": text_of_file(sys.argv[1], data)}
+        answer: dict[str, Any] = {"zones": text_of_file(sys.argv[1], data, main_text=_MAIN_TEXT in sys.argv[2:])}
     except TextcatError as error:
         answer = {"error": str(error)}
     encoded = json.dumps(answer).encode()

@@ -61,6 +61,8 @@ class Service(Application):
         The loaded models.
     labels : mapping of str to str, optional
         Labels of topics that clients of Annif's API see.
+    main_text : bool
+        The text of a web page that a client sends as a file is its main text, without navigation and comments.
     check_seconds : float
         Seconds between checks of whether folders of models were replaced.
     **options
@@ -68,11 +70,17 @@ class Service(Application):
     """
 
     def __init__(
-        self, store: Store, *, labels: Mapping[str, str] | None = None, check_seconds: float = 1.0, **options: Any
+        self,
+        store: Store,
+        *,
+        labels: Mapping[str, str] | None = None,
+        main_text: bool = False,
+        check_seconds: float = 1.0,
+        **options: Any,
     ) -> None:
         groups = (routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
-        self.store, self.labels, self._seconds = store, dict(labels or {}), check_seconds
+        self.store, self.labels, self.main_text, self._seconds = store, dict(labels or {}), main_text, check_seconds
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
         store.on_load, store.seconds = self._on_load, self.front.limits.seconds
@@ -163,7 +171,8 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
 async def text(query: Annotated[s.FileQuery, Query()], call: Call) -> dict[str, Any]:
     """Return the text of each zone of a file: HTML, mail, Markdown, docx, PDF, news or text; its name tells which."""
     name = query.name or files.NAMES.get(call.kind, "")
-    return {"zones": await files.of_file(name, await call.data(()), call.front.limits.seconds)}
+    data, seconds = await call.data(()), call.front.limits.seconds
+    return {"zones": await files.of_file(name, data, seconds, main_text=call.app.main_text)}
 
 
 _LINE: TypeAdapter[Any] = TypeAdapter(s.TagRequest)
