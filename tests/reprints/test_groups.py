@@ -1,6 +1,7 @@
 """Sketches of texts, and the groups of texts that repeat each other."""
 
 import random
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -149,14 +150,13 @@ def test_texts_of_one_form_do_not_hide_reprints():
     assert (found[500:] == np.arange(100)).mean() >= 0.9
 
 
-def test_groups_say_if_their_temporary_file_cannot_be_read():
-    groups = Groups()
+def test_groups_say_if_their_temporary_file_cannot_be_read(monkeypatch):
+    monkeypatch.setattr("textcat.folders.write_all", lambda file, data: None)  # as though it were cut off
     sketches = sketch_texts(zoned([article(1), cut(article(1))]))
-    groups.add(sketches[:1])
-    groups._samples.truncate(0)
-    with pytest.raises(OSError, match="samples"):
-        groups.add(sketches[1:])
-    groups.close()
+    with closing(Groups()) as groups:
+        groups.add(sketches[:1])
+        with pytest.raises(OSError, match="samples"):
+            groups.add(sketches[1:])
 
 
 def test_similarity_is_one_for_copies_and_estimates_the_jaccard_coefficient_for_others():

@@ -47,6 +47,11 @@ cdef double LEAST = 0.615  # of the sum by which a text repeats another one
 cdef uint64_t ONES = 0x0101010101010101, FIRST_OF_FOUR = 0x1111111111111111
 
 
+cdef uint8_t PLAIN[256]  # small letters of ASCII letters, and digits; 0 for all else
+for code in range(256):
+    PLAIN[code] = ord(chr(code).lower()) if code < 128 and chr(code).isalnum() else 0
+
+
 cdef inline uint64_t mixed(uint64_t x) noexcept nogil:
     """Return x with mixed bits, by the finalizer of splitmix64."""
     x = (x ^ (x >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
@@ -91,7 +96,7 @@ cdef inline int separator(const uint8_t* text, Py_ssize_t left) noexcept nogil:
 def sketch(
     list texts, uint64_t[::1] fingerprints, uint16_t[::1] sizes, uint8_t[:, ::1] bins, uint32_t[:, ::1] words
 ):
-    """Write the sketches of texts, which are given in small letters, in UTF-8.
+    """Write the sketches of texts, which are given in UTF-8; letters that are not of ASCII must be small.
 
     A sketch has a fingerprint of all words in order; their number, at most 65,535; for each of 64 bins, four bits of the
     smallest hash of a pair of consecutive words that falls into the bin, and 0 for an empty bin; and a sample of words:
@@ -119,26 +124,35 @@ cdef void sketch_text(
     cdef Py_ssize_t i = 0, start, n = 0
     cdef uint64_t h, before = 0, pair, word, fingerprint = 0
     cdef int k, w, step
+    cdef uint8_t c
     for k in range(BINS):
         pairs[k] = <uint64_t>-1
     for k in range(SAMPLE):
         singles[k] = <uint64_t>-1
     while i < end:
-        step = separator(t + i, end - i)
-        if step:
-            i += step
-            continue
-        h, start, w = <uint64_t>0xCBF29CE484222325, i, width(t + i, end - i)
+        w = 0
+        if not PLAIN[t[i]]:
+            step = separator(t + i, end - i)
+            if step:
+                i += step
+                continue
+            w = width(t + i, end - i)
+        h, start = <uint64_t>0xCBF29CE484222325, i
         while i < end:
-            if w:
-                if i == start + w:
+            c = PLAIN[t[i]]
+            if not c:
+                if w:
+                    if i == start + w:
+                        break
+                elif separator(t + i, end - i):
+                    if not in_number(t + i, end - i):
+                        break
+                elif i > start and width(t + i, end - i):
                     break
-            elif separator(t + i, end - i):
-                if i == start or not in_number(t + i, end - i):
-                    break
-            elif i > start and width(t + i, end - i):
+                c = t[i]
+            elif w:
                 break
-            h = (h ^ t[i]) * <uint64_t>0x100000001B3
+            h = (h ^ c) * <uint64_t>0x100000001B3
             i += 1
         pair = mixed(before * 3 + h)
         if n:

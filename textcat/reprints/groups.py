@@ -26,7 +26,8 @@ def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
 
     Case, punctuation and white space do not count.
     """
-    joined = [" ".join(zones.values()).lower().encode("utf-8", "surrogatepass") for zones in texts]
+    whole = (" ".join(zones.values()) for zones in texts)  # the kernel writes letters of ASCII small
+    joined = [text.encode() if text.isascii() else text.lower().encode("utf-8", "surrogatepass") for text in whole]
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)
     bins, sample = np.zeros((n, SKETCH_BYTES), np.uint8), np.zeros((n, SAMPLED), np.uint32)
