@@ -27,7 +27,7 @@ NAMES = (
     *("a.jsonl.gz", "a.csv.bz2", "a.txt.xz", "a.sgm.zst", "a.zip", "a.tar", "a.tar.gz", "a.tar.bz2", "a.tar.xz"),
     *("a.tar.zst", "a.tgz", "a", "a.zip.gz", "a.mbox.zst", "a.parquet.gz", "a.xml.xz"),
 )
-_NEXT = b"\n--\n"  # between the files of an archive
+NEXT = b"\n--\n"  # between the files of an archive
 _FOLDER = tempfile.TemporaryDirectory(prefix="textcat-fuzz-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None)
 
 
@@ -100,7 +100,7 @@ def built(name: str, data: bytes, how: int) -> bytes:
 
 
 def _files(data: bytes) -> Iterable[tuple[bytes, str, bytes]]:
-    for part in data.split(_NEXT)[:20]:
+    for part in data.split(NEXT)[:20]:
         head, _, content = part.partition(b"\n")
         yield head[:1], head[1:].decode("utf-8", "surrogateescape"), content
 
@@ -112,7 +112,7 @@ def _zip(data: bytes, depth: int = 0) -> bytes:
             name = name.encode("utf-8", "replace").decode()
             info = zipfile.ZipInfo(name or "a")
             if kind == b"z" and depth < 5:
-                content = _zip(content.replace(b"\n-\n", _NEXT), depth + 1)
+                content = _zip(content.replace(b"\n-\n", NEXT), depth + 1)
             if kind == b"l":
                 info.external_attr = 0o120777 << 16
             method = {b"d": zipfile.ZIP_DEFLATED, b"b": zipfile.ZIP_BZIP2, b"x": zipfile.ZIP_LZMA}.get(kind, 0)
@@ -170,10 +170,10 @@ def _summed(data: bytes) -> bytes:
 
 def _seeds() -> Iterable[bytes]:
     line = b'{"text": "Wheat rose."}\n'
-    files = _NEXT.join(
+    files = NEXT.join(
         [b"fa.jsonl\n" + line, b"d./b/c.txt\nGold fell.\n", b"l../up.txt\n", b"m.hidden\nx", b"dbig.txt\n" + b"a" * 99]
     )
-    nested = _NEXT.join([b"zin.zip\nfd.txt\ntin\n-\nzon.zip\nfe.jsonl\n" + line, b"hlink\nx", b"f/etc/a.txt\nno"])
+    nested = NEXT.join([b"zin.zip\nfd.txt\ntin\n-\nzon.zip\nfe.jsonl\n" + line, b"hlink\nx", b"f/etc/a.txt\nno"])
     for how, name in enumerate(NAMES):
         settings = b"\x0f\0\0\0" if how % 2 else b"\x0d\0\0\0"
         content = files if ".tar" in name or ".zip" in name or "tgz" in name else line * 3
@@ -191,7 +191,7 @@ def _seeds() -> Iterable[bytes]:
 
 
 _WORDS = (
-    *(_NEXT, b"\n-\n", b"../", b"/etc/", b"C:\\", b"..\\", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\x00", b"PK\x03\x04"),
+    *(NEXT, b"\n-\n", b"../", b"/etc/", b"C:\\", b"..\\", b"\x1f\x8b\x08", b"BZh9", b"\xfd7zXZ\x00", b"PK\x03\x04"),
     *(
         b"PK\x01\x02",
         b"PK\x05\x06",

@@ -1,6 +1,6 @@
 """All targets by name."""
 
-from . import configs, documents, inputs, models, news, packed, scans, tagging, web
+from . import configs, documents, inputs, models, news, packed, scans, tagging, web, write_back
 from .target import Target
 
 TARGETS: dict[str, Target] = {
@@ -37,4 +37,5 @@ TARGETS: dict[str, Target] = {
     "configs": configs.CONFIGS,
     "model": models.MODEL,
     "tagging": tagging.TAGGING,
+    "write-back": write_back.WRITE_BACK,
 }

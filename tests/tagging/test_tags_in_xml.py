@@ -12,6 +12,7 @@ from news_tags import CORN, CREATOR, NAMED, TAGS, TIN, TOPICS, changed, tags
 
 from textcat.reading import InputSettings, LabelSettings
 from textcat.reading.formats import FORMATS
+from textcat.reading.formats.news import subject_of
 from textcat.reading.records import Block
 from textcat.tagging.concepts import Tag, concept_of
 from textcat.tagging.tags_in_xml import EDITS_OF, edits_of_newsml_g2, edits_of_nitf
@@ -110,6 +111,42 @@ def test_what_holds_classifiers_is_made_where_it_is_missing(nitf, expected):
     etree.fromstring(found)
     assert expected.encode() in re.sub(rb"<classifier [^>]*/>", b"C", found)
     assert found == changed(found, edits_of_nitf(found, [TIN], CREATOR))
+
+
+RSS = (
+    b"<item><title>Tin</title>\n <category domain='d'>a</category>\n "
+    b"<m:category xmlns:m='n' domain='textcat:x'/><guid>1</guid></item>"
+)
+ATOM = b"<a:entry><a:id>1</a:id>\n <a:title>Tin</a:title><category scheme='textcat:x'/></a:entry>"
+
+
+def test_an_item_of_a_feed_gets_categories_behind_its_own():
+    found = changed(RSS, EDITS_OF["rss"](RSS, TAGS, CREATOR))
+    added = (
+        b'\n <category domain="textcat:house-model">medtop:20000225</category>'
+        b'\n <category domain="textcat:house-model">http://cv.iptc.org/newscodes/mediatopic/20000170</category>'
+        b'\n <category domain="textcat:house-model">&#233;tain gris</category>'
+    )
+    assert found == RSS.replace(b"a</category>", b"a</category>" + added)
+    assert topics_of("rss", found) == ("d:a", *TOPICS)
+    found = changed(ATOM, EDITS_OF["atom"](ATOM, TAGS[:1], CREATOR))
+    added = b'<a:category scheme="textcat:house-model" term="medtop:20000225" label="corn &amp; &lt;wheat&gt;"/>'
+    assert found == ATOM.replace(b"</a:entry>", added + b"</a:entry>")
+
+
+@pytest.mark.parametrize("form", ["rss", "atom"])
+@given(tags, tags)
+def test_our_categories_are_replaced_and_read_again(form, first, second):
+    data = RSS if form == "rss" else ATOM.replace(b"a:", b"")
+    data = data.replace(b"m:category", b"m:c")
+    found = changed(data, EDITS_OF[form](data, first, CREATOR))
+    again = changed(found, EDITS_OF[form](found, second, CREATOR))
+    assert changed(again, EDITS_OF[form](again, second, CREATOR)) == again
+    bare = changed(again, EDITS_OF[form](again, [], CREATOR))
+    assert bare == changed(data, EDITS_OF[form](data, [], CREATOR))
+    assert {*topics_of(form, again)} == {*topics_of(form, bare)} | {
+        subject_of(tag.concept.topic).topic for tag in second
+    }
 
 
 children = st.lists(

@@ -71,7 +71,7 @@ class WriteBack(NamedTuple):
 def write_back_options(
     write_back: Annotated[
         Path | None,
-        _back(help="Write each file of ninjs, NewsML-G2 and NITF again into this folder, with its tags in it."),
+        _back(help="Write each file of ninjs, NewsML-G2, NITF, RSS and Atom again here, with its tags in it."),
     ] = None,
     codes: Annotated[
         Path | None,
@@ -114,11 +114,9 @@ def show_written(console: "Console", summary: "WriteBackSummary", folder: Path) 
 def _tell_formats(summary: "WriteBackSummary", has_out: bool) -> None:
     """Say on standard error which formats have no place for tags, each once."""
     for form, n in summary.formats.most_common():
-        is_packed = form in ("zip", "tar")
-        what = "which is not written back" if is_packed else "which has no place for tags"
-        remedy = "unpack it, or write its tags with --out" if is_packed else "write them with --out"
-        where = "its tags are in the folder of --out only" if has_out else remedy
-        typer.echo(f"textcat: {n:,} file{'s are' if n > 1 else ' is'} {form}, {what}: {where}.", err=True)
+        where = "its tags are in the folder of --out only" if has_out else "write them with --out"
+        are = "files are" if n > 1 else "file is"
+        typer.echo(f"textcat: {n:,} {are} {form}, which has no place for tags: {where}.", err=True)
 
 
 def is_whole(summary: "WriteBackSummary", has_out: bool) -> bool:

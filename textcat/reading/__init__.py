@@ -12,7 +12,7 @@ from typing import Any
 _NAMES_IN = {
     "batches": "DamagedError folders_of read_batches read_documents shared_depth text_of_file",
     "changes": "Change ChangeKind FileState",
-    "containers": "ContainerEntry open_file",
+    "containers": "ContainerEntry TarMember open_file tar_members",
     "dates": "date_range",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
@@ -24,13 +24,14 @@ _NAMES_IN = {
     "formats.rcv1": "is_wanted_story",
     "formats.references": "common_fields ris_entry",
     "formats.xml_elements": "ElementSpan child_elements element_at",
+    "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream",
     "records": (
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings ItemVersion LabelSettings PipeState "
         "Record Rejection UnreadableError VersionState is_matched superseded_reason"
     ),
     "sources": "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside",
-    "streams": "STEP ByteStream plain_name unpacked_stream",
+    "streams": "STEP ByteStream is_cut_by_characters of_file plain_name sought_in unmarked_encoding unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
 __all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms

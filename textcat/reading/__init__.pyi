@@ -10,7 +10,9 @@ from textcat.reading.changes import Change as Change
 from textcat.reading.changes import ChangeKind as ChangeKind
 from textcat.reading.changes import FileState as FileState
 from textcat.reading.containers import ContainerEntry as ContainerEntry
+from textcat.reading.containers import TarMember as TarMember
 from textcat.reading.containers import open_file as open_file
+from textcat.reading.containers import tar_members as tar_members
 from textcat.reading.dates import date_range as date_range
 from textcat.reading.document import PARTS as PARTS
 from textcat.reading.document import Document as Document
@@ -38,6 +40,7 @@ from textcat.reading.formats.references import ris_entry as ris_entry
 from textcat.reading.formats.xml_elements import ElementSpan as ElementSpan
 from textcat.reading.formats.xml_elements import child_elements as child_elements
 from textcat.reading.formats.xml_elements import element_at as element_at
+from textcat.reading.formats.xml_items import declared_encoding as declared_encoding
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
@@ -69,5 +72,9 @@ from textcat.reading.sources import named_format as named_format
 from textcat.reading.sources import path_inside as path_inside
 from textcat.reading.streams import STEP as STEP
 from textcat.reading.streams import ByteStream as ByteStream
+from textcat.reading.streams import is_cut_by_characters as is_cut_by_characters
+from textcat.reading.streams import of_file as of_file
 from textcat.reading.streams import plain_name as plain_name
+from textcat.reading.streams import sought_in as sought_in
+from textcat.reading.streams import unmarked_encoding as unmarked_encoding
 from textcat.reading.streams import unpacked_stream as unpacked_stream

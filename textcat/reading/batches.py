@@ -289,6 +289,8 @@ class _Walk:
     ) -> Iterator[_Step]:
         """Yield the steps of reading a file, given its format and its unpacked stream."""
         inside, settings = name if self._settings.labels is None else self.inside(name), self._settings.for_file(name)
+        is_in_archive = depth == 1 and isinstance(entry, ContainerEntry)
+        model = Block(inside, form, b"", entry=entry.number if is_in_archive else -1)
         if form in ARCHIVES:
             if depth == _DEPTH:
                 raise UnreadableError("is nested in too many archives: unpack the outer ones")
@@ -299,11 +301,11 @@ class _Walk:
         elif form == annif.SUBJECTS:
             self._take_subjects(inside, stream)
         elif form == "mets":
-            yield from _of_mets(stream, Block(inside, form, b""), settings, position, entry)
+            yield from _of_mets(stream, model, settings, position, entry)
         elif form != "alto" or not self._is_part_of_mets(name, entry, depth):
             if form in ("tsv", "annif") and not stream.peek(1):
                 self.subjects.setdefault(annif.stem_of_name(inside), ())  # maybe of a text without subjects
-            yield from _documents(stream, Block(inside, form, b""), settings, position, name)
+            yield from _documents(stream, model, settings, position, name)
 
     def _is_part_of_mets(self, name: str, entry: Source | ContainerEntry, depth: int) -> bool:
         """Return whether an ALTO file is read as a part of a METS file in the same folder or archive."""

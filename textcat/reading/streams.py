@@ -381,6 +381,28 @@ def exact_encoding(encoding: str, head: bytes) -> str:
     return by_mark or (f"{name}-{'be' if head.startswith(bytes(1)) else 'le'}" if name else "")
 
 
+def unmarked_encoding(encoding: str, head: bytes) -> tuple[bytes, str]:
+    """Return a file's byte order mark of UTF-16 or UTF-32, b"" if it is not read, and the encoding of what follows.
+
+    The file is given by the encoding that was asked for ("": none) and its first four bytes.
+    """
+    encoding = exact_encoding(encoding, head)
+    mark = next((mark for mark, marked in _MARKS if marked == encoding and head.startswith(mark)), b"")
+    return mark, f"{encoding}-{'le' if mark.startswith(codecs.BOM_UTF16_LE) else 'be'}" if mark else encoding
+
+
+def is_cut_by_characters(encoding: str) -> bool:
+    """Return whether each character has its own bytes in an encoding, whatever stands before it: "" stands for a mark.
+
+    That is so in UTF-16, in UTF-32 and where each character has one byte, but not after escapes, as in ISO-2022.
+    """
+    name = codecs.lookup(encoding).name if encoding else "utf-16"
+    if name.startswith(("utf-16", "utf-32")):
+        return True
+    text = bytes(range(256)).decode(name, "replace")
+    return len(text) == 256 and text.count("\ufffd") < 128  # where escapes are, no byte has its highest bit
+
+
 def text_start(head: bytes, encoding: str) -> bytes:
     """Return the start of a text, given its first bytes, as UTF-8 without a byte order mark and blank lines."""
     encoding = exact_encoding(encoding, head)

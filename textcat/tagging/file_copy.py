@@ -1,6 +1,7 @@
 """Copy a file with changes at some places, packed as it was, and put the copy in place in one step."""
 
 import bz2
+import codecs
 import errno
 import gzip
 import io
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from textcat import folders
-from textcat.reading import STEP, FileState, UnreadableError, open_file, unpacked_stream
+from textcat.reading import STEP, ByteStream, FileState, UnreadableError, open_file, unmarked_encoding, unpacked_stream
 from textcat.tagging.concepts import Edit
 
 
@@ -40,51 +41,113 @@ _PACKERS = {
 }
 
 
-class FileCopy:
-    """Copy a file to a temporary one, edit by edit; then `finish`, `sync` and `put` give it its name.
+class Repacked:
+    """Unpack a stream, if it is packed, and pack what is to be written in its place into a file.
 
-    ChangedError is raised if the file is not in the given state, and OSError if the copy cannot be written.
+    `stream` is what was unpacked, and `write` takes the new bytes.
     """
 
-    def __init__(self, state: FileState, temporary: Path) -> None:
-        self._state, self._temporary, self._place = state, temporary, 0
-        if _state_or_none(state.name) != state:
-            raise ChangedError
-        try:
-            self._stored = open_file(state.name)
-            head = self._stored.peek(8)
-            self._stream = unpacked_stream(self._stored, state.name)
-        except UnreadableError as error:
-            raise ChangedError from error
+    def __init__(self, stored: ByteStream, name: str, file: Any) -> None:
+        head = stored.peek(8)
+        self.stream = unpacked_stream(stored, name)
         pack = next((pack for magic, pack in _PACKERS.items() if head.startswith(magic)), None)
-        self._file: Any = io.BufferedWriter(folders.create(temporary))
-        self._sink: Any = self._file if self._stream is self._stored or pack is None else pack(self._file)
+        self._file, self._sink = file, file if self.stream is stored or pack is None else pack(file)
+        self.write: Callable[[bytes], object] = self._sink.write
+
+    def close(self) -> None:
+        """Write what is left to be packed; the file stays open."""
+        if self._sink is not self._file:
+            self._sink.close()
+
+
+class EditedStream:
+    """Write the bytes of a stream edit by edit.
+
+    The places of edits are those in the stream; or if `encoding` is not None, those in the stream converted to UTF-8
+    from this encoding, as `exact_encoding` takes it. ChangedError is raised if the stream is not as it was.
+    """
+
+    def __init__(self, stream: ByteStream, write: Callable[[bytes], object], encoding: str | None = None) -> None:
+        self._stream, self._write, self._place = stream, write, 0
+        self._data, self._at = b"", 0  # the present piece, maybe in UTF-8, and how much of it is done
+        self._stored, self._stored_at = b"", 0  # the same as it is stored, if that is something else
+        self._encoding = ""
+        if encoding is not None:
+            mark, self._encoding = unmarked_encoding(encoding, stream.peek(4))
+            write(stream.read(len(mark)))
+            self._decoder = codecs.getincrementaldecoder(self._encoding)()
 
     def apply(self, edits: Iterable[Edit]) -> None:
         """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
         for edit in edits:
-            self._copy(edit.start, self._sink.write)
-            self._sink.write(edit.data)
+            self._copy(edit.start, self._write)
+            self._write(edit.data.decode().encode(self._encoding) if self._encoding else edit.data)
             self._copy(edit.end, len)
+
+    def finish(self) -> None:
+        """Copy the rest of the stream."""
+        self._copy(None, self._write)
 
     def _copy(self, end: int | None, take: Callable[[bytes], object]) -> None:
         while end is None or self._place < end:
-            try:
-                data = self._stream.read(STEP if end is None else min(STEP, end - self._place))
-            except UnreadableError as error:
-                raise ChangedError from error
-            if not data and end is None:
-                return
-            if not data:
+            if self._at == len(self._data) and not self._next_piece():
+                if end is None:
+                    return
                 raise ChangedError
-            self._place += len(data)
-            take(data)
+            n = len(self._data) - self._at
+            data = self._data[self._at : self._at + (n if end is None else min(n, end - self._place))]
+            self._at, self._place = self._at + len(data), self._place + len(data)
+            take(self._as_stored(data) if self._encoding else data)
+
+    def _next_piece(self) -> bool:
+        """Read the next bytes; return whether there are any."""
+        try:
+            data = self._stream.read(STEP)
+            if self._encoding:
+                before = self._decoder.getstate()[0]
+                text = self._decoder.decode(data, final=not data)
+                self._stored, self._stored_at = before + data, 0
+                self._data, self._at = text.encode(), 0
+                return bool(text) or (bool(data) and self._next_piece())
+        except (UnreadableError, UnicodeError) as error:
+            raise ChangedError from error
+        self._data, self._at = data, 0
+        return bool(data)
+
+    def _as_stored(self, data: bytes) -> bytes:
+        """Return the bytes that a part of the piece is stored as."""
+        try:
+            stored = data.decode().encode(self._encoding)
+        except UnicodeError as error:
+            raise ChangedError from error
+        start, self._stored_at = self._stored_at, self._stored_at + len(stored)
+        if self._stored[start : self._stored_at] != stored:
+            raise ChangedError
+        return stored
+
+
+class Copy:
+    """Hold a file that is read, and a temporary one that gets its place: by `sync` and `put`, when it is whole.
+
+    ChangedError is raised if the file is not in the given state, and OSError if the copy cannot be written.
+    """
+
+    is_edited = True  # whether anything was to be written into the file
+
+    def __init__(self, state: FileState, temporary: Path) -> None:
+        self._state, self._temporary = state, temporary
+        if _state_or_none(state.name) != state:
+            raise ChangedError
+        try:
+            self._stored = open_file(state.name)
+        except UnreadableError as error:
+            raise ChangedError from error
+        self._file: Any = io.BufferedWriter(folders.create(temporary))
+        self.repacked = Repacked(self._stored, state.name, self._file)  # what is read and written
 
     def finish(self) -> None:
-        """Copy the rest of the file."""
-        self._copy(None, self._sink.write)
-        if self._sink is not self._file:
-            self._sink.close()
+        """Write what is packed; the temporary file is whole then."""
+        self.repacked.close()
         self._file.flush()
         self._stored.close()
 
@@ -104,6 +167,23 @@ class FileCopy:
         self._stored.close()
         with suppress(OSError):  # of a full disk, which was told before
             self._file.close()
+
+
+class FileCopy(Copy):
+    """Copy a file to a temporary one, edit by edit; see `Copy`, and for the encoding `EditedStream`."""
+
+    def __init__(self, state: FileState, temporary: Path, encoding: str | None = None) -> None:
+        super().__init__(state, temporary)
+        self._edited = EditedStream(self.repacked.stream, self.repacked.write, encoding)
+
+    def apply(self, edits: Iterable[Edit]) -> None:
+        """Copy the bytes up to each edit, and what the edit puts in place of the next bytes."""
+        self._edited.apply(edits)
+
+    def finish(self) -> None:
+        """Copy the rest of the file."""
+        self._edited.finish()
+        super().finish()
 
 
 def state_of(path: str) -> FileState:

@@ -1,4 +1,4 @@
-"""Write tags into news items of XML: NewsML-G2 has them as `<subject>`, and NITF as `<classifier>`."""
+"""Write tags into items of XML: NewsML-G2 has them as `<subject>`, NITF as `<classifier>`, feeds as `<category>`."""
 
 import re
 from collections.abc import Callable, Sequence, Set
@@ -52,6 +52,34 @@ def edits_of_nitf(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
     own = [one for one in children if one.name == "classifier" and is_own(one.attributes.get("class", ""))]
     before = _last(children, {"classifier"}) or _last(children, {child.name for child in children})
     return _replaced(data, above, own, before, elements)
+
+
+def edits_of_rss(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of an `<item>` of RSS 2.0 by which it has the tags as categories, instead of our earlier ones.
+
+    The creator is their domain, which is any text.
+    """
+    return _edits_of_feed(data, "domain", [({"domain": creator}, _escaped(tag.concept.topic)) for tag in tags])
+
+
+def edits_of_atom(data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of an `<entry>` by which it has the tags as categories, instead of our earlier ones.
+
+    The creator is their scheme, as it has the form of a URI.
+    """
+    made = []
+    for concept in (tag.concept for tag in tags):
+        label = {"label": concept.name} if concept.name else {}
+        made.append(({"scheme": creator, "term": concept.topic, **label}, b""))
+    return _edits_of_feed(data, "scheme", made)
+
+
+def _edits_of_feed(data: bytes, of_creator: str, made: Sequence[tuple[dict[str, str], bytes]]) -> list[Edit]:
+    item, children = element_at(data, 0), [*child_elements(data, 0)]
+    categories = [one for one in children if (one.prefix, one.name) == (item.prefix, "category")]
+    own = [one for one in categories if is_own(one.attributes.get(of_creator, ""))]
+    before = next(reversed(categories or children), None)
+    return _replaced(data, item, own, before, [_element(item.prefix + b"category", *parts) for parts in made])
 
 
 def _last(elements: Sequence[ElementSpan], names: Set[str]) -> ElementSpan | None:
@@ -160,4 +188,6 @@ def _space_before(data: bytes, position: int) -> bytes:
 EDITS_OF: dict[str, Callable[[bytes, Sequence[Tag], str], list[Edit]]] = {
     "newsml-g2": edits_of_newsml_g2,
     "nitf": edits_of_nitf,
+    "rss": edits_of_rss,
+    "atom": edits_of_atom,
 }

@@ -32,6 +32,7 @@ from textcat.folders import UNFINISHED
 from textcat.journal import journal_line, read_journal
 from textcat.progress import peak_memory
 from textcat.reading import (
+    ARCHIVES,
     FORMATS,
     OWN,
     Batch,
@@ -39,21 +40,30 @@ from textcat.reading import (
     ContainerEntry,
     FaultKind,
     FileState,
+    InputSettings,
     Rejection,
     Source,
     Subject,
+    UnreadableError,
+    declared_encoding,
     format_by_name,
+    format_of,
+    is_cut_by_characters,
     is_url,
+    open_file,
     path_inside,
     read_batches,
+    unpacked_stream,
 )
 from textcat.runs.inputs import check_output_apart, total_size
 from textcat.runs.progress import RunProgress, ShowProgress
 from textcat.runs.results import BatchResult, Counts, process_name
 from textcat.runs.workers import ordered_map
 from textcat.surrogates import escape_undecodable
+from textcat.tagging.archive_copy import ArchiveCopy, TarCopy, UncopiedError, ZipCopy
 from textcat.tagging.concepts import CodeTable, Edit, Tag, concept_of, find_codes
-from textcat.tagging.file_copy import ChangedError, FileCopy, state_of
+from textcat.tagging.encodings import Editor, edits_in
+from textcat.tagging.file_copy import ChangedError, Copy, FileCopy, state_of
 from textcat.tagging.job import Job, tag_batch
 from textcat.tagging.run import Plan, facts_of_plan, workers_of
 from textcat.tagging.tags_in_json import edits_of_ninjs
@@ -62,18 +72,20 @@ from textcat.tagging.watch import folder_of
 
 log = logging.getLogger(__name__)
 
-EDITORS: dict[str, Callable[[bytes, Sequence[Tag], str], list[Edit]]] = {**EDITS_OF, "ninjs": edits_of_ninjs}
+EDITORS: dict[str, Editor] = {**EDITS_OF, "ninjs": edits_of_ninjs}
 _JOURNAL, _LOCK, _TEMPORARY = _NAMES = (".write-back.jsonl", ".write-back.lock", ".write-back.part")
 _OWN_NAMES = frozenset({*_NAMES, _JOURNAL + UNFINISHED})
 _FEW = len(_OWN_NAMES) + 1
+_RSS_1 = re.compile(rb"<(?:[\w.-]+:)?RDF[\s>]")  # whose items have no categories
 _MARK, _FORMAT = "textcat write-back", 1
 _CHANGED = "It has changed while it was read, so it is left out: give the same command again."
 _THREADS = 16  # that wait for the disk, which takes longer than all else
+_LONGEST_PATH = 4097  # characters of a path on disk, the slash behind it included
 _MOST_OPEN = 128  # files that wait for the disk
 _AGAIN = "give the same command again"
 _RESUMES = "fix that, and the same command resumes the run"
 # What a name may tell of the content that holds news.
-_MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *EDITORS})
+_MAY_BE_NEWS = frozenset({"", "json", "jsonl", "rcv1", *ARCHIVES, *EDITORS})
 _OF_NAMES = frozenset({errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR, errno.EXDEV})
 _BROKEN = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DAMAGE})
 
@@ -94,6 +106,9 @@ class EditedBlock(NamedTuple):
     edits: tuple[Edit, ...] = ()  # by their places in the unpacked file, in order
     unwritable: str = ""  # the format of the file, if it has no place for tags
     is_broken: bool = False  # whether the file must not be written
+    is_unsafe: bool = False  # whether it is a file of an archive that must not be read
+    entry: int = -1  # of the file in its archive, see `Block`
+    encoding: str | None = None  # None: edits are those of the file as it is; or else as `EditedStream` takes it
 
 
 class WriteBackSummary(NamedTuple):
@@ -113,8 +128,8 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
 
     A TextcatError is raised as by `tag_batch`.
     """
-    blocks = [_refused(block) if isinstance(block, Block) and block.decoded else block for block in batch.blocks]
-    kept = [block for block in blocks if isinstance(block, Rejection) or block.format in EDITORS]
+    blocks = [_refused(block, work.job.input) if isinstance(block, Block) else block for block in batch.blocks]
+    kept = [block for block in blocks if isinstance(block, Rejection) or not _lacks_place(block)]
     tagged = tag_batch(work.job, batch._replace(blocks=tuple(kept)), all_versions=True)  # each file is written
     tags: dict[tuple[str, int], list[dict[str, Any]]] = {}
     for rows in tagged.rows:
@@ -125,9 +140,20 @@ def edit_batch(work: EditJob, batch: Batch) -> tuple[BatchResult, list[EditedBlo
     return tagged, [_edited(work, block, tags, places, tagged) for block in blocks]
 
 
-def _refused(block: Block) -> Rejection:
-    reason = "The file is in UTF-16 or the like, in which tags are not written back: convert it to UTF-8."
+def _refused(block: Block, settings: InputSettings) -> Block | Rejection:
+    """Return a Rejection for a block of a file in an encoding in which it cannot be changed; or else the block."""
+    encoding = settings.for_file(block.source).encoding
+    if not block.decoded or block.format not in EDITORS or is_cut_by_characters(encoding):
+        return block
+    reason = f"The file is in {encoding}, in which tags are not written back: convert it to UTF-8."
     return Rejection(block.source, 0, reason)
+
+
+def _lacks_place(block: Block) -> str:
+    """Return the format of a block, if it has no place for tags; or else ""."""
+    if block.format == "rss" and _RSS_1.search(block.header):
+        return "RSS 1"
+    return "" if block.format in EDITORS else block.format
 
 
 def _edited(
@@ -139,11 +165,17 @@ def _edited(
 ) -> EditedBlock:
     """Return the changes of a block; `places` gets the places of its items, and the result what is rejected."""
     if isinstance(block, Rejection):
-        return EditedBlock(block.source, is_broken=block.kind in _BROKEN or not block.position)
-    if block.format not in EDITORS:
-        return EditedBlock(block.source, unwritable=block.format if block.data else "")
+        is_broken = block.kind in _BROKEN or not block.position
+        return EditedBlock(block.source, is_broken=is_broken, is_unsafe=block.kind is FaultKind.UNSAFE)
+    if unwritable := _lacks_place(block):
+        return EditedBlock(block.source, unwritable=unwritable if block.data else "")
     edits, n, source, table = list[Edit](), 0, escape_undecodable(block.source), work.codes.concepts()
-    for span in FORMATS[block.format].spans(block, work.job.input.for_file(block.source)):
+    settings = work.job.input.for_file(block.source)
+    encoding = settings.encoding if block.decoded else None
+    settings = settings._replace(encoding="utf-8") if block.decoded else settings
+    declared = declared_encoding(block.header) if block.header and not settings.encoding else ""
+    edit = partial(edits_in, settings.encoding or declared, EDITORS[block.format])
+    for span in FORMATS[block.format].spans(block, settings):
         place = source, span.position
         if place in places:
             reason = "It has several feeds, whose items have the same numbers: write each feed to a file."
@@ -151,15 +183,20 @@ def _edited(
             return EditedBlock(block.source, is_broken=True)
         places.add(place)
         try:
-            found = EDITORS[block.format](span.data, _tags(tags[place], table), work.creator) if place in tags else None
+            found = edit(span.data, _tags(tags[place], table), work.creator) if place in tags else None
+        except (LookupError, UnicodeError):
+            name = settings.encoding or declared or "UTF-8"
+            reason = f"It is in {name}, in which tags cannot be written into it: convert it to UTF-8."
+            tagged.rejections.append(Rejection(block.source, span.position, reason))
+            continue
         except Exception as error:  # as of a document that cannot be tagged: the others are written
             log.warning("%s:%d cannot be written back", block.source, span.position, exc_info=error)
             reason = f"Its tags cannot be written into it ({type(error).__name__}: {error})."
             tagged.rejections.append(Rejection(block.source, span.position, reason))
             continue
         n += found is not None
-        edits += (edit._replace(start=span.offset + edit.start, end=span.offset + edit.end) for edit in found or ())
-    return EditedBlock(block.source, n, tuple(edits))
+        edits += (one._replace(start=span.offset + one.start, end=span.offset + one.end) for one in found or ())
+    return EditedBlock(block.source, n, tuple(edits), entry=block.entry, encoding=encoding)
 
 
 def _tags(topics: Sequence[dict[str, Any]], table: Mapping[str, Subject]) -> list[Tag]:
@@ -342,12 +379,13 @@ class _Files:
         self._before = self._written = self._left_out = 0
         self._sums: list[int] = []  # of files written since the journal's last line
         self._targets: dict[Path, bool] = {}  # folders of files in the batch, and whether these may be written there
-        self._copy: FileCopy | None = None
+        self._copy: FileCopy | ArchiveCopy | None = None
         self._n_copies = 0
-        self._synced: list[tuple[FileCopy, FileState, Future[None]]] = []  # copies that are not in place yet
+        self._synced: list[tuple[Copy, FileState, Future[None]]] = []  # copies that are not in place yet
         self._threads = ThreadPoolExecutor(_THREADS)
         self._part = EditedBlock("")  # all that is known of the file that is being written
         self._is_told = False  # whether it is said why the file is left out
+        self._member = self._broken_member = ""  # of an archive: the file that is written, and one that stays as it is
 
     def sources(self) -> list[Source]:
         """Return the inputs with the files that are to be written, as far as that is known before they are read."""
@@ -389,9 +427,10 @@ class _Files:
         with folders.raise_write_errors(self._folder, _RESUMES):
             told = {rejection.source for rejection in tagged.rejections}
             for part in edited:
-                if part.source != self._part.source:
+                name = self._name_on_disk(part)
+                if name != self._part.source:
                     tagged.rejections += self._end_file()
-                    self._part, self._is_told = EditedBlock(part.source), False
+                    self._part, self._is_told, self._broken_member = EditedBlock(name), False, ""
                 self._is_told |= part.source in told
                 tagged.rejections += self._take(part)
             tagged.rejections += self._put_in_place()
@@ -399,27 +438,62 @@ class _Files:
         self._counts.add(tagged.counts)
         self._memory[tagged.process] = tagged.memory
 
+    def _name_on_disk(self, part: EditedBlock) -> str:
+        """Return the name of the file that a part is of, or of the archive in which that is."""
+        if part.source in self._states:
+            return part.source
+        above = (part.source[: match.start()] for match in re.finditer("/", part.source[:_LONGEST_PATH]))
+        found = next((name for name in above if name in self._states), "")
+        # A path that leads out of an archive is told by itself.
+        return found or (self._part.source if part.is_unsafe else part.source)
+
     def _take(self, part: EditedBlock) -> list[Rejection]:
-        whole = self._part
-        self._part = whole = EditedBlock(
-            whole.source,
-            whole.documents + part.documents,
-            (),
-            whole.unwritable or part.unwritable,
-            whole.is_broken or part.is_broken,
+        whole, is_inside = self._part, part.source != self._part.source
+        self._part = whole = whole._replace(
+            documents=whole.documents + part.documents,
+            unwritable=whole.unwritable or part.unwritable,
+            is_broken=whole.is_broken or (part.is_broken and not is_inside),
         )
-        if whole.is_broken or not whole.documents:
+        if whole.is_broken or not whole.documents or part.source == self._broken_member:
             return []
+        if is_inside and part.is_broken:
+            self._broken_member = part.source
+            if isinstance(self._copy, ArchiveCopy) and self._member == part.source:
+                self._copy.leave_out()
+            return []
+        if is_inside and not part.documents:
+            return []
+        if is_inside and part.entry < 0:
+            self._broken_member = part.source
+            reason = "It is in an archive inside another one, so it stays there as it is: unpack the inner one."
+            return [Rejection(part.source, 0, reason)]
         try:
-            if self._copy is None:
-                if (state := self._states.get(whole.source)) is None:
-                    return self._broken("It is in an archive, which is not written back: unpack that.")
-                self._n_copies += 1
-                self._copy = FileCopy(state, self._folder / _TEMPORARY / str(self._n_copies))
-            self._copy.apply(part.edits)
-        except ChangedError:
-            return self._broken(_CHANGED)
+            self._copy = self._copy or self._open_copy(part, is_inside)
+            if isinstance(self._copy, ArchiveCopy):
+                self._member = part.source
+                self._copy.apply(part.entry, part.edits, part.encoding)
+            else:
+                self._copy.apply(part.edits)
+        except (ChangedError, UncopiedError) as error:
+            return self._broken(str(error) or _CHANGED)
         return []
+
+    def _open_copy(self, part: EditedBlock, is_inside: bool) -> FileCopy | ArchiveCopy:
+        """Open a copy of the file that is read; ChangedError or UncopiedError is raised as by `ZipCopy`."""
+        state = self._states[self._part.source]
+        self._n_copies += 1
+        temporary = self._folder / _TEMPORARY / str(self._n_copies)
+        if not is_inside:
+            return FileCopy(state, temporary, part.encoding)
+        return ZipCopy(state, temporary) if self._is_zip(state.name) else TarCopy(state, temporary)
+
+    def _is_zip(self, name: str) -> bool:
+        try:
+            with closing(open_file(name)) as stored:
+                settings = self._plan.job.input.for_file(name)
+                return format_of(unpacked_stream(stored, name), name, settings) == "zip"
+        except UnreadableError as error:
+            raise ChangedError from error
 
     def _broken(self, reason: str) -> list[Rejection]:
         self._part, self._is_told = self._part._replace(is_broken=True), True
@@ -432,15 +506,15 @@ class _Files:
         if copy is not None and not part.is_broken:
             try:
                 copy.finish()
-            except ChangedError:
-                rejections = self._broken(_CHANGED)
+            except (ChangedError, UncopiedError) as error:
+                rejections = self._broken(str(error) or _CHANGED)
         self._part, part = EditedBlock(""), self._part
-        if copy is not None and state is not None and not part.is_broken:
+        if copy is not None and state is not None and copy.is_edited and not part.is_broken:
             self._synced.append((copy, state, self._threads.submit(copy.sync)))
             return self._put_in_place() if len(self._synced) >= _MOST_OPEN else []
         if copy is not None:
             copy.close()
-        if part.unwritable:
+        if part.unwritable and not part.is_broken:
             self._found[part.unwritable] += 1
         elif part.source:
             self._left_out += 1

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from textcat.reading.formats.html import extract_page
-from textcat.reading.formats.news import NewsItem, Subject, news_content, subject_of
+from textcat.reading.formats.news import NewsItem, Subject, is_own, news_content, subject_of
 from textcat.reading.formats.xml_items import (
     Opening,
     attribute,
@@ -26,7 +26,7 @@ def _of_rss(item: Any, opening: Opening, settings: InputSettings) -> RecordConte
         "abstract": _page_text(child(item, "description")),
         "body": _page_text(child(item, "encoded")),
     }
-    categories = [subject_of(line_of(one), "", attribute(one, "domain")) for one in children(item, "category")]
+    categories = [subject_of(line_of(one), "", _scheme(one, "domain")) for one in children(item, "category")]
     categories += [subject_of(line_of(one)) for one in children(item, "subject")]
     date = line_of(child(item, "pubDate")) or line_of(child(item, "date"))
     name = line_of(child(item, "guid")) or attribute(item, _ABOUT) or line_of(child(item, "link"))
@@ -50,7 +50,13 @@ def _of_atom(entry: Any, opening: Opening, settings: InputSettings) -> RecordCon
 def _categories(entry: Any) -> Iterator[Subject]:
     for category in children(entry, "category"):
         name = attribute(category, "label")
-        yield subject_of(attribute(category, "term") or name, name, attribute(category, "scheme"))
+        yield subject_of(attribute(category, "term") or name, name, _scheme(category, "scheme"))
+
+
+def _scheme(category: Any, name: str) -> str:
+    """Return the scheme of a category; "" if it is the creator of a tag, whose code has its scheme in it."""
+    scheme = attribute(category, name)
+    return "" if is_own(scheme) else scheme
 
 
 def _text_construct(element: Any) -> str:

@@ -74,6 +74,11 @@ def first_item(form: str, data: bytes) -> int:
     return next((match.start() for match in _TOKENS[form].finditer(data) if match[1] == b""), -1)
 
 
+def declared_encoding(header: bytes) -> str:
+    """Return the encoding that the start of a file, up to its first item, declares; "" if it declares none."""
+    return _opening(header).encoding
+
+
 def ends_without_root(header: bytes, rest: bytes) -> str:
     """Return the name of the root if it is not closed in the rest of its file, behind the last item; or else ""."""
     root = _opening(header).root

@@ -1,0 +1,41 @@
+"""Change items in encodings in which a byte of ASCII may be a part of another character."""
+
+import codecs
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from textcat.tagging.concepts import Edit, Tag
+
+#: Takes the bytes of an item, its tags and their creator, and returns the changes by which it has the tags.
+Editor = Callable[[bytes, Sequence[Tag], str], list[Edit]]
+
+
+def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], creator: str) -> list[Edit]:
+    """Return the changes of an item that is in an encoding that extends ASCII; "" stands for UTF-8.
+
+    LookupError is raised if the encoding is unknown, and UnicodeError if the bytes of a character depend on others.
+    """
+    if _is_read_by_bytes(encoding):
+        return editor(data, tags, creator)
+    text = data.decode(encoding)
+    if text.encode(encoding) != data:
+        raise UnicodeError("its characters can be written in several ways")
+    edits, converted, found, place = list[Edit](), text.encode(), 0, 0
+    for edit in editor(converted, tags, creator):
+        bounds = []
+        for bound in edit[:2]:
+            found += len(converted[place:bound].decode().encode(encoding))
+            place = bound
+            bounds.append(found)
+        edits.append(Edit(bounds[0], bounds[1], edit.data.decode().encode(encoding)))
+    if edits and len(converted[place:].decode().encode(encoding)) != len(data) - found:
+        raise UnicodeError("the bytes of a character depend on those before it")
+    return edits
+
+
+@lru_cache(maxsize=64)
+def _is_read_by_bytes(encoding: str) -> bool:
+    """Return whether a byte of ASCII is that character wherever it stands."""
+    name = codecs.lookup(encoding or "utf-8").name
+    text = bytes(range(256)).decode(name, "replace")
+    return name in ("ascii", "utf-8", "utf-8-sig") or (len(text) == 256 and text.count("\ufffd") < 128)
