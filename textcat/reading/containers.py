@@ -210,6 +210,7 @@ def _names_in(folder: str, inside: str) -> Iterator[str]:
 
 def _open_inside(folder: str, inside: str, name: str) -> ByteStream:
     try:
+        os.stat(os.path.join(folder, inside, name))  # a METS file may name many files that are missing
         root = os.path.realpath(os.path.join(folder, inside))
         path = os.path.realpath(os.path.join(root, name))
         if os.path.commonpath([root, path]) != root:

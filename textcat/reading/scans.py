@@ -63,16 +63,17 @@ def mets_blocks(
     plan = _plan(stream, settings)
     held: list[PlannedDocument] = []
     pages: dict[int, PageFile] = {}
+    n_bytes = 0
     for number, document in enumerate(plan.documents[position - 1 :], position):
         needed = sorted({area.page for area in document.areas} - pages.keys())
-        if held and needed and sum(len(page.data) for page in pages.values()) >= settings.block_bytes:
+        if held and needed and n_bytes >= settings.block_bytes:
             yield block_of(model, number - len(held), held, pages)
-            held, pages = [], {}
+            held, pages, n_bytes = [], {}, 0
             needed = sorted({area.page for area in document.areas})
-        left = LARGER * settings.max_bytes - sum(len(page.data) for page in pages.values())
         for page in needed:
+            left = LARGER * settings.max_bytes - n_bytes
             pages[page] = _page(plan.pages[page], settings, neighbours, inside, left)
-            left -= len(pages[page].data)
+            n_bytes += len(pages[page].data)
         held.append(document)
     yield block_of(model, len(plan.documents) + 1 - len(held), held, pages)
 

@@ -103,3 +103,14 @@ def test_a_message_that_is_too_long_is_passed_over(place):
     found = place("mbox", data, max_bytes=5000, block_bytes=100)
     assert outcome(found) == [1, -2, 3]
     assert found[1].length == len(data) - 2 * len(FROM) - 6 - 5
+
+
+@pytest.mark.parametrize(("n", "is_read"), [(30, True), (33, False)])
+def test_parts_in_too_many_others_are_refused(n, is_read):
+    # The parser compares each line with the boundaries of all parts around it.
+    opened = "".join(f"Content-Type: multipart/mixed; boundary=b{k}\n\n--b{k}\n" for k in range(n))
+    (found,) = parsed("mbox", FROM + f"Subject: Tin\n{opened}\nOre".encode())
+    if is_read:
+        assert found.zones == {"title": "Tin", "body": "Ore"}
+    else:
+        assert "in more than 32 others: leave it out" in found.reason

@@ -6,7 +6,7 @@ A word that is divided at the end of a line is written once and whole. Pictures 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from textcat.reading.formats.documents import whole_file
 from textcat.reading.formats.news import left_out
@@ -39,11 +39,16 @@ class Word(NamedTuple):
     language: str
 
 
+_Block: TypeAlias = "tuple[Any, list[tuple[Any, Word]]]"  # the element of a block, and its words with their elements
+
+
 class AltoPage(NamedTuple):
-    """Hold the words of a page in reading order, and where among them the words of some elements are."""
+    """Hold the words of a page in reading order, and which of them some elements have."""
 
     words: list[Word]
-    spans: dict[str, list[tuple[int, int]]]  # by the ID of an element, the first word and the word after the last
+    #: By the ID of an element, where its words begin and end among those in the order of the file.
+    spans: dict[str, list[tuple[int, int]]]
+    places: Sequence[int]  # of the words in the order of the file, among those in reading order
 
     def between(self, begin: str, end: str) -> list[Word] | None:
         """Return the words from one element to another, each given by its ID; None if the page has no such element.
@@ -53,10 +58,16 @@ class AltoPage(NamedTuple):
         """
         if not begin:
             return self.words
-        spans = self.spans.get(begin)
-        if spans is not None and spans and end != begin and (last := self.spans.get(end)):
-            spans = [(spans[0][0], last[-1][1])] if last[-1][1] > spans[0][0] else spans
-        return None if spans is None else [word for first, stop in spans for word in self.words[first:stop]]
+        if begin not in self.spans:
+            return None
+        places = self._places(begin)
+        last = self._places(end) if places and end != begin and end in self.spans else []
+        if last and last[-1] >= places[0]:
+            return self.words[places[0] : last[-1] + 1]
+        return [self.words[place] for place in places]
+
+    def _places(self, name: str) -> list[int]:
+        return sorted(place for first, stop in self.spans[name] for place in self.places[first:stop])
 
 
 def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()) -> AltoPage:
@@ -68,32 +79,37 @@ def read_page(data: bytes, settings: InputSettings, wanted: Collection[str] = ()
     if root.tag.rpartition("}")[2] != "alto":
         raise UnreadableError(f"is no ALTO, as its root is <{root.tag.rpartition('}')[2]:.40}>: check the file")
     words: list[Word] = []
-    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in _ids(root, wanted)}
-    for block, group in _in_reading_order(root, _blocks(root)):
-        start = len(words)
-        for element, word in group:
-            for name in _names(element, block, wanted):
-                spans[name].append((len(words), len(words) + 1))
-            words.append(word)
-        for above in (block, *block.iterancestors()) if wanted and block is not None else ():
-            if above.get("ID") in wanted:
-                spans[above.get("ID")].append((start, len(words)))
-    return AltoPage(words, spans)
+    places: list[int] = []
+    for first, (_, group) in _in_reading_order(root, _blocks(root)):
+        if wanted:
+            places += [0] * (first + len(group) - len(places))
+            places[first : first + len(group)] = range(len(words), len(words) + len(group))
+        words += [word for _, word in group]
+    return AltoPage(words, _spans(root, wanted) if wanted else {}, places)
 
 
-def _ids(root: Any, wanted: Collection[str]) -> Iterator[str]:
-    return (name for element in root.iter() if (name := element.get("ID")) in wanted) if wanted else iter(())
+def _spans(root: Any, wanted: Collection[str]) -> dict[str, list[tuple[int, int]]]:
+    """Return `AltoPage.spans`; the ID of each element is looked up once, however many words and blocks it has."""
+    from lxml import etree
+
+    spans: dict[str, list[tuple[int, int]]] = {}
+    starts, n_words, word = list[int](), 0, root.tag.removesuffix("alto") + "String"
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        if event == "start":
+            starts.append(n_words)
+            n_words += element.tag == word
+        else:
+            start = starts.pop()
+            if (name := element.get("ID")) in wanted:
+                found = spans.setdefault(name, [])
+                while found and found[-1][0] >= start:  # inside of it, with the same ID
+                    found.pop()
+                if start < n_words:
+                    found.append((start, n_words))
+    return spans
 
 
-def _names(element: Any, block: Any, wanted: Collection[str]) -> Iterator[str]:
-    """Yield the wanted IDs of the elements from a word up to its block, which is not among them."""
-    while wanted and element is not None and element is not block:
-        if element.get("ID") in wanted:
-            yield element.get("ID")
-        element = element.getparent() if block is not None else None
-
-
-def _blocks(root: Any) -> Iterator[tuple[Any, list[tuple[Any, Word]]]]:
+def _blocks(root: Any) -> Iterator[_Block]:
     """Yield the blocks of a page, each with its words and their elements, in the order of the file."""
     between = "" if next(root.iter("{*}SP"), None) is not None else " "  # many files have no spaces
     block, words, gap, default = None, list[tuple[Any, Word]](), "\n", _page_language(root)
@@ -145,25 +161,40 @@ def _page_language(root: Any) -> str:
     return next(filter(None, map(_language, root.iter("{*}Page"))), "")
 
 
-def _in_reading_order(
-    root: Any, blocks: Iterable[tuple[Any, list[tuple[Any, Word]]]]
-) -> Iterable[tuple[Any, list[tuple[Any, Word]]]]:
-    """Return blocks in the order that the file says; those that it does not name come last."""
+def _in_reading_order(root: Any, blocks: Iterable[_Block]) -> Iterable[tuple[int, _Block]]:
+    """Return blocks in the order that the file says, each with the number of its first word in the order of the file.
+
+    Blocks that it does not name come last.
+    """
+    numbered, n_words = list[tuple[int, _Block]](), 0
+    for block in blocks:
+        numbered.append((n_words, block))
+        n_words += len(block[1])
     rank: dict[str, int] = {}
     for order in root.iterchildren("{*}ReadingOrder"):
         for reference in order.iter("{*}ElementRef", "{*}UnorderedGroup", "{*}OrderedGroup"):
             for name in reference.get("REF", "").split():
                 rank.setdefault(name, len(rank))
     if not rank:
-        return blocks
+        return numbered
+    last, around = len(rank), dict[Any, int]()  # the first of the ranks of an element and of those around it
 
-    def place(pair: tuple[Any, list[tuple[Any, Word]]]) -> int:
-        block, words = pair
-        lines = (element.getparent() for element, _ in words)
-        named = [*lines, *(() if block is None else (block, *block.iterancestors()))]
-        return min((rank.get(element.get("ID"), len(rank)) for element in named if element is not None), default=0)
+    def of_block(block: Any) -> int:
+        inner = list[Any]()
+        while block is not None and block not in around:
+            inner.append(block)
+            block = block.getparent()
+        first = last if block is None else around[block]
+        for element in reversed(inner):
+            first = around[element] = min(first, rank.get(element.get("ID"), last))
+        return first
 
-    return sorted(blocks, key=place)
+    def place(pair: tuple[int, _Block]) -> int:
+        block, words = pair[1]
+        lines = dict.fromkeys(element.getparent() for element, _ in words)
+        return min(of_block(block), *(rank.get(line.get("ID"), last) for line in lines if line is not None))
+
+    return sorted(numbered, key=place)
 
 
 # --- what words say together ------------------------------------------------------------------------------------------

@@ -98,7 +98,8 @@ class _Page:
     """Gather the visible text of a page; lxml's parser calls the methods, so that no tree is built."""
 
     def __init__(self) -> None:
-        self.title = self.date = self.language = ""
+        self.date = self.language = ""
+        self._title: list[str] = []
         self._shown: list[str] = []
         self._main: list[str] = []
         self._unseen, self._mains, self._pre = 0, 0, 0  # of how many such elements what comes is part
@@ -115,7 +116,7 @@ class _Page:
         if self._mains or tag == "main" or attributes.get("role", "").lower() == "main":
             self._mains += 1
         self._pre += tag in ("pre", "textarea")
-        self._in_title = tag == "title" and not self.title
+        self._in_title = tag == "title" and not self._title
         self._break(tag)
 
     def end(self, tag: str) -> None:
@@ -130,12 +131,16 @@ class _Page:
 
     def data(self, text: str) -> None:
         if self._in_title:
-            self.title += text
+            self._title += filter(None, (text,))
         elif not self._unseen:
             self._add(text if self._pre else _SPACES.sub(" ", text))
 
     def close(self) -> "_Page":
         return self
+
+    def title(self) -> str:
+        """Return the text of the first title that is not empty."""
+        return "".join(self._title)
 
     def body(self) -> str:
         """Return the text of the page's main part, or the text of the whole page if the main part is empty."""
@@ -183,7 +188,7 @@ def extract_page(text: str) -> ExtractedText:
         page = etree.fromstring(text.encode("utf-8", "replace"), parser)
     except (etree.LxmlError, ValueError) as error:
         raise broken_file("HTML", error) from None
-    return _extracted(page.title, page.body(), page.date, page.language)
+    return _extracted(page.title(), page.body(), page.date, page.language)
 
 
 def _extracted(title: str, body: str, date: str, language: str) -> ExtractedText:

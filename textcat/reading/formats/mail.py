@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from html import unescape
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.documents import ExtractedText, document_format
@@ -36,6 +36,7 @@ _HEADER = re.compile(
     rb"^(content-[a-z-]+|subject|message-id|date):[^\n]*(?:\n[ \t][^\n]*)*", re.IGNORECASE | re.MULTILINE
 )
 _LONGEST = 1 << 16
+_MOST_LEVELS = 32  # of parts in parts: each line is compared with the boundaries of all that are around it
 # A tag ends at the first ">" outside of quotes; if quotes are not closed before the next tag, at any ">".
 # Its name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
@@ -130,7 +131,7 @@ def _message(
 
     try:
         # By the older policy, as the default one takes quadratic time for long headers of parts.
-        message = email.message_from_bytes(data, policy=compat32)
+        message = email.message_from_bytes(data, _part_class(), policy=compat32)
         title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
         name = _header(message, "Message-ID")
         date = iso_date(_header(message, "Date"))
@@ -143,6 +144,24 @@ def _message(
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts
         raise UnreadableError(f"is not a readable mail ({error!r:.80}): correct it or leave it out") from None
+
+
+@cache
+def _part_class() -> type["Message"]:
+    from email.message import Message
+
+    class Part(Message):
+        """Know how many parts are around it, and refuse to be too deep."""
+
+        _level = 0
+
+        def attach(self, payload: Any) -> None:
+            payload._level = self._level + 1
+            if payload._level > _MOST_LEVELS:
+                raise UnreadableError(f"has parts in more than {_MOST_LEVELS} others: leave it out, or unpack it")
+            super().attach(payload)
+
+    return Part
 
 
 def _header(message: "Message", name: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from textcat.reading.dates import iso_date
@@ -24,7 +24,7 @@ from textcat.reading.formats.alto import (
     text_of,
 )
 from textcat.reading.formats.news import left_out
-from textcat.reading.formats.xml_items import attribute, children, line_of, parse_file
+from textcat.reading.formats.xml_items import attribute, children, line_of, outermost, parse_file
 from textcat.reading.records import (
     Block,
     InputSettings,
@@ -39,6 +39,9 @@ from textcat.surrogates import mark_surrogates
 #: Parts of articles in a METS file; each may be linked to many times.
 MOST_AREAS = 1_000_000
 _MOST_DESCRIPTIONS = 32  # of a div, as they are looked up for all that is inside of it
+_LONGEST = 4096  # characters of a title, a date or a language, which many documents may share
+#: How often the words of a page may be in documents: so many times as it has words, and at least in all so many.
+MOST_TIMES, LEAST_WORDS = 100, 1_000_000
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _HEADINGS, _BYLINES = frozenset(("heading", "headline", "title")), frozenset(("author", "byline"))
 _XML_TYPES = frozenset(("", "text/xml", "application/xml"))
@@ -139,16 +142,49 @@ def read_plan(data: bytes, settings: InputSettings) -> Plan:
 def _page_files(root: Any) -> dict[str, str]:
     """Return the references to ALTO files, by the IDs of their elements, in the order of the METS file."""
     found: list[tuple[bool, str, str]] = []
+    is_of_texts = _Inherited(
+        lambda element, around: bool(
+            around
+            or (_is(element, "fileGrp") and any(_TEXTS.search(attribute(element, name)) for name in ("USE", "ID")))
+        ),
+        False,
+    )
     for file in root.iter("{*}file"):
         kind = attribute(file, "MIMETYPE").lower()
         reference = next((attribute(one, f"{_XLINK}href", "href") for one in children(file, "FLocat")), "")
         if not reference or not ("alto" in kind or (kind in _XML_TYPES and _XML_NAME.search(reference))):
             continue
-        groups = (one for one in file.iterancestors("{*}fileGrp"))
-        said = [kind, *(attribute(one, name) for one in groups for name in ("USE", "ID"))]
-        found.append((any(map(_TEXTS.search, said)), attribute(file, "ID") or reference, reference))
+        is_named = bool(_TEXTS.search(kind)) or is_of_texts[file.getparent()]
+        found.append((is_named, attribute(file, "ID") or reference, reference))
     are_named = any(is_named for is_named, *_ in found)  # or else all XML files are tried
     return {name: reference for is_named, name, reference in found if is_named or not are_named}
+
+
+_Value = TypeVar("_Value")
+
+
+class _Inherited(Generic[_Value]):
+    """Look up what an element says together with those around it; each element is asked once.
+
+    `say` takes an element and what is said around it, which is `nothing` around the root.
+    """
+
+    def __init__(self, say: Callable[[Any, _Value], _Value], nothing: _Value) -> None:
+        self._say, self._said = say, {None: nothing}
+
+    def __getitem__(self, element: Any) -> _Value:
+        inner = []
+        while element not in self._said:
+            inner.append(element)
+            element = element.getparent()
+        said = self._said[element]
+        for element in reversed(inner):
+            said = self._said[element] = self._say(element, said)
+        return said
+
+
+def _is(element: Any, name: str) -> bool:
+    return bool(element.tag.rpartition("}")[2] == name)
 
 
 def _kind(div: Any) -> str:
@@ -178,19 +214,29 @@ def _areas(div: Any, files: Mapping[str, int], is_title: bool = False, is_body: 
 def _articles(root: Any, files: Mapping[str, int], about: "_Descriptions") -> Iterator[PlannedDocument]:
     divs = {name: div for div in root.iter("{*}div") if (name := attribute(div, "ID"))}
     links, most = _links(root), MOST_AREAS
+    areas_of: dict[str, list[Area]] = {}  # by the ID of a div that is linked to
+
+    def linked_to(name: str) -> list[Area]:
+        if name not in areas_of:
+            areas_of[name] = [area for area in _own_areas(divs[name], files) if area.begin] if name in divs else []
+        return areas_of[name]
+
+    linked: dict[str, list[Area]] = {}  # by the ID of an article
     for div in root.iter("{*}div"):
         if _kind(div) != "article":
             continue
         # Of a whole page, it is not known which part is the article's.
         areas = [area for area in _areas(div, files) if area.begin]
         if not areas:  # the parts of pages may be linked to
-            linked = (divs[name] for name in links.get(attribute(div, "ID"), ()) if name in divs)
-            areas = [*islice((area for one in linked for area in _own_areas(one, files) if area.begin), most + 1)]
+            if (name := attribute(div, "ID")) not in linked:
+                parts = (area for other in links.get(name, ()) for area in linked_to(other))
+                linked[name] = [*islice(parts, MOST_AREAS + 1)]
+            areas = linked[name]
         most -= len(areas)
         if most < 0:
             raise UnreadableError(f"is METS with more than {MOST_AREAS:,} parts of articles: split it")
         if areas:
-            yield about.document(div, areas, attribute(div, "LABEL") or about.own(div, "title"))
+            yield about.document(div, areas, is_article=True)
 
 
 def _links(root: Any) -> dict[str, list[str]]:
@@ -231,41 +277,48 @@ def _page_divs(above: Any, files: Mapping[str, int]) -> Iterator[tuple[Any, int]
             yield div, area.page
 
 
+class _Said(NamedTuple):
+    """Hold what the sections of a div and of those around it say."""
+
+    date: str = ""  # of the nearest that says one, as is the language
+    language: str = ""
+    publication: str = ""  # the title of the outermost, as those inside are issues and parts of these
+
+
 class _Descriptions:
     """Look up what the sections of MODS and Dublin Core in a METS file say about its divs."""
 
     def __init__(self, root: Any) -> None:
-        self._sections = {attribute(one, "ID"): _description(one) for one in root.iter("{*}dmdSec")}
+        self._sections = {attribute(one, "ID"): _description(one) for one in children(root, "dmdSec")}
         of_articles = {name for div in root.iter("{*}div") if _kind(div) == "article" for name in _described_by(div)}
-        self._others = [self._sections[name] for name in self._sections if name not in of_articles]
-        self._label = attribute(root, "LABEL")
+        others = [self._sections[name] for name in self._sections if name not in of_articles]
+        firsts = (next(filter(None, texts), "") for texts in zip(*others, strict=True))
+        self._any = _Description(*firsts) if others else _Description()
+        self._label = _shortened(attribute(root, "LABEL"))
+        self._around = _Inherited(self._said, _Said())
 
-    def own(self, div: Any, what: str) -> str:
-        """Return what the first of a div's own sections says that says anything; or ""."""
-        return next(filter(None, (self._sections.get(name, {}).get(what, "") for name in _described_by(div))), "")
+    def _said(self, element: Any, around: _Said) -> _Said:
+        if not _is(element, "div"):
+            return around
+        own = self._own(element)
+        return _Said(own.date or around.date, own.language or around.language, around.publication or own.title)
 
-    def _nearest(self, div: Any, what: str) -> str:
-        """Return what the sections of a div say, or else those of the divs around it, or else any of the whole."""
-        around = () if div is None else (div, *div.iterancestors("{*}div"))
-        said = next(filter(None, (self.own(one, what) for one in around)), "")
-        return said or self._any(what)
+    def _own(self, div: Any) -> "_Description":
+        """Return of each kind what the first of a div's own sections says that says anything."""
+        said = [self._sections[name] for name in _described_by(div) if name in self._sections]
+        return _Description(*(next(filter(None, texts), "") for texts in zip(*said, strict=True)))
 
-    def _any(self, what: str) -> str:
-        return next(filter(None, (section.get(what, "") for section in self._others)), "")
-
-    def _publication(self, div: Any) -> str:
-        """Return the title of the outermost div that has one, as those inside are issues and parts of these."""
-        around = [] if div is None else [*div.iterancestors("{*}div")][::-1]
-        return next(filter(None, (self.own(one, "title") for one in around)), "") or self._any("title") or self._label
-
-    def document(self, div: Any, areas: Iterable[Area], title: str = "") -> PlannedDocument:
-        """Return the document of a div, or of a page without one."""
+    def document(self, div: Any, areas: Iterable[Area], is_article: bool = False) -> PlannedDocument:
+        """Return the document of a div, or of a page without one (None)."""
+        said = self._around[div]
+        above = _Said() if div is None else self._around[div.getparent()]
+        title = (_shortened(attribute(div, "LABEL")) or self._own(div).title) if is_article else ""
         return PlannedDocument(
             attribute(div, "ID"),
             title,
-            iso_date(self._nearest(div, "date")),
-            self._nearest(div, "language"),
-            self._publication(div),
+            said.date or self._any.date,
+            said.language or self._any.language,
+            above.publication or self._any.title or self._label,
             tuple(areas),
         )
 
@@ -274,18 +327,30 @@ def _described_by(div: Any) -> list[str]:
     return attribute(div, "DMDID").split(None, _MOST_DESCRIPTIONS)[:_MOST_DESCRIPTIONS]
 
 
-def _description(section: Any) -> dict[str, str]:
+class _Description(NamedTuple):
+    """Hold what a section says; "" for what it does not say."""
+
+    title: str = ""
+    date: str = ""
+    language: str = ""
+
+
+def _description(section: Any) -> _Description:
     """Return the title, the date and the language in a section of MODS or Dublin Core, as far as it has them."""
     mods = next(section.iter("{*}mods"), None)
-    titles = section.iter("{*}title") if mods is None else children(mods, "titleInfo")
-    dates = [line_of(one) for name in ("dateIssued", "dateCreated", "date") for one in section.iter(f"{{*}}{name}")]
-    languages = sorted(section.iter("{*}languageTerm"), key=lambda one: one.get("type") != "code")
-    languages = languages or list(section.iter("{*}language"))
-    return {
-        "title": " ".join(filter(None, map(line_of if mods is None else _title, titles))),
-        "date": _DOTTED.sub(r"\3-\2-\1", next(filter(None, dates), "")),
-        "language": next(filter(None, map(line_of, languages)), ""),
-    }
+    titles = outermost(section, "title") if mods is None else children(mods, "titleInfo")
+    dates = (line_of(one) for name in ("dateIssued", "dateCreated", "date") for one in outermost(section, name))
+    languages = sorted(outermost(section, "languageTerm"), key=lambda one: one.get("type") != "code")
+    languages = languages or list(outermost(section, "language"))
+    return _Description(
+        _shortened(" ".join(filter(None, map(line_of if mods is None else _title, titles)))),
+        iso_date(_DOTTED.sub(r"\3-\2-\1", _shortened(next(filter(None, dates), "")))),
+        _shortened(next(filter(None, map(line_of, languages)), "")),
+    )
+
+
+def _shortened(text: str) -> str:
+    return " ".join(text[: _LONGEST * 2].split())[:_LONGEST]
 
 
 def _title(info: Any) -> str:
@@ -300,16 +365,29 @@ def block_of(model: Block, position: int, documents: Sequence[PlannedDocument], 
     """Return a block of documents with the pages that they need, by number; `model` is a block without data."""
     numbers = sorted(pages)
     listed = [(number, *pages[number]._replace(data=b""), len(pages[number].data)) for number in numbers]
+    texts: dict[str, int] = {}  # the number of each text: documents share titles, and areas IDs
+
+    def number_of(text: str) -> int:
+        return texts.setdefault(text, len(texts))
+
+    numbered = [
+        (
+            *map(number_of, document[:-1]),
+            [(area.page, number_of(area.begin), number_of(area.end), area.is_title) for area in document.areas],
+        )
+        for document in documents
+    ]
     header = [
         [(number, name, decoded, fault, length) for number, name, _, decoded, fault, length in listed],
-        documents,
+        [*texts],
+        numbered,
     ]
     data = b"".join(pages[number].data for number in numbers)
     return model._replace(data=data, position=position, offset=-1, header=json.dumps(header).encode())
 
 
 def _spans(block: Block, _: InputSettings) -> list[RecordSpan]:
-    _, documents = json.loads(block.header)
+    *_, documents = json.loads(block.header)
     return [
         RecordSpan(position, -1, json.dumps(document).encode())
         for position, document in enumerate(documents, block.position)
@@ -320,13 +398,23 @@ class _Pages:
     """Parse the pages of a block, each once."""
 
     def __init__(self, block: Block, settings: InputSettings) -> None:
-        listed, documents = json.loads(block.header)
+        listed, self._texts, documents = json.loads(block.header)
         self._settings, self._data, self._files, start = settings, block.data, dict[int, tuple[Any, ...]](), 0
         for number, name, is_decoded, fault, length in listed:
             self._files[number] = (name, is_decoded, fault, start, start + length)
             start += length
-        self._wanted = {name for document in documents for _, begin, end, _ in document[-1] for name in (begin, end)}
+        named = {number for document in documents for _, *numbers, _ in document[-1] for number in numbers}
+        self._wanted = {self._texts[number] for number in named} - {""}
         self._pages: dict[int, AltoPage | str] = {}
+        self._left: dict[int, int] = {}  # how many words of each page may still be in documents
+
+    def document(self, data: bytes) -> PlannedDocument:
+        """Return the document of a span."""
+        *numbers, areas = json.loads(data)
+        texts = self._texts
+        parts = tuple(Area(page, texts[begin], texts[end], is_title) for page, begin, end, is_title in areas)
+        name, title, date, language, publication = (texts[number] for number in numbers)
+        return PlannedDocument(name, title, date, language, publication, parts)
 
     def words(self, area: Area) -> list[Word]:
         """Return the words of an area; raise UnreadableError if its page cannot be read or has no such area."""
@@ -343,13 +431,17 @@ class _Pages:
             raise UnreadableError(
                 f"needs {name}, which has no element {begin}: check whether the files belong together"
             )
+        left = self._left.get(area.page, max(MOST_TIMES * len(page.words), LEAST_WORDS)) - len(words)
+        if left < 0:
+            raise UnreadableError(f"needs words of {name} that {MOST_TIMES} documents have: check the METS file")
+        self._left[area.page] = left
         return words
 
     def _parsed(self, number: int) -> AltoPage | str:
         _, is_decoded, fault, start, stop = self._files[number]
         settings = self._settings._replace(encoding="utf-8") if is_decoded else self._settings
         try:
-            return fault or read_page(self._data[start:stop], settings, self._wanted - {""})
+            return fault or read_page(self._data[start:stop], settings, self._wanted)
         except UnreadableError as error:
             return error.fault
 
@@ -358,14 +450,15 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
     pages = _Pages(block, settings)
 
     def parse(span: RecordSpan) -> RecordContent:
-        name, title, date, language, publication, areas = json.loads(span.data)
-        areas = tuple(Area(*area) for area in areas)
-        document = PlannedDocument(name, title, date, language, publication, areas)
+        document = pages.document(span.data)
         texts: dict[bool, list[Word]] = {True: [], False: []}
+        length = 0
         for area in document.areas:
-            texts[area.is_title].extend(pages.words(area))
-            if len(texts[area.is_title]) > settings.max_bytes:  # the same words again and again
-                raise settings.too_long(len(texts[area.is_title]))
+            words = pages.words(area)
+            length += sum(len(word.text) + len(word.whole) + 1 for word in words)
+            if length > settings.max_bytes:  # the same words again and again
+                raise settings.too_long(length)
+            texts[area.is_title] += words
         words = texts[True] + texts[False]
         return _content(document, words, text_of(texts[True]), text_of(texts[False]), block.source, settings)
 
@@ -377,7 +470,7 @@ def _content(
 ) -> RecordContent:
     if not (title or body):
         raise left_out("has no words")
-    title = " ".join((title or document.title).split())
+    title = " ".join(title.split()) if title else document.title
     language = document.language or main_language(words)
     said = {"date": document.date, "language": language, "publication": document.publication}
     fields = kept_fields(settings, said | {"word_confidence": mean_confidence(words)})

@@ -5,7 +5,16 @@ from typing import Any
 
 from textcat.reading.formats.news import NewsItem, Subject, news_content, subject_of
 from textcat.reading.formats.nitf import nitf_language, nitf_texts
-from textcat.reading.formats.xml_items import Opening, attribute, child, item_format, language_of, line_of, lines_of
+from textcat.reading.formats.xml_items import (
+    Opening,
+    attribute,
+    child,
+    item_format,
+    language_of,
+    line_of,
+    lines_of,
+    outermost,
+)
 from textcat.reading.records import InputSettings, RecordContent
 
 _SUBJECTS = ("Subject", "SubjectMatter", "SubjectDetail", "SubjectQualifier")
@@ -40,14 +49,14 @@ def _content(item: Any, opening: Opening, settings: InputSettings) -> RecordCont
 
 
 def _first_line(item: Any, name: str) -> str:
-    return next(filter(None, map(line_of, item.iter(f"{{*}}{name}"))), "")
+    return next(filter(None, map(line_of, outermost(item, name))), "")
 
 
 def _texts(item: Any) -> tuple[dict[str, str], str]:
     """Return the texts of the first content that has any, by zone, and the language that it declares."""
-    for content in item.iter("{*}ContentItem"):
+    for content in _contents(item):
         data = child(content, "DataContent")
-        if data is None or attribute(child(content, "MediaType"), "FormalName") in _NO_TEXT:
+        if data is None:
             continue
         nitf = next(data.iter("{*}nitf"), None)
         page = child(data, "html", "body")
@@ -55,6 +64,17 @@ def _texts(item: Any) -> tuple[dict[str, str], str]:
         if any(texts.values()):
             return texts, "" if nitf is None else nitf_language(nitf)
     return {}, ""
+
+
+def _contents(item: Any) -> Iterator[Any]:
+    """Yield contents that may be texts, each with all that is inside of it."""
+    from lxml import etree
+
+    walk = etree.iterwalk(item, events=("start",), tag="{*}ContentItem")
+    for _, content in walk:
+        if attribute(child(content, "MediaType"), "FormalName") not in _NO_TEXT:
+            walk.skip_subtree()
+            yield content
 
 
 def _subjects(item: Any) -> Iterator[Subject]:

@@ -6,7 +6,7 @@ parsed without its file's declarations, so that entities other than those of HTM
 
 import codecs
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache, partial
 from html.entities import name2codepoint
@@ -38,14 +38,17 @@ _TOKENS = {
 _TAG = re.compile(rb"<(/?)(?=([\w:.-]+))\2%s>" % _REST_OF_TAG)
 _COMMENTS = re.compile(_NO_MARKUP, re.DOTALL)
 _START = re.compile(rb"(?:%s|<[?!][^<>]*>)+|<%s([A-Za-z_][\w.-]*)(?=[\s/>])" % (_NO_MARKUP, _NAME), re.DOTALL)
-_ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]+)["']""")
+_ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,100})["']""")
 _NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
-_LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]+)["']|<language>\s*([\w-]+)\s*</language>""")
+_LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]{1,100})["']|<language>\s*([\w-]{1,100})\s*</language>""")
 _WESTERN = frozenset(("ascii", "iso8859-1", "iso8859-15", "cp1252"))
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
+_PREFIX = re.compile(rb"[</\s]([\w.-]+):")
+_FEW, _LONGEST_NAMESPACE = 16, 200  # declarations that are repeated for each item; bytes of one
 _LONGEST_TAG = 1000  # bytes that are kept while a long item is passed over
 _LONGEST_END = 200  # bytes of an end tag
+_TEI = b"http://www.tei-c.org/ns/"
 _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -54,7 +57,7 @@ class Opening(NamedTuple):
 
     root: str  # the name of its first element; "": the item is the root
     encoding: str  # "" if none is declared
-    namespaces: bytes  # declarations, as attributes
+    namespaces: Mapping[bytes, bytes]  # "xmlns" and those with prefixes, each with its declaration as an attribute
     language: str
 
 
@@ -95,9 +98,22 @@ def _opening(header: bytes) -> Opening:
     return Opening(
         tags[0][2].rpartition(b":")[2].decode("utf-8", "replace") if tags else "",
         encoding[1].decode() if encoding else "",
-        b"".join(b" %s=%s" % pair for pair in declared.items()),
+        {name: _declaration(name, value, number) for number, (name, value) in enumerate(declared.items())},
         languages[-1] if languages else "",
     )
+
+
+def _declaration(name: bytes, value: bytes, number: int) -> bytes:
+    """Return a declaration as an attribute; elements are read in any namespace, so that a long one gets a number."""
+    return b" %s=%s" % (name, value) if len(value) <= _LONGEST_NAMESPACE else b" %s='urn:%d'" % (name, number)
+
+
+def _declared(namespaces: Mapping[bytes, bytes], data: bytes) -> bytes:
+    """Return the declarations that an item needs: all of a few, or else those whose prefixes it has."""
+    if len(namespaces) <= _FEW:
+        return b"".join(namespaces.values())
+    names = dict.fromkeys((b"xmlns", *(b"xmlns:" + prefix for prefix in _PREFIX.findall(data))))
+    return b"".join(namespaces[name] for name in names if name in namespaces)
 
 
 def _items(form: str, data: bytes) -> Iterator[tuple[int, int, bool]]:
@@ -214,7 +230,7 @@ def parse_item(data: bytes, opening: Opening, settings: InputSettings) -> Any:
         data = _ENTITY.sub(_character, data)
     encoding = settings.encoding or _actual_encoding(opening.encoding, data)
     try:
-        item = _tree(b"<_%s>%s</_>" % (opening.namespaces, data), encoding)
+        item = _tree(b"<_%s>%s</_>" % (_declared(opening.namespaces, data), data), encoding)
     except UnicodeError:
         raise UnreadableError("is in an encoding that it does not declare: name it with --encoding") from None
     if len(item) != 1:
@@ -305,6 +321,16 @@ def child(element: Any, *path: str) -> Any:
 def children(element: Any, name: str) -> Iterable[Any]:
     """Return the children of an element by their name, in any namespace; none if the element is None."""
     return () if element is None else element.iterchildren(f"{{*}}{name}")
+
+
+def outermost(element: Any, *names: str) -> Iterator[Any]:
+    """Yield the elements of these names inside of an element, in any namespace, that are in no other of them."""
+    from lxml import etree
+
+    walk = etree.iterwalk(element, events=("start",), tag=[f"{{*}}{name}" for name in names])
+    for _, found in walk:
+        walk.skip_subtree()
+        yield found
 
 
 def attribute(element: Any, *names: str) -> str:
