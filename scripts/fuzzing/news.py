@@ -87,6 +87,17 @@ _ATOM = _HEAD % b"utf-8" + (
     b'<updated>2024-05-01T10:00:00Z</updated><category term="a" scheme="b" label="c"/><content type="xhtml"><div><p>Tin'
     b"</p></div></content></entry></feed>"
 )
+_TEI = _HEAD % b"utf-8" + (
+    b'<teiCorpus xmlns="http://www.tei-c.org/ns/1.0"><teiHeader/><TEI xml:id="a"><teiHeader><fileDesc><tit'
+    b'leStmt><title level="a">Tin</title></titleStmt><publicationStmt><date when="1860"/><idno>1</idno></p'
+    b"ublicationStmt></fileDesc>"
+    b'<encodingDesc><classDecl><taxonomy xml:id="t"><category xml:id="c"><catDesc>d</catDesc></category></taxonomy></'
+    b'classDecl></encodingDesc><profileDesc><langUsage><language ident="de" usage="9"/></langUsage><textClass><keywords'
+    b' scheme="#s"><term ref="#c">ore</term></keywords><classCode scheme="d">3</classCode><catRef target="#c #e"/>'
+    b'</textClass></profileDesc></teiHeader><text><front><titlePage/><div type="abstract"><p>a</p></div></front><body>'
+    b'<p>Erz-<lb/>grube <choice><sic>a</sic><corr>b</corr></choice> Berg<lb break="no"/>werk<note>n</note></p></body>'
+    b"</text></TEI><TEI.2><text><body>b &eacute;</body></text></TEI.2></teiCorpus>"
+)
 MARKUP = (
     *(b"<!--", b"-->", b"<![CDATA[", b"]]>", b"&a;", b"&amp;", b"&#0;", b"&#xd800;", b"<x:y>", b"/>", b"</", b"<?x ?>"),
     *(b'xmlns="a"', b'xmlns:b="c"', b'xml:lang="de"', b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"\xff", b"\0", b"<a>" * 300),
@@ -119,4 +130,9 @@ G2 = _target("newsml-g2", _G2, b"newsItem newsMessage planningItem contentSet in
 NITF = _target("nitf", _NITF, b"nitf head docdata body body.content body.head block p media hl1")
 NEWSML = _target("newsml", _NEWSML, b"NewsItem NewsML NewsComponent DataContent nitf html Status")
 RSS = _target("rss", _RSS, b"item channel title description guid category content:encoded pubDate")
+TEI = _target(
+    "tei",
+    _TEI,
+    b"TEI TEI.2 teiCorpus teiHeader text body front div choice app note lb w del title date idno term catRef language",
+)
 ATOM = _target("atom", _ATOM, b"entry feed title content summary id category")

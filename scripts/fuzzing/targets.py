@@ -23,6 +23,7 @@ TARGETS: dict[str, Target] = {
     "newsml": news.NEWSML,
     "rss": news.RSS,
     "atom": news.ATOM,
+    "tei": news.TEI,
     "alto": scans.ALTO,
     "mets": scans.METS,
     "warc": web.WARC,

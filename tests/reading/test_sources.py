@@ -189,7 +189,7 @@ def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
     assert all(word in reason for word, reason in zip(told, reasons, strict=True))
     with pytest.raises(TextcatError, match=r"a\.xlsx is an Excel workbook; save it as CSV"):
         find_sources(["in/a.xlsx"], InputSettings())
-    for root, said in (("TEI", "TEI; convert"), ("PcGts", "PAGE"), ("other", "root <other>")):
+    for root, said in (("TEI", "root <TEI>"), ("PcGts", "PAGE"), ("other", "root <other>")):
         (folder / "a.xml").write_text(f'<?xml version="1.0"?>\n<{root} xmlns="http://example.org/"><a/></{root}>')
         assert said in faults(read("a.xml"))[0].reason
 

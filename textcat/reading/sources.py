@@ -66,7 +66,7 @@ _BY_NAME = {
     "tsv": ("tsv", "tab"),
     "parquet": ("parquet", "pq"),
     "reuters": ("sgm", "sgml"),
-    "rcv1": ("xml", "nitf", "newsml", "rss", "atom", "alto", "mets"),  # XML, of which the content tells more
+    "rcv1": ("xml", "nitf", "newsml", "rss", "atom", "tei", "alto", "mets"),  # XML, of which the content tells more
     "text": ("txt", "text"),
     "mbox": ("mbox", "mbx"),
     "ris": ("ris",),

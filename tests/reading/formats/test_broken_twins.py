@@ -8,6 +8,7 @@ import re
 import pytest
 from news_items import ALL, FIRST_NINJS, JSON_FEED, THIRD_NINJS
 from scanned_pages import ISSUE_FILES, alto
+from tei_texts import corpus, tei
 
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches
 
@@ -17,6 +18,7 @@ FILES = {
     **{form: ({"x.xml": data}, "x.xml") for form, data in ALL.items()},
     "ninjs": ({"x.json": NINJS}, "x.json"),
     "json-feed": ({"x.json": json.dumps(JSON_FEED).encode()}, "x.json"),
+    "tei": ({"x.xml": corpus(tei(1), tei(2))}, "x.xml"),
     "alto": ({"x.xml": alto()}, "x.xml"),
     "mets": (ISSUE_FILES, "mets.xml"),
     "alto of mets": (ISSUE_FILES, "alto/1.xml"),

@@ -89,10 +89,10 @@ def test_a_corpus_with_a_broken_item_is_refused_with_its_place(folder):
 
 
 def test_xml_of_another_kind_is_named(folder):
-    (folder / "a.xml").write_text("<?xml version='1.0'?><!-- <rss> --><tei:TEI xmlns:tei='x'><text/></tei:TEI>")
+    (folder / "a.xml").write_text("<?xml version='1.0'?><!-- <rss> --><p:PcGts xmlns:p='x'><Page/></p:PcGts>")
     (fault,) = read("a.xml")
     assert isinstance(fault, Rejection)
-    assert "is TEI; convert it" in fault.reason
+    assert "is PAGE, the text of a scanned page; convert it" in fault.reason
 
 
 def test_a_file_of_one_item_is_a_document_for_a_server():

@@ -25,6 +25,7 @@ from textcat.reading.formats import (
     rcv1,
     references,
     reuters,
+    tei,
     text,
     warc,
     xml_items,
@@ -58,6 +59,7 @@ FORMATS = {
     "newsml": newsml.FORMAT,
     "rss": feeds.RSS,
     "atom": feeds.ATOM,
+    "tei": tei.FORMAT,
     "alto": alto.FORMAT,
     "mets": mets.FORMAT,
     "ris": references.RIS,
@@ -74,7 +76,7 @@ FORMATS = {
 }
 #: The formats in which a file is one document; the topic of the document is the name of its folder.
 DOCUMENTS = frozenset({"text", "html", "eml", "markdown", "docx", "pdf", "alto"})
-#: The formats of news agencies and feeds, which have versions.
+#: The formats of news agencies and feeds, which have versions, and TEI, of which a file is cut in the same way.
 NEWS = frozenset({"ninjs", "json-feed", *xml_items.TAGS})
 #: The formats of scanned pages; a METS file refers to ALTO files.
 SCANS = frozenset({"alto", "mets"})

@@ -40,7 +40,6 @@ _BY_START = [(what, re.compile(start, re.DOTALL)) for what, _, start in _KINDS i
 
 # Formats of XML, with the remedy, by the names of their roots.
 _KINDS_OF_XML = {
-    **dict.fromkeys(("TEI", "TEI.2", "teiCorpus"), "TEI; convert it to HTML or text"),
     "PcGts": "PAGE, the text of a scanned page; convert it to ALTO",
     "mediawiki": "a dump of MediaWiki; convert its pages to JSON Lines",
     **dict.fromkeys(("mods", "modsCollection", "OAI-PMH"), "a list of catalogue records; export it as RIS"),

@@ -24,8 +24,10 @@ TAGS = {
     "newsml": rb"NewsItem",
     "rss": rb"item",
     "atom": rb"entry",
+    "tei": rb"TEI|TEI.2",
 }
 _ROOTS = {"newsMessage": "newsml-g2", "NewsML": "newsml", "rss": "rss", "RDF": "rss", "feed": "atom"}
+_ROOTS |= dict.fromkeys(("TEI.2", "teiCorpus", "teiCorpus.2"), "tei")
 _ROOTS |= {"alto": "alto", "mets": "mets"}  # in which a file is one document, or tells which are
 _NO_MARKUP = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
 _NAME = rb"(?:[\w.-]+:)?"
@@ -69,7 +71,18 @@ def xml_format(head: bytes) -> tuple[str, str]:
     form = form or _ROOTS.get(root, "")
     if not form and root not in ("", "newsitem", "html", "xml", "records"):
         form = "nitf" if re.search(rb"<nitf[\s>]", head) else ""  # inside of something else
+    if form == "tei" and start is not None and not _is_tei(head, start.start(1)):
+        form = ""
     return form, root
+
+
+def _is_tei(head: bytes, name: int) -> bool:
+    """Return whether the namespace of the element whose name is at a position is TEI's, or none is declared."""
+    tag = _TAG.match(head, head.rindex(b"<", 0, name))
+    declared = dict(_NAMESPACE.findall(tag[0])) if tag else {}
+    prefix = tag[2].rpartition(b":")[0] if tag else b""
+    uri = declared.get(b"xmlns:" + prefix if prefix else b"xmlns", b"")[1:-1]
+    return not uri or uri.startswith(_TEI)
 
 
 def first_item(form: str, data: bytes) -> int:
