@@ -1,11 +1,14 @@
 // Ranks pages by the words of a question. Sphinx's own search finds only pages that have all of them, and ranks a page by
-// one of them; here a page needs one, rare words count more than common ones (BM25), and words of headings most.
+// one of them; here a page needs one, rare words count more than common ones (BM25), and words of headings most. A heading
+// that is the whole question, or the command of that name, comes first.
 "use strict";
 
 const PARTS = { text: 1, heading: 1.5, title: 2 };
 const K1 = 1.2;
 const B = 0.3;
 const SCALE = 5; // so that a good page is ranked among Sphinx's own results, the titles that contain the whole question
+
+const EXACT = 1000; // more than any page has
 
 const asList = (pages) => (pages === undefined ? [] : pages.length === undefined ? [pages] : pages);
 
@@ -21,6 +24,19 @@ const lengthsOf = (terms, n) => {
   const lengths = new Array(n).fill(0);
   for (const pages of Object.values(terms)) for (const page of asList(pages)) lengths[page] += 1;
   return lengths;
+};
+
+/** The headings that are the question itself, such as `textcat tag` for "tag". */
+const exactHeadings = () => {
+  const question = (new URLSearchParams(location.search).get("q") ?? "").trim().toLowerCase();
+  const { alltitles, titles, docnames, filenames } = Search._index;
+  return Object.entries(alltitles)
+    .filter(([heading]) => [question, `textcat ${question}`].includes(heading.toLowerCase()))
+    .flatMap(([heading, places]) => places.map(([page, id]) => [heading, page, id]))
+    .map(([heading, page, id]) => {
+      const shown = titles[page] === heading ? heading : `${titles[page]} > ${heading}`;
+      return [docnames[page], shown, id === null ? "" : `#${id}`, null, EXACT, filenames[page], SearchResultKind.title];
+    });
 };
 
 const rankPages = (words, excluded) => {
@@ -43,9 +59,10 @@ const rankPages = (words, excluded) => {
     }
   }
   const unwanted = new Set([...excluded].flatMap((word) => [...pagesWith(terms, word), ...pagesWith(titleterms, word)]));
-  return [...scores]
-    .filter(([page]) => !unwanted.has(page))
-    .map(([page, score]) => [docnames[page], titles[page], "", null, SCALE * score, filenames[page], SearchResultKind.text]);
+  const ranked = [...scores].filter(([page]) => !unwanted.has(page));
+  return exactHeadings().concat(
+    ranked.map(([page, score]) => [docnames[page], titles[page], "", null, SCALE * score, filenames[page], SearchResultKind.text])
+  );
 };
 
 document.addEventListener("DOMContentLoaded", () => {

@@ -132,3 +132,11 @@ def test_the_search_finds_the_answers_from_disk(site, new_page):
         if not set([*dict.fromkeys(found)][:5]) & set(answers):
             missed.append(question)
     assert len(missed) <= 5, missed
+
+
+@pytest.mark.parametrize("question", ["textcat evaluate", "tag", "corpora fetch"])
+def test_the_search_for_a_command_leads_to_its_section(site, new_page, question):
+    page = new_page(f"{(site / 'search.html').as_uri()}?q={quote(question)}")
+    page.wait_for_function(FOUND)
+    section = f"reference/cli.html#textcat-{question.removeprefix('textcat ').replace(' ', '-')}"
+    assert section in page.evaluate(RESULTS)[:2]
