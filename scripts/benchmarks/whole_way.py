@@ -102,7 +102,7 @@ def textcats(corpus: str, folder: Path, recipes: Iterable[str] = RECIPES) -> dic
     """Return the training by each recipe."""
     command = [Path(sys.executable).with_name("textcat"), "train", corpus]
     return {
-        named(recipe): Way([*command, "--recipe", recipe, "--out", folder / recipe], folder / recipe)
+        named(recipe): Way([*command, "--recipe", recipe, "--force", "--out", folder / recipe], folder / recipe)
         for recipe in recipes
     }
 
