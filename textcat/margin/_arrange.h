@@ -8,7 +8,7 @@
  * Returns -1, or the first row that is not one of ascending columns from 0 to n_features - 1.
  */
 static ptrdiff_t B(measure)(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t n_features, const int64_t *indptr,
-                           const int32_t *indices, const REAL *data, int32_t *df, double *norm2)
+                            const int32_t *indices, const REAL *data, int32_t *df, double *norm2)
 {
     for (ptrdiff_t i = start; i < stop; i++) {
         int64_t before = -1;

@@ -44,7 +44,7 @@ typedef struct {
     double rho, w_bias, scale, N, t, R;
     double tol; /* the share of all updates so far that a last epoch may have */
     int64_t epochs, max_epochs, epoch_updates, last_updates;
-    int ending; /* whether the last epoch has been */
+    int ending;                     /* whether the last epoch has been */
     int64_t mini_epochs, mini_left; /* passes over the active set after an epoch, and those still to come */
 } lane;
 

@@ -38,35 +38,34 @@ static void row_product(const float *x, const int32_t *columns, ptrdiff_t n, con
 /* y = x W + b with the weights of each feature in CSR form, to the bit as `row_product`: a sum that began with 0 stays
    what it is when ±0 is added, so topics are passed over whose weight is not there. What is not finite makes nan of 0.
    `TOPIC` is the type of topics' numbers: of two bytes where they are few enough, as weights of models are mapped. */
-#define SPARSE_ROW_PRODUCT(NAME, TOPIC)                                                                               \
-    FOR_EACH_CPU                                                                                                      \
-    static void NAME(const float *x, const int32_t *columns, ptrdiff_t n, const int64_t *starts, const TOPIC *topics, \
-                     const float *w, const float *b, ptrdiff_t m, float *restrict y)                                  \
-    {                                                                                                                 \
-        for (ptrdiff_t k = 0; k < m; k++) y[k] = 0;                                                                   \
-        for (ptrdiff_t p = 0; p < n; p++) {                                                                           \
-            const float value = x[p];                                                                                 \
-            const int64_t start = starts[columns[p]], end = starts[columns[p] + 1];                                   \
-            int64_t e = start;                                                                                        \
-            if (end - start == m) { /* the row of a frequent feature, with its zeros */                               \
-                _Pragma("omp simd")                                                                                   \
-                for (ptrdiff_t k = 0; k < m; k++) y[k] += value * w[start + k];                                       \
-            } else if (value - value == 0) {                                                                          \
-                /* No topic stands twice in a row. By four: what is loaded need not wait for what was stored. */      \
-                for (; e + 4 <= end; e += 4) {                                                                        \
-                    const TOPIC k0 = topics[e], k1 = topics[e + 1], k2 = topics[e + 2], k3 = topics[e + 3];           \
-                    const float y0 = y[k0], y1 = y[k1], y2 = y[k2], y3 = y[k3];                                       \
-                    y[k0] = y0 + value * w[e];                                                                        \
-                    y[k1] = y1 + value * w[e + 1];                                                                    \
-                    y[k2] = y2 + value * w[e + 2];                                                                    \
-                    y[k3] = y3 + value * w[e + 3];                                                                    \
-                }                                                                                                     \
-                for (; e < end; e++) y[topics[e]] += value * w[e];                                                    \
-            } else {                                                                                                  \
-                for (ptrdiff_t k = 0; k < m; k++) y[k] += value * (e < end && topics[e] == k ? w[e++] : 0.0f);        \
-            }                                                                                                         \
-        }                                                                                                             \
-        for (ptrdiff_t k = 0; k < m; k++) y[k] += b[k];                                                               \
+#define SPARSE_ROW_PRODUCT(NAME, TOPIC)                                                                                \
+    FOR_EACH_CPU                                                                                                       \
+    static void NAME(const float *x, const int32_t *columns, ptrdiff_t n, const int64_t *starts, const TOPIC *topics,  \
+                     const float *w, const float *b, ptrdiff_t m, float *restrict y)                                   \
+    {                                                                                                                  \
+        for (ptrdiff_t k = 0; k < m; k++) y[k] = 0;                                                                    \
+        for (ptrdiff_t p = 0; p < n; p++) {                                                                            \
+            const float value = x[p];                                                                                  \
+            const int64_t start = starts[columns[p]], end = starts[columns[p] + 1];                                    \
+            int64_t e = start;                                                                                         \
+            if (end - start == m) { /* the row of a frequent feature, with its zeros */                                \
+                _Pragma("omp simd") for (ptrdiff_t k = 0; k < m; k++) y[k] += value * w[start + k];                    \
+            } else if (value - value == 0) {                                                                           \
+                /* No topic stands twice in a row. By four: what is loaded need not wait for what was stored. */       \
+                for (; e + 4 <= end; e += 4) {                                                                         \
+                    const TOPIC k0 = topics[e], k1 = topics[e + 1], k2 = topics[e + 2], k3 = topics[e + 3];            \
+                    const float y0 = y[k0], y1 = y[k1], y2 = y[k2], y3 = y[k3];                                        \
+                    y[k0] = y0 + value * w[e];                                                                         \
+                    y[k1] = y1 + value * w[e + 1];                                                                     \
+                    y[k2] = y2 + value * w[e + 2];                                                                     \
+                    y[k3] = y3 + value * w[e + 3];                                                                     \
+                }                                                                                                      \
+                for (; e < end; e++) y[topics[e]] += value * w[e];                                                     \
+            } else {                                                                                                   \
+                for (ptrdiff_t k = 0; k < m; k++) y[k] += value * (e < end && topics[e] == k ? w[e++] : 0.0f);         \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (ptrdiff_t k = 0; k < m; k++) y[k] += b[k];                                                                \
     }
 
 SPARSE_ROW_PRODUCT(sparse_row_product, int32_t)

@@ -28,7 +28,7 @@ static inline float row_times(const int32_t *indices, const float *x, ptrdiff_t 
 #include <immintrin.h>
 
 __attribute__((target("avx2"))) static inline float row_times_avx2(const int32_t *indices, const float *x, ptrdiff_t p,
-                                                                  ptrdiff_t end, const float *w, float bias)
+                                                                   ptrdiff_t end, const float *w, float bias)
 {
     float sums[N_SUMS];
     __m256 sum = _mm256_setzero_ps();
@@ -40,31 +40,32 @@ __attribute__((target("avx2"))) static inline float row_times_avx2(const int32_t
     return finished_sum(sums, indices, x, w, p, end, bias);
 }
 
-#define ROWS_TIMES(name, place)                                                                                   \
-    __attribute__((target("avx2"))) static void name##_avx2(const place *indptr, const int32_t *indices,          \
-        const float *x, ptrdiff_t first, ptrdiff_t last, const float *w, float bias, float *scores)               \
-    {                                                                                                             \
-        for (ptrdiff_t i = first; i < last; i++)                                                                  \
-            scores[i] = row_times_avx2(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);      \
-    }                                                                                                             \
-    static void name(const place *indptr, const int32_t *indices, const float *x, ptrdiff_t first,                \
-                     ptrdiff_t last, const float *w, float bias, float *scores, int plain)                        \
-    {                                                                                                             \
-        if (!plain && __builtin_cpu_supports("avx2")) {                                                           \
-            name##_avx2(indptr, indices, x, first, last, w, bias, scores);                                        \
-            return;                                                                                               \
-        }                                                                                                         \
-        for (ptrdiff_t i = first; i < last; i++)                                                                  \
-            scores[i] = row_times(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);           \
+#define ROWS_TIMES(name, place)                                                                                        \
+    __attribute__((target("avx2"))) static void name##_avx2(const place *indptr, const int32_t *indices,               \
+                                                            const float *x, ptrdiff_t first, ptrdiff_t last,           \
+                                                            const float *w, float bias, float *scores)                 \
+    {                                                                                                                  \
+        for (ptrdiff_t i = first; i < last; i++)                                                                       \
+            scores[i] = row_times_avx2(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);           \
+    }                                                                                                                  \
+    static void name(const place *indptr, const int32_t *indices, const float *x, ptrdiff_t first, ptrdiff_t last,     \
+                     const float *w, float bias, float *scores, int plain)                                             \
+    {                                                                                                                  \
+        if (!plain && __builtin_cpu_supports("avx2")) {                                                                \
+            name##_avx2(indptr, indices, x, first, last, w, bias, scores);                                             \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (ptrdiff_t i = first; i < last; i++)                                                                       \
+            scores[i] = row_times(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);                \
     }
 #else
-#define ROWS_TIMES(name, place)                                                                                   \
-    static void name(const place *indptr, const int32_t *indices, const float *x, ptrdiff_t first,                \
-                     ptrdiff_t last, const float *w, float bias, float *scores, int plain)                        \
-    {                                                                                                             \
-        (void)plain;                                                                                              \
-        for (ptrdiff_t i = first; i < last; i++)                                                                  \
-            scores[i] = row_times(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);           \
+#define ROWS_TIMES(name, place)                                                                                        \
+    static void name(const place *indptr, const int32_t *indices, const float *x, ptrdiff_t first, ptrdiff_t last,     \
+                     const float *w, float bias, float *scores, int plain)                                             \
+    {                                                                                                                  \
+        (void)plain;                                                                                                   \
+        for (ptrdiff_t i = first; i < last; i++)                                                                       \
+            scores[i] = row_times(indices, x, (ptrdiff_t)indptr[i], (ptrdiff_t)indptr[i + 1], w, bias);                \
     }
 #endif
 
