@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -126,6 +127,23 @@ def test_a_killed_supervisor_leaves_no_processes_and_no_folders(serve, tmp_path,
     server.process.communicate()
     wait_until(lambda: not any(is_alive(process) for process in workers))
     assert not folder.exists()
+
+
+def test_systemd_is_told_when_signals_no_longer_end_the_server(newswire_model, tmp_path):
+    path = tmp_path / "notify"
+    command = [sys.executable, "-m", "textcat", "serve", newswire_model, "--workers", "1", "--port", "0"]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(path))
+        systemd.settimeout(60)
+        environment = {**os.environ, "NOTIFY_SOCKET": str(path)}
+        with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+            assert systemd.recv(100) == b"READY=1"
+            server.send_signal(signal.SIGHUP)
+            server.terminate()
+            assert server.wait(60) == 0, server.stderr.read()
+            systemd.settimeout(0)
+            with pytest.raises(BlockingIOError):  # told once
+                systemd.recv(100)
 
 
 def test_sighup_reads_the_keys_again_and_ends_nothing(serve, tmp_path):

@@ -7,6 +7,7 @@ import gc
 import os
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -115,6 +116,7 @@ class Supervisor:
         try:
             for slot in range(self._n):
                 self._start(slot, replaces=False)
+            _tell_systemd()
             self._wait()
         finally:
             signal.alarm(0)
@@ -220,6 +222,17 @@ class Supervisor:
         for process in list(self._started):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
+
+
+def _tell_systemd() -> None:
+    """Tell systemd that the server is ready, if systemd waits for that: a unit with Type=notify (see sd_notify(3)).
+
+    Earlier, signals would end the server: SIGHUP, which reloads, too.
+    """
+    address = os.environ.pop("NOTIFY_SOCKET", "")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, contextlib.suppress(OSError):
+            told.sendto(b"READY=1", address.replace("@", "\0", 1) if address.startswith("@") else address)
 
 
 def _end_with(alive: int, seconds: float) -> None:
