@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,24 @@ from typer.main import get_command
 
 from textcat.cli import app
 from textcat.cli.configuration import read_configuration
+from textcat.serving.http.limits import Limits
+
+yaml = pytest.importorskip("yaml", reason="PyYAML is not installed (extra test)")
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = ROOT / "deployment"
 UNITS = ("textcat.service", "textcat.socket", "textcat-watch.service")
 SERVE = {parameter.name: parameter for parameter in get_command(app).commands["serve"].params}
+
+
+def number_in(path, pattern):
+    """Return a number that a module of the server holds for itself."""
+    return float(re.search(pattern, (ROOT / "textcat/serving" / path).read_text(encoding="utf-8"), re.M)[1])
+
+
+def stop_seconds():
+    """Return the seconds that a server may take to stop."""
+    return number_in("server.py", r"_STOP_SECONDS = (\S+)") + number_in("http/supervisor.py", r"^_MORE = (\S+)")
 
 
 def program(name):
@@ -52,6 +66,92 @@ def test_the_commands_of_the_units_are_commands_of_textcat():
             assert ended.returncode == 0, ended.stderr
             words = re.findall(r"--[\w-]+", command.partition(" --config ")[0])
             assert all(word in ended.stdout for word in words if word != "--config"), words
+
+
+def settings_of(name):
+    """Return the settings of a unit, with the last value of each; what is set twice has both."""
+    pairs = re.findall(r"^(\w+)=(.*)$", (FILES / name).read_text(), re.M)
+    return {key: " ".join(value for other, value in pairs if other == key) for key, _ in pairs}
+
+
+def test_a_unit_that_cannot_start_is_tried_again_for_ever():
+    for name in ("textcat.service", "textcat-watch.service"):
+        # systemd gives a unit up, and its socket with it, after 5 starts within 10 seconds.
+        assert settings_of(name)["Restart"] == "on-failure"
+        assert int(settings_of(name)["RestartSec"]) * 5 > 10
+
+
+def test_systemd_reloads_no_server_that_a_signal_would_still_end():
+    unit = settings_of("textcat.service")
+    assert (unit["ExecReload"], unit["Type"]) == ("/bin/kill -HUP $MAINPID", "notify")
+    assert "AF_UNIX" in unit["RestrictAddressFamilies"].split()  # by which the server says that it is ready
+    assert int(unit["TimeoutStopSec"]) > stop_seconds()
+
+
+def test_both_units_are_shut_off_alike():
+    def walls(name):
+        words = ("Protect", "Private", "Restrict", "SystemCall", "Lock", "Capability", "NoNew", "Dynamic", "MemoryDeny")
+        return {key: value for key, value in settings_of(name).items() if key.startswith(words)}
+
+    assert walls("textcat.service") == walls("textcat-watch.service")
+    assert len(walls("textcat.service")) > 20
+
+
+def services():
+    return yaml.safe_load((FILES / "compose.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_services_of_the_compose_file_are_shut_off():
+    for name, service in services()["services"].items():
+        assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"]), name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+
+
+def test_the_compose_file_asks_for_health_as_the_image_does():
+    # podman drops that of the image unless it is built with --format docker, and none would be healthy then.
+    health = services()["services"]["textcat"]["healthcheck"]
+    written = re.search(r"HEALTHCHECK (.*) CMD \\\n +(\[.*\])", (FILES / "Containerfile").read_text())
+    assert health["test"] == ["CMD", *yaml.safe_load(written[2])]
+    assert written[1] == "--interval={interval} --timeout={timeout} --start-period={start_period}".format(**health)
+
+
+def test_the_proxy_finds_a_container_that_was_made_anew():
+    # nginx looks a name up once, when it starts.
+    compose = services()
+    (network,) = compose["networks"]["default"]["ipam"]["config"]
+    address = compose["services"]["textcat"]["networks"]["default"]["ipv4_address"]
+    assert ip_address(address) in ip_network(network["subnet"])
+
+
+def test_containers_have_the_time_to_answer_what_they_were_asked():
+    assert int(services()["services"]["textcat"]["stop_grace_period"].removesuffix("s")) > stop_seconds()
+
+
+def test_the_proxy_waits_longer_than_the_server_and_keeps_connections_for_less_time():
+    text = (FILES / "nginx.conf").read_text()
+
+    def number(name):
+        return int(re.search(rf"\b{name} (\d+)", text)[1])
+
+    assert number("keepalive_timeout") < number_in("http/processes.py", r"timeout_keep_alive=(\d+)")
+    assert number("proxy_read_timeout") > Limits().seconds
+    assert number("client_max_body_size") << 20 >= Limits().max_bytes
+    asked = re.findall(r"location [^{]*\{([^}]*proxy_pass[^}]*)\}", text)
+    headers = [sorted(re.findall(r"proxy_set_header (\S+)", location)) for location in asked]
+    assert headers == [["Connection", "Host", "X-Forwarded-For", "X-Request-ID"]] * 2
+
+
+def test_workflows_may_read_only_and_run_what_was_looked_at():
+    for path in (ROOT / ".github/workflows").glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        workflow = yaml.safe_load(text)
+        assert workflow["permissions"] == {"contents": "read"}, path.name
+        used = re.findall(r"uses: (\S+)", text)
+        assert used, path.name
+        assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used), path.name
+        assert all((ROOT / script).is_file() for script in re.findall(r"\./(scripts/[\w-]+)", text)), path.name
+        # A cache may hold what another run put into it, and would be published.
+        assert "release" not in workflow[True] or "cache: pip" not in text, path.name
 
 
 def test_systemd_finds_no_fault_in_the_units(tmp_path):

@@ -1,4 +1,4 @@
-"""The site of the documentation opens from disk, and shuts nobody out: `scripts/site --check` builds it, and tests it."""
+"""The site of the documentation opens from disk, and shuts nobody out; `scripts/site --check` builds and tests it."""
 
 import os
 from html.parser import HTMLParser
