@@ -246,8 +246,8 @@ def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path
     import titles
 
     out, keep = tmp_path / "pages", tmp_path / "kept"
-    words = ["--documents", "600", "--runs", "1", "--keep", str(keep), "--out", str(out)]
-    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 600), ("run", run_here)):
+    words = ["--documents", "440", "--runs", "1", "--keep", str(keep), "--out", str(out)]
+    for name, value in (("SIZES", ()), ("RESAMPLES", 50), ("LEAST_DOCUMENTS", 440), ("run", run_here)):
         monkeypatch.setattr(many_topics, name, value)
     many_topics.main(words)
     written, printed = {path.name: path.read_text() for path in out.glob("*.md")}, capfd.readouterr().out
@@ -266,16 +266,16 @@ def test_the_pages_on_many_topics_are_written_and_resumed(finna_titles, tmp_path
     assert all(text in printed and text.count("\n| --- |") == 1 for text in written.values())
     assert ("| Omikuji, Bonsai-like | ALL |" in written["many-topics-quality.md"]) == bool(many_topics.peers())
     assert ("| Annif, tfidf |" in written["many-topics-training.md"]) == with_annif
-    kept, corpus = keep / "600", many_topics.Space(keep, 600, 1).corpus
+    kept, corpus = keep / "440", many_topics.Space(keep, 440, 1).corpus
     with titles.opened(finna_titles) as file:
-        first = [line.split("\t")[0] for line in islice(file, 660)]
+        first = [line.split("\t")[0] for line in islice(file, 484)]
     assert [each.zones["title"] for each in (*corpus.train, *corpus.test)] == first
     # What the page has is what the model's own evaluation has.
-    evaluation = many_topics.evaluated(many_topics.Space(keep, 600, 1), "textcat")
+    evaluation = many_topics.evaluated(many_topics.Space(keep, 440, 1), "textcat")
     own = textcat.load(kept / "textcat").evaluation
     for row, row_of_model in zip(evaluation.rows, own.rows, strict=True):
         assert row.measures == pytest.approx(row_of_model.measures)
-    steps = many_topics.steps(many_topics.Space(keep, 600, 1), (200, 20))  # those of one size: the model has a test
+    steps = many_topics.steps(many_topics.Space(keep, 440, 1), (200, 20))  # those of one size: the model has a test
     assert steps["seconds"].keys() >= {name for name, _ in many_topics.many_topics_costs.STEPS.values()}
     for name in ("run", "measured"):
         monkeypatch.setattr(many_topics, name, None)  # nothing is measured twice

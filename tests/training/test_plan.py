@@ -23,8 +23,14 @@ def plan_training(corpus, recipe, **options):
 
 
 @pytest.fixture(scope="module")
-def corpus():
-    return textcat.open_corpus("newswire")
+def corpus(newswire):
+    return newswire
+
+
+@pytest.fixture(scope="module")
+def part(corpus):
+    """A corpus of which every training is short."""
+    return Corpus.from_documents("part", [*corpus.train[:200], *corpus.test[:40]])
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +52,10 @@ def test_the_plan_of_a_small_corpus_has_the_topics_stages_and_size_of_its_model(
         assert plan.model_bytes == pytest.approx(size_of(tagger, tmp_path / recipe.name), rel=0.05)
 
 
-def test_planning_changes_neither_the_corpus_nor_what_is_trained_on_it(corpus):
-    before = [(dict(document.zones), document.topics) for document in corpus.train]
-    plan_training(corpus, read_recipe("default"))
-    assert [(dict(document.zones), document.topics) for document in corpus.train] == before
+def test_planning_changes_neither_the_corpus_nor_what_is_trained_on_it(part):
+    before = [(dict(document.zones), document.topics) for document in part.train]
+    plan_training(part, read_recipe("default"))
+    assert [(dict(document.zones), document.topics) for document in part.train] == before
 
 
 @pytest.mark.parametrize("changed", [{"FEW": 100}, {"TOPICS": 20}], ids=str)
@@ -79,13 +85,13 @@ def test_rows_are_planned_as_training_chooses_them(corpus, many, monkeypatch):
 
 
 def test_without_test_documents_the_plan_has_the_stages_of_cross_validation_or_of_the_sample(corpus, many):
-    untested = Corpus.from_documents("untested", corpus.train[:300])
+    untested = Corpus.from_documents("untested", corpus.train[:150])
     assert "cross-validate" in plan_training(untested, read_recipe("default")).seconds
     assert "held-out sample" in plan_training(untested, many).seconds
 
 
-def test_rows_on_disk_are_planned_on_disk_and_leave_nothing_there(corpus, tmp_path):
-    plan_training(corpus, read_recipe("default"), rows_dir=tmp_path / "rows")
+def test_rows_on_disk_are_planned_on_disk_and_leave_nothing_there(part, tmp_path):
+    plan_training(part, read_recipe("default"), rows_dir=tmp_path / "rows")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,9 +138,9 @@ def test_what_does_not_fit_is_refused_with_what_it_takes_and_the_remedy(corpus, 
     check_memory(corpus, read_recipe("default"), train_and_evaluate)
 
 
-def test_the_remedy_for_thousands_of_topics_without_a_shortlist_is_a_shortlist(corpus, many):
+def test_the_remedy_for_thousands_of_topics_without_a_shortlist_is_a_shortlist(part, many):
     recipe = read_recipe("short-texts")
-    plan = replace(plan_training(corpus, recipe), topics=26_802, peak_memory=31 * 10**9, available_memory=16 * 10**9)
+    plan = replace(plan_training(part, recipe), topics=26_802, peak_memory=31 * 10**9, available_memory=16 * 10**9)
     assert not plan.fits
     assert "--recipe many-topics" in refusal(plan, recipe)
     assert "features.chars=0" in refusal(plan, recipe)
