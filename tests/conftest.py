@@ -171,9 +171,24 @@ def look():
 
 
 @pytest.fixture(scope="session")
-def newswire_model(tmp_path_factory) -> Path:
-    """A model of the corpus newswire by the recipe paum, in its folder."""
+def newswire():
+    """The corpus newswire, read once for all tests of a process."""
     import textcat
 
-    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
-    return textcat.save(tagger, tmp_path_factory.mktemp("models") / "newswire")
+    return textcat.open_corpus("newswire")
+
+
+@pytest.fixture(scope="session")
+def newswire_tagger(newswire):
+    """A tagger of the corpus newswire by the recipe paum, which no test may change."""
+    import textcat
+
+    return textcat.Tagger.fit(newswire, textcat.read_recipe("paum"))
+
+
+@pytest.fixture(scope="session")
+def newswire_model(newswire_tagger, tmp_path_factory) -> Path:
+    """The same in its folder, which no test may change."""
+    import textcat
+
+    return textcat.save(newswire_tagger, tmp_path_factory.mktemp("models") / "newswire")

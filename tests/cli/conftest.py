@@ -15,8 +15,8 @@ def run(capsys, monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def tagger():
-    return textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
+def tagger(newswire_tagger):
+    return newswire_tagger
 
 
 @pytest.fixture(scope="module")

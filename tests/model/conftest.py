@@ -1,15 +1,23 @@
 """Fixtures that several files of tests of this room share."""
 
+from functools import cache
+
 import pytest
 
 import textcat
 
 
-@pytest.fixture(scope="module")
-def corpus():
-    return textcat.open_corpus("newswire")
+@pytest.fixture(scope="session")
+def corpus(newswire):
+    return newswire
 
 
-@pytest.fixture(scope="module")
-def tagger(corpus):
-    return textcat.Tagger.fit(corpus, textcat.read_recipe("paum"))
+@pytest.fixture(scope="session")
+def tagger(newswire_tagger):
+    return newswire_tagger
+
+
+@pytest.fixture(scope="session")
+def trained(corpus):
+    """Train by a recipe with settings, once for all tests of a process."""
+    return cache(lambda recipe, *settings: textcat.train(corpus, textcat.read_recipe(recipe).with_settings(settings)))

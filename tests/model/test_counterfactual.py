@@ -4,12 +4,10 @@ from itertools import combinations
 
 import pytest
 
-import textcat
-
 
 @pytest.fixture(scope="module", params=["default", "chars", "paum"])
-def tagger(request, corpus):
-    return textcat.train(corpus, textcat.read_recipe(request.param))
+def tagger(request, trained):
+    return trained(request.param)
 
 
 def masked(tagger, text, words):
@@ -22,13 +20,12 @@ def masked(tagger, text, words):
 
 
 @pytest.mark.parametrize("recipe", ["default", "chars", "paum", "single", "hashed"])
-def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corpus, recipe):
+def test_without_these_words_the_tag_falls_and_of_smaller_sets_none_does_it(corpus, recipe, trained):
     settings = {
         "single": ["tags.strategy=single"],
         "hashed": ["features.hash_bits=8", "features.min_df=1"],
     }
-    base = textcat.read_recipe({"single": "paum", "hashed": "default"}.get(recipe, recipe))
-    tagger = textcat.train(corpus, base.with_settings(settings.get(recipe, [])))
+    tagger = trained({"single": "paum", "hashed": "default"}.get(recipe, recipe), *settings.get(recipe, []))
     n_least = 0
     for document in corpus.test[:6]:
         text = " ".join(document.zones.values())[:90]

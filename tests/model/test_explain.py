@@ -38,8 +38,8 @@ def terms_of(features, space, text):
 
 
 @pytest.fixture(scope="module", params=["default", "chars", "paum"])
-def tagger(request, corpus):
-    return textcat.train(corpus, textcat.read_recipe(request.param))
+def tagger(request, trained):
+    return trained(request.param)
 
 
 def test_the_text_of_every_span_by_itself_gives_the_term(corpus, tagger):

@@ -27,11 +27,6 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def tagger():
-    return textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
-
-
-@pytest.fixture(scope="module")
 def model(tagger, tmp_path_factory):
     return str(textcat.save(tagger, tmp_path_factory.mktemp("models") / "newswire"))
 

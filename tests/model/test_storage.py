@@ -35,16 +35,6 @@ FILES = sorted([*FILES, "documents.json", "manifest.json", "tokenizer.json", "vo
 
 
 @pytest.fixture(scope="module")
-def corpus():
-    return textcat.open_corpus("newswire")
-
-
-@pytest.fixture(scope="module")
-def tagger(corpus):
-    return textcat.Tagger.fit(corpus, textcat.read_recipe("paum"))
-
-
-@pytest.fixture(scope="module")
 def small():
     documents = [
         textcat.Document(str(k), {"body": text}, (topic,))

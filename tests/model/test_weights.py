@@ -160,11 +160,6 @@ def test_what_are_no_rows_is_told(starts, topics):
 
 
 # --- the tagger ------------------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def corpus():
-    return textcat.open_corpus("newswire")
-
-
 @pytest.fixture(scope="module", params=["paum", "single", "float64"])
 def dense(corpus, request):
     recipe = textcat.read_recipe("paum")

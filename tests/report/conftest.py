@@ -7,13 +7,13 @@ import textcat
 from textcat.report.write import write_report
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model():
     corpus = letters(topics=HOSTILE, n=60)
     return textcat.train(corpus, textcat.read_recipe("paum")), corpus
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def file(model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     tagger, corpus = model

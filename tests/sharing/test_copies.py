@@ -30,22 +30,15 @@ needs_s3 = pytest.mark.skipif(
 OURS = "hf://ann/news"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made") / "model"
-    tagger = textcat.Tagger.fit(textcat.open_corpus("newswire"), textcat.read_recipe("paum"))
-    return textcat.save(tagger, folder)
+@pytest.fixture
+def model(newswire_model, tmp_path):
+    return Path(shutil.copytree(newswire_model, tmp_path / "model"))
 
 
 @pytest.fixture
-def model(made, tmp_path):
-    return Path(shutil.copytree(made, tmp_path / "model"))
-
-
-@pytest.fixture
-def other(made, tmp_path):
+def other(newswire_model, tmp_path):
     """A model of another checksum, with a file that the first does not have."""
-    folder = Path(shutil.copytree(made, tmp_path / "other"))
+    folder = Path(shutil.copytree(newswire_model, tmp_path / "other"))
     manifest = json.loads((folder / MANIFEST).read_bytes())
     MODEL.write_manifest(folder, {**manifest, "corpus": "another"})
     return folder
