@@ -138,13 +138,18 @@ def _encode_jsonl(
     If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
     given, it has the name of the topic.
     """
-    lines = []
+    lines, is_plain, carries = [], terms is None and names is None, bool(settings.carry)
     for record, tags_of_record in zip(records, tags, strict=True):
-        topics = _topic_objects(record, tags_of_record, terms, names)
+        if is_plain:
+            topics = [_topic_object(*tag) for tag in tags_of_record]
+        else:
+            topics = _topic_objects(record, tags_of_record, terms, names)
         line: dict[str, Any] = {"id": record.id, "source": record.source, "position": record.position}
         if record.date:
             line["date"] = record.date
-        line |= {"fields": record.fields or {}, "topics": topics} if settings.carry else {"topics": topics}
+        if carries:
+            line["fields"] = record.fields or {}
+        line["topics"] = topics
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:  # a file's name is not UTF-8

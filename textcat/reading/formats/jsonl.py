@@ -146,7 +146,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
     if settings.labels is not None or not settings.in_utf8():
         return None
     id_field, requires_id = settings.id_field, not settings.is_default("id_field")
-    date_field = settings.date_field
+    date_field, keeps_others = settings.date_field, bool(settings.fields)
     title_field = "" if settings.text_fields == ("title",) else "title"
     body = tuple(field for field in settings.text_fields if field != title_field)
 
@@ -170,7 +170,7 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
         if type(text) is not str or type(name) is not str or type(title) is not str:
             return None  # also an integer of more than 64 bits, which orjson gives as a float
         date = _date(fields[date_field]) if date_field in fields else ""
-        others = _further_fields(fields, settings)
+        others = _further_fields(fields, settings) if keeps_others else None
         if others and not all(map(_is_plain, others.values())):
             return None  # it may hold a number that orjson reads as another one
         if title:
