@@ -80,7 +80,7 @@ def repeated(texts: list[str]) -> set[int]:
     """Return the positions of texts that repeat an earlier one: half of the pairs of words of the shorter are in both.
 
     The pairs are counted, by no sketch, so that the search is not judged by itself. Counted are all texts that have a
-    tenth of their pairs in common even without those that more than 100 texts have.
+    fiftieth of their pairs in common even without those that more than 100 texts have.
     """
     pairs, ids = [pairs_of_words(text) for text in texts], dict[tuple[str, str], int]()
     columns = np.array([ids.setdefault(pair, len(ids)) for of_text in pairs for pair in of_text], np.int64)
@@ -90,7 +90,7 @@ def repeated(texts: list[str]) -> set[int]:
     for first in range(0, len(texts), 1000):
         common = sparse.tril(matrix[first : first + 1000] @ matrix.T, k=first - 1).tocoo()
         later, earlier = common.row + first, common.col
-        alike = common.data >= np.maximum(np.minimum(sizes[later], sizes[earlier]) / 10, 1)
+        alike = common.data >= np.maximum(np.minimum(sizes[later], sizes[earlier]) / 50, 1)
         for i, j in zip(later[alike].tolist(), earlier[alike].tolist(), strict=True):
             if i not in found and share(pairs[i], pairs[j]) >= REPEATED:
                 found.add(i)
