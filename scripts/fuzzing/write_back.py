@@ -42,7 +42,10 @@ def _taggers(model: str, output: OutputSettings) -> dict[str, Tagger]:
 @mock.patch.object(job, "load_taggers", new=lambda one: _taggers(one.model, one.output))
 def check(data: bytes) -> None:
     how, byte, other, choice = data[:4].ljust(4, b"\0")
-    name, settings = _NAMES[how % len(_NAMES)], settings_of(byte, other)._replace(text_fields=("text",))
+    name, settings = (
+        _NAMES[how % len(_NAMES)],
+        settings_of(byte, other)._replace(text_fields=("text",), max_bytes=1 << 20),
+    )  # of which tags take more
     folder = Path(_FOLDER.name, "in")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 from news_items import BODY_OF_DATA, NITF, g2_item, g2_message
-from read_sources import COMPRESSIONS, read
+from read_sources import COMPRESSIONS, read, tarred, zipped
 
 import textcat
 from textcat import folders
@@ -351,6 +351,10 @@ def test_whenever_a_run_is_killed_each_file_is_old_or_new(model, tmp_path):
         path = source / str(n % 7) / f"{n}.xml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(g2_message(*(g2_item(i + 1, BODY_OF_DATA) for i in range(1 + n % 3))))
+        if n % 10 == 0:
+            members = [(f"{i}.xml", path.read_bytes()) for i in range(3)]
+            path.with_suffix(".zip").write_bytes(zipped(*members, ("b.txt", b"text")))
+            path.with_suffix(".tgz").write_bytes(COMPRESSIONS[".gz"](tarred(*members)))
     states = []
     for top in (1, 2):
         write(model, [source], tmp_path / f"whole{top}", write=OutputSettings(top=top))

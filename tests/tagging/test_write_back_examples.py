@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections import Counter
@@ -9,7 +10,10 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from lxml import etree
+from news_tags import CREATOR, changed, tags
 from read_sources import read
 
 import textcat
@@ -18,6 +22,8 @@ from textcat.reading.formats.news import subject_of
 from textcat.tagging.output import OutputSettings
 from textcat.tagging.run import make_plan, tag_to_folder
 from textcat.tagging.shards import read_tags
+from textcat.tagging.tags_in_json import edits_of_ninjs
+from textcat.tagging.tags_in_xml import edits_of_newsml_g2, edits_of_nitf
 from textcat.tagging.write_back import base_of, write_back
 
 NEWS = Path(os.environ.get("TEXTCAT_NEWS") or "/nowhere")
@@ -183,3 +189,113 @@ def test_without_a_topic_our_tags_go_and_nothing_else_does(written, coded_model,
         left += bool(added)  # the empty element or list that held them
         assert len(added) < 200
     assert left < 40
+
+
+# --- items with the subjects of people in all places where the schemas allow them ---
+
+PEOPLE_G2 = [
+    '<subject qcode="medtop:1"/>',
+    '<subject type="cpnat:abstract" literal="x" creator="me:ann" confidence="2"><name xml:lang="en">n</name></subject>',
+    '<subject uri="http://a.org/b"><!-- creator="textcat:x" --><name>textcat:x</name></subject>',
+    '<subject qcode="a:b" how="howextr:person"><broader qcode="c:d"/></subject>',
+]
+OTHERS_G2 = [
+    '<language tag="en"/>',
+    '<genre qcode="g:1"/>',
+    "<keyword>tin</keyword>",
+    "<slugline>tin</slugline>",
+    "<headline>Tin</headline>",
+    "<by>Ann</by>",
+    "<description><![CDATA[<subject creator='textcat:x'/>]]></description>",
+]
+OURS_G2 = '<subject literal="old" how="howextr:tool" creator="textcat:old"/>'
+ITEM_G2 = (
+    '<newsItem xmlns="http://iptc.org/std/nar/2006-10-01/" standard="NewsML-G2" standardversion="2.35" '
+    'conformance="power" guid="urn:1" version="1"><catalogRef href="http://a.org/c"/>'
+    '<itemMeta><itemClass qcode="ninat:text"/>'
+    '<provider qcode="p:1"/><versionCreated>2024-05-01T10:15:00Z</versionCreated></itemMeta>%s<contentSet>'
+    '<inlineData contenttype="text/plain">Tin.</inlineData></contentSet></newsItem>'
+)
+PEOPLE_NITF = [
+    '<classifier type="a" value="b">c</classifier>',
+    '<classifier class="desk" type="a"/>',
+    "<classifier>textcat:x</classifier>",
+    '<person class="x">Ann</person>',
+    "<org>ACME</org>",
+]
+OURS_NITF = '<classifier class="textcat:old" value="old"/>'
+PEOPLE_NINJS = [{"name": "a"}, {"name": "b", "rel": "about"}, {"name": "textcat:x"}]
+OURS_NINJS = {"name": "old", "rel": "textcat:old"}
+
+
+def spread(data, parts, spaces):
+    """The parts in any order and number, each behind a space of its own."""
+    chosen = data.draw(st.lists(st.sampled_from(parts), max_size=7))
+    return "".join(data.draw(st.sampled_from(spaces)) + part for part in chosen)
+
+
+def check_written(edits_of, before, ours, tags, other):
+    """Write tags and others into an item; all bytes but ours are as they were. Return the item with tags."""
+    found = changed(before, edits_of(before, tags, CREATOR))
+    assert changed(found, edits_of(found, tags, CREATOR)) == found
+    again = changed(found, edits_of(found, other, CREATOR))
+    assert changed(again, edits_of(again, tags, CREATOR)).count(CREATOR.encode()) == len(tags)
+    if ours not in before:  # nothing is replaced, and something is put in at one place only
+        opened = re.sub(rb"<(contentMeta|identified-content)/>", rb"<\1></\1>", before)
+        assert inserted(opened if tags else before, found) is not None
+    return found
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), tags, tags)
+def test_items_of_newsml_g2_stay_valid(schemas, data, first, second):
+    meta = spread(data, [*PEOPLE_G2, *OTHERS_G2, OURS_G2], ["", "\n  ", "<!-- x -->", "<?y z?>"])
+    core = data.draw(st.sampled_from(["", "<urgency>3</urgency>", '<creator qcode="c:1"/>', "<altId>c</altId>"]))
+    whole = data.draw(st.sampled_from([f"<contentMeta>{core}{meta}</contentMeta>", "<contentMeta/>", ""]))
+    before = (ITEM_G2 % whole).encode()
+    assert not errors_of_xml(schemas["g2"], before)
+    found = check_written(edits_of_newsml_g2, before, OURS_G2.encode(), first, second)
+    assert not errors_of_xml(schemas["g2"], found)
+    for one in PEOPLE_G2:
+        assert found.count(one.encode()) == before.count(one.encode())
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data(), tags, tags)
+def test_items_of_nitf_stay_valid(schemas, data, first, second):
+    content = spread(data, [*PEOPLE_NITF, OURS_NITF], ["", "\n  ", "<!-- x -->"])
+    name = "identified-content"
+    held = data.draw(st.sampled_from([f"<{name}>{content}</{name}>", f"<{name}/>", ""]))
+    before_it = data.draw(st.sampled_from(["", '<urgency ed-urg="3"/>', '<doc-id id-string="1"/>']))
+    about = data.draw(st.sampled_from([f"<docdata>{before_it}{held}</docdata>", ""]))
+    head = data.draw(st.sampled_from([f"<head><title>T</title>{about}</head>", f"<head>{about}<pubdata/></head>", ""]))
+    body = "<body><body.content><p>Tin.</p></body.content></body>"
+    before = f'<nitf xmlns="http://iptc.org/std/NITF/2006-10-18/">{head}{body}</nitf>'.encode()
+    assert not errors_of_xml(schemas["nitf"], before)
+    found = check_written(edits_of_nitf, before, OURS_NITF.encode(), first, second)
+    assert not errors_of_xml(schemas["nitf"], found)
+
+
+@pytest.mark.parametrize("version", ["1.4", "1.6", "2.2", "3.1"])
+def test_items_of_ninjs_stay_valid(version):
+    schema = json.loads((NEWS / f"ninjs/schema/ninjs-schema_{version}.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    item = {"uri": "http://a.org/1", "type": "text"}
+    item |= {"headline": "Tin"} if version < "2" else {"headlines": [{"value": "Tin"}]}
+    name = "subject" if version < "2" else "subjects"
+    if version < "2":
+        item["$standard"] = {"name": "ninjs", "version": version, "schema": f"http://a.org/ninjs-schema_{version}.json"}
+    else:
+        item["standard"] = {"name": "ninjs", "version": version, "schema": f"http://a.org/ninjs-schema_{version}.json"}
+
+    @settings(max_examples=25)
+    @given(st.lists(st.sampled_from([*PEOPLE_NINJS, OURS_NINJS])), st.sampled_from([None, 0, 2]), tags, tags)
+    def holds(subjects, indent, first, second):
+        before = json.dumps(item | ({name: subjects} if subjects else {}), indent=indent).encode()
+        assert not list(validator.iter_errors(json.loads(before)))
+        found = check_written(edits_of_ninjs, before, b"textcat:old", first, second)
+        assert not [error.message for error in validator.iter_errors(json.loads(found))]
+        kept = [one for one in json.loads(found).get(name, []) if CREATOR not in one.values()]
+        assert kept == [one for one in subjects if one != OURS_NINJS]
+
+    holds()

@@ -71,7 +71,7 @@ class WriteBack(NamedTuple):
 def write_back_options(
     write_back: Annotated[
         Path | None,
-        _back(help="Write each file of ninjs, NewsML-G2, NITF, RSS and Atom again here, with its tags in it."),
+        _back(help="Write each file of ninjs, NewsML-G2, NITF, RSS and Atom into this folder, with its tags in it."),
     ] = None,
     codes: Annotated[
         Path | None,

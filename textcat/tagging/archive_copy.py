@@ -7,7 +7,7 @@ import struct
 import tempfile
 import zipfile
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,6 +15,7 @@ from textcat.reading import (
     STEP,
     ByteStream,
     FileState,
+    TarMember,
     UnreadableError,
     of_file,
     sought_in,
@@ -46,7 +47,8 @@ class ArchiveCopy(Copy):
 
     def __init__(self, state: FileState, temporary: Path) -> None:
         super().__init__(state, temporary)
-        self._number, self._encoding, self._edits = -1, None, _kept()
+        self._number, self._edits = -1, _kept()  # of the file whose changes were taken last
+        self._encoding: str | None = None
 
     def apply(self, number: int, edits: Sequence[Edit], encoding: str | None) -> None:
         """Take some changes of a file of the archive, given its number, after those of the files before it."""
@@ -146,7 +148,7 @@ class TarCopy(ArchiveCopy):
             return
         raise ChangedError
 
-    def _checked_members(self) -> "Any":
+    def _checked_members(self) -> Iterator[tuple[int, TarMember]]:
         try:
             yield from self._members
         except UnreadableError as error:

@@ -538,7 +538,7 @@ class _Files:
             del self._synced[0]
         return rejections
 
-    def _fault_of(self, copy: FileCopy, path: str) -> str:
+    def _fault_of(self, copy: Copy, path: str) -> str:
         """Put a copy in place at a path in the folder; return why this cannot be, or ""."""
         target = self._folder / path
         try:
