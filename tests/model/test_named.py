@@ -1,6 +1,10 @@
 """Names of topics are found in texts as runs of terms."""
 
+import sys
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from textcat.features.tokens import Tokens
 from textcat.model.named import NamesInTexts
@@ -47,6 +51,62 @@ def test_two_topics_may_have_the_same_name():
 def test_words_are_compared_by_their_beginnings_where_languages_have_endings(name, text, n):
     assert found([name], text, lang="fi", by_beginnings=True) == [n]
     assert found([name], text, lang="fi")[0] <= n
+
+
+class _Naive:
+    """Compare every run of terms with every name."""
+
+    def __init__(self, names, by_beginnings):
+        self.names, self.by_beginnings = names, by_beginnings
+
+    def same(self, word, term):
+        if not self.by_beginnings or len(word) < 4:
+            return word == term
+        return len(term) <= len(word) + 5 and term.startswith(word[: max(4, len(word) - 2)])
+
+    def counts(self, text):
+        terms, counts = text.split(), []
+        for words in map(str.split, self.names):
+            starts = range(len(terms) - len(words) + 1) if words else ()
+            runs = (terms[start : start + len(words)] for start in starts)
+            counts.append(sum(all(map(self.same, words, run)) for run in runs))
+        return counts
+
+
+@given(data=st.data(), by_beginnings=st.booleans())
+def test_names_are_found_as_by_comparing_each_with_each_place(data, by_beginnings):
+    words = st.builds(lambda stem, ending: stem + ending, st.sampled_from(["xa", "xab", "xabcd", "xabcdefg"]),
+                      st.text("xyz", max_size=7))  # fmt: skip
+    names = data.draw(st.lists(st.lists(words, max_size=3).map(" ".join), max_size=6))
+    text = data.draw(st.lists(st.one_of(words, st.sampled_from(" ".join(names).split() or ["x"])), max_size=12))
+    assert found(names, " ".join(text), by_beginnings=by_beginnings) == _Naive(names, by_beginnings).counts(
+        " ".join(text)
+    )
+
+
+@pytest.mark.parametrize("by_beginnings", [False, True])
+def test_the_work_does_not_grow_with_the_names_that_begin_alike(by_beginnings):
+    text = "economic growth " * 50
+
+    def calls(n):
+        names = [f"economic {'abcdefghij'[k % 10]}{k}" for k in range(n)] + ["economic growth"] * n
+        names_in_texts = NamesInTexts(Tokens(lang="en", alphanumeric=True), names, by_beginnings=by_beginnings)
+        n_calls = 0
+
+        def count(_frame, _event, _argument):
+            nonlocal n_calls
+            n_calls += 1
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            assert names_in_texts.counts([text])[n:].tolist() == [50] * n
+        finally:
+            sys.setprofile(before)
+        return n_calls
+
+    calls(1)
+    assert calls(200) <= calls(2) + 50
 
 
 def test_a_text_without_terms_has_no_name():

@@ -196,6 +196,19 @@ def test_an_explanation_says_how_often_the_text_names_the_topic(tagger, naming, 
     assert "named" not in tagger.explain(text, "wheat").as_dict()
 
 
+def test_a_document_is_read_once_for_the_names_of_all_topics_that_are_explained(naming, long_text, monkeypatch):
+    counted = []
+    counts = type(naming.names_in_texts).counts
+    monkeypatch.setattr(
+        type(naming.names_in_texts), "counts", lambda names, texts: counted.append(1) or counts(names, texts)
+    )
+    topics = list(naming.topics[:4])
+    alone = [naming.explain(long_text, topic).as_dict() for topic in topics]
+    assert len(counted) == 4
+    assert [one.as_dict() for one in naming.explain_all(long_text, topics)] == alone
+    assert len(counted) == 5
+
+
 def test_a_saved_model_and_one_of_some_topics_count_names_alike(naming, long_text, tmp_path):
     loaded = textcat.load(textcat.save(naming, tmp_path / "model"))
     assert loaded.name_weight == 0.5

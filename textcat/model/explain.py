@@ -296,7 +296,8 @@ def _explain_long_document(
 ) -> list[Explanation]:
     parts = parts_of_document(document, tagger.part_length)
     rows = rows_of_parts(tagger, parts)
-    of_names = log_odds_of_names(tagger, document)
+    occurrences = occurrences_of_names(tagger, document)
+    of_names = log_odds_of_names(tagger, occurrences)
     scores = scores_of_parts(tagger, rows, of_names)[None]
     if topics is None:
         topics = [tag.topic for tag in tagger.select(scores, in_parts=np.ones(1, bool))[0]]
@@ -306,10 +307,14 @@ def _explain_long_document(
     curves = tagger.calibration
     assert curves is not None
     probabilities = curves.of_topics(columns).probabilities(scores[0, columns]).tolist()
-    occurrences = occurrences_of_names(tagger, document) if tagger.name_weight else None
     whole, explanations = replace(tagger, part_length=0), []
+    explained: dict[tuple[int, str], Explanation] = {}
+    for i in dict.fromkeys(speaking):  # a part that speaks for several topics is read once
+        of_this = [topic for topic, part in zip(topics, speaking, strict=True) if part == i]
+        of_topics = explain_document(whole, parts[i].document, of_this, n, with_spans=with_spans)
+        explained.update(zip(((i, topic) for topic in of_this), of_topics, strict=True))
     for topic, column, i, probability in zip(topics, columns.tolist(), speaking, probabilities, strict=True):
-        of_part = explain_document(whole, parts[i].document, [topic], n, with_spans=with_spans)[0]
+        of_part = explained[i, topic]
         shifted = [
             reason._replace(spans=tuple(_shifted(span, parts[i].starts[span.zone]) for span in reason.spans))
             for reason in of_part.reasons

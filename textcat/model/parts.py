@@ -105,18 +105,21 @@ def probabilities_of_parts(tagger: "Tagger", rows: Rows) -> Iterator[tuple[np.nd
         yield listed, np.where(listed < 0, 0.0, probabilities)
 
 
-def occurrences_of_names(tagger: "Tagger", document: Any) -> np.ndarray:
-    """Return how often a document names each topic, in the zones that the tagger reads: shape (n_topics,), int64."""
+def occurrences_of_names(tagger: "Tagger", document: Any) -> np.ndarray | None:
+    """Return how often a document names each topic, in the zones that the tagger reads: shape (n_topics,), int64.
+
+    None is returned if names do not count.
+    """
+    if not tagger.name_weight:
+        return None
     used = tagger.features.zones
     texts = [text for zone, text in zones_of_document(document, 0).items() if used is None or zone in used]
     return tagger.names_in_texts.counts(texts)
 
 
-def log_odds_of_names(tagger: "Tagger", document: Any) -> np.ndarray:
-    """Return what the occurrences of topics' names add to the log odds of a long document: shape (n_topics,)."""
-    if not tagger.name_weight:
-        return np.zeros(len(tagger.topics))
-    return tagger.name_weight * np.log1p(occurrences_of_names(tagger, document))
+def log_odds_of_names(tagger: "Tagger", occurrences: np.ndarray | None) -> np.ndarray:
+    """Return what `occurrences_of_names` add to the log odds of a long document: shape (n_topics,)."""
+    return np.zeros(len(tagger.topics)) if occurrences is None else tagger.name_weight * np.log1p(occurrences)
 
 
 def scores_of_parts(tagger: "Tagger", rows: Rows, of_names: np.ndarray) -> np.ndarray:
@@ -158,4 +161,4 @@ def score_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[np.ndar
 def long_document_scores(tagger: "Tagger", document: Any) -> np.ndarray:
     """Return the scores of a long document for every topic: shape (1, n_topics), float32."""
     rows = rows_of_parts(tagger, parts_of_document(document, tagger.part_length))
-    return scores_of_parts(tagger, rows, log_odds_of_names(tagger, document))[None]
+    return scores_of_parts(tagger, rows, log_odds_of_names(tagger, occurrences_of_names(tagger, document)))[None]
