@@ -24,7 +24,7 @@ import zstandard
 from read_sources import LINES, faults, ids, read, tarred, zipped
 
 from textcat.errors import TextcatError
-from textcat.reading import InputSettings, find_sources, formats, read_batches
+from textcat.reading import InputSettings, file_system, find_sources, formats, read_batches
 from textcat.surrogates import decode_surrogates
 
 # Finding
@@ -313,6 +313,16 @@ def server(request, folder):
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
+
+
+@pytest.mark.parametrize("url", ["http://localhost/a", "https://localhost/a", "simplecache::http://localhost/a"])
+def test_a_web_server_may_take_long_but_not_be_silent(url, monkeypatch):
+    pytest.importorskip("aiohttp", reason="aiohttp is not installed, which fsspec needs for http")
+    monkeypatch.setattr("fsspec.config.conf", {"http": {"client_kwargs": {"trust_env": True}}})
+    system, _ = file_system(url)
+    given = getattr(system, "fs", system).client_kwargs
+    assert (given["timeout"].total, given["timeout"].sock_read) == (None, 60)
+    assert given.get("trust_env", False) == ("http:" in url)  # what the user has set stays
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz", "a.zip", "a.parquet"])

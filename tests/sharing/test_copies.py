@@ -19,6 +19,7 @@ from textcat.folders import MANIFEST
 from textcat.model import CARD, MODEL, ModelError
 from textcat.sharing import copies
 from textcat.sharing.copies import kept_documents, pull, push
+from textcat.sharing.places import Folder
 
 needs_hub = pytest.mark.skipif(
     importlib.util.find_spec("huggingface_hub") is None, reason="huggingface_hub is not installed (extra hub)"
@@ -339,6 +340,14 @@ def test_files_whose_size_is_not_told_are_bounded_together(model, tmp_path, monk
     with pytest.raises(ModelError, match="is larger than its"):
         pull(model.as_uri(), tmp_path / "pulled", max_bytes=total - 1)
     assert contents(pull(model.as_uri(), tmp_path / "pulled", max_bytes=total)) == contents(model)
+
+
+def test_a_size_below_zero_counts_as_none(tmp_path):
+    class System:
+        def info(self, path):
+            return {"type": "file", "size": -(10**12)}  # else, two sizes could make up for each other
+
+    assert Folder("there", System(), "root").size("bias.npy") == -1
 
 
 def test_a_card_of_no_cards_size_is_left_out(model, tmp_path, caplog):

@@ -30,7 +30,10 @@ _NAMES_IN = {
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings ItemVersion LabelSettings PipeState "
         "Record Rejection UnreadableError VersionState is_matched superseded_reason"
     ),
-    "sources": "ARCHIVES FOLDERS Source find_sources format_by_name format_of is_url matches named_format path_inside",
+    "sources": (
+        "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "
+        "path_inside"
+    ),
     "streams": "STEP ByteStream is_cut_by_characters of_file plain_name sought_in unmarked_encoding unpacked_stream",
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))

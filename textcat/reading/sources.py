@@ -112,6 +112,7 @@ _STATES = frozenset(
 
 
 # What Annif reads besides lines of short texts and subjects, which are told as elsewhere.
+_SILENT = 60.0  # seconds in which a web server must connect, or send something
 _BESIDES_ANNIFS = (".txt", ".csv", ".json", ".jsonl")
 
 
@@ -465,12 +466,30 @@ def is_url(text: str) -> bool:
     return "://" in text or "::" in text
 
 
-def _remote(url: str, settings: InputSettings) -> list[Source]:
-    """Return the source that a URL names; for a URL with ``*``, return the files that match it, sorted."""
+def file_system(url: str) -> tuple[Any, str]:
+    """Return the file system of fsspec for a URL, and the path there.
+
+    A file from a web server may take as long as it needs: aiohttp would give up after five minutes. A server that sends
+    nothing for a minute is given up.
+    """
+    from fsspec.config import conf
     from fsspec.core import url_to_fs
 
+    options = {}
+    for kind in ("http", "https"):
+        if f"{kind}://" in url:
+            from aiohttp import ClientTimeout
+
+            timeout = ClientTimeout(total=None, sock_connect=_SILENT, sock_read=_SILENT)
+            options[kind] = {"client_kwargs": {"timeout": timeout, **conf.get(kind, {}).get("client_kwargs", {})}}
+    system, path = url_to_fs(url, **options)
+    return system, path
+
+
+def _remote(url: str, settings: InputSettings) -> list[Source]:
+    """Return the source that a URL names; for a URL with ``*``, return the files that match it, sorted."""
     try:
-        system, path = url_to_fs(url)
+        system, path = file_system(url)
         system.invalidate_cache()  # what it listed before may have changed
         if "*" in url:
             urls = {system.unstrip_protocol(name): name for name in sorted(system.glob(path))}

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 from textcat.errors import TextcatError, install_hint
 from textcat.folders import MANIFEST
 from textcat.model import CARD
+from textcat.reading import file_system
 
 HUB = "hf://"
 _REPOSITORY = re.compile(r"(?:hf://)?([\w.-]{1,96}/[\w.-]{1,96})(?:@([^\s@]+))?/?", re.ASCII)
@@ -82,7 +83,7 @@ class Folder(NamedTuple):
     @staticmethod
     def _size(info: Mapping[str, Any]) -> int:
         size = info.get("size")
-        return size if isinstance(size, int) else -1
+        return size if isinstance(size, int) and size >= 0 else -1  # a server may tell anything
 
 
 class Repository(NamedTuple):
@@ -132,11 +133,9 @@ def place_of(text: str) -> Folder | Repository:
     TextcatError is raised for other texts, and for ``owner/name`` if there is a folder of that name here.
     """
     if "://" in text and not text.startswith(HUB):
-        from fsspec.core import url_to_fs
-
         name = _without_password(text.rstrip("/"))
         with told(name):
-            return Folder(name, *url_to_fs(text))
+            return Folder(name, *file_system(text))
     repository = _REPOSITORY.fullmatch(text)
     if repository is None or ".." in text:
         raise TextcatError(
