@@ -63,6 +63,7 @@ from textcat.reading.records import superseded_reason as superseded_reason
 from textcat.reading.sources import ARCHIVES as ARCHIVES
 from textcat.reading.sources import FOLDERS as FOLDERS
 from textcat.reading.sources import Source as Source
+from textcat.reading.sources import file_system as file_system
 from textcat.reading.sources import find_sources as find_sources
 from textcat.reading.sources import format_by_name as format_by_name
 from textcat.reading.sources import format_of as format_of
