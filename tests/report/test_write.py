@@ -79,7 +79,8 @@ def test_where_each_document_gets_one_topic_no_threshold_is_the_models(tmp_path)
 
 @pytest.mark.long
 def test_the_report_of_reuters_is_small_and_its_evidence_is_highlighted(reuters, tmp_path):
-    path = write_report(tmp_path / "r.html", textcat.train(reuters, textcat.read_recipe("default")), reuters)
+    tagger = textcat.train(reuters, textcat.read_recipe("default"))
+    path = write_report(tmp_path / "r.html", tagger, reuters, resamples=100)
     data = data_of(path)
     assert (len(data["topics"]), data["documents"]) == (90, 3299)
     assert path.stat().st_size < 700_000
