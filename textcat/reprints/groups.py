@@ -90,9 +90,9 @@ class Groups:
         posted, rows = np.zeros((len(sketches), ENTRIES), np.uint32), np.zeros(len(sketches), np.uint32)
         fingerprints, words, bins, sample = (np.ascontiguousarray(sketches[name]) for name in SKETCH.names or ())
         known = self._fingerprints, self._words, self._bins, self._group_of
-        tables = self._head, self._bits, self._after, self._counts, self._samples.fileno()
-        results = groups, similarities, posted, rows
-        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, self.n, *results)
+        tables = self._head, self._bits, self._after, self._counts
+        file, results = self._samples.fileno(), (groups, similarities, posted, rows)
+        n_kept = assign(fingerprints, words, bins, sample, *known, *tables, file, self.n, *results)
         folders.write_all(self._posted, posted[:n_kept].tobytes())
         folders.write_all(self._samples, sample[rows[:n_kept]].tobytes())
         self.n += n_kept
