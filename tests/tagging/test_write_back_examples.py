@@ -149,15 +149,20 @@ def test_the_written_nitf_is_as_valid_as_before(written, schemas):
             assert after == before, path
 
 
-def test_the_written_files_of_ninjs_are_as_valid_as_before(written):
+def validator_of(version):
+    """The validator of a version of ninjs."""
     with patch.dict(sys.modules, rfc3987_syntax=None):  # which takes seconds to import, to check what is not asked for
         import jsonschema
+    schema = json.loads((NEWS / f"ninjs/schema/ninjs-schema_{version}.json").read_text())
+    return jsonschema.validators.validator_for(schema)(schema)
+
+
+def test_the_written_files_of_ninjs_are_as_valid_as_before(written):
     n_valid = 0
     for path in news_in(written[1]):
         version = SCHEMA_OF.get(path.parent.name)
         if path.suffix == ".json" and version:
-            schema = json.loads((NEWS / f"ninjs/schema/ninjs-schema_{version}.json").read_text())
-            validator = jsonschema.validators.validator_for(schema)(schema)
+            validator = validator_of(version)
             before, after = (
                 Counter(error.message for error in validator.iter_errors(json.loads(one.read_text())))
                 for one in (path, written[1] / path.relative_to(NEWS))
@@ -278,8 +283,7 @@ def test_items_of_nitf_stay_valid(schemas, data, first, second):
 
 @pytest.mark.parametrize("version", ["1.4", "1.6", "2.2", "3.1"])
 def test_items_of_ninjs_stay_valid(version):
-    schema = json.loads((NEWS / f"ninjs/schema/ninjs-schema_{version}.json").read_text())
-    validator = jsonschema.validators.validator_for(schema)(schema)
+    validator = validator_of(version)
     item = {"uri": "http://a.org/1", "type": "text"}
     item |= {"headline": "Tin"} if version < "2" else {"headlines": [{"value": "Tin"}]}
     name = "subject" if version < "2" else "subjects"
