@@ -169,3 +169,19 @@ LONG = 1 << 21
 def test_long_records_are_read_in_one_pass(form, data):
     (record,) = formats.block_records(Block("a", form, data), InputSettings())
     assert isinstance(record, Rejection) == data.endswith(b" ")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.ris", "TY  - JOUR\nTI  - Tin\nAB  - Tin rose.\nAB  - Zinn stieg.\nER  - \n"),
+        (
+            "a.xml",
+            "<xml><records><record><titles><title>Tin</title></titles><abstract>Tin rose.</abstract>"
+            "<abstract>Zinn stieg.</abstract></record></records></xml>",
+        ),
+    ],
+)
+def test_an_abstract_of_several_parts_is_read_whole(folder, name, text):
+    (folder / name).write_text(text)
+    assert read(name)[0].zones["body"] == "Tin rose.\nZinn stieg."

@@ -170,8 +170,8 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
     """Return the fields of a reference by their common names.
 
     `values` has the texts of each tag of the source, and `tags` lists the tags of each common name. A field that is a
-    list gets the texts of all its tags. Any other field gets the first text of the first of its tags that occurs. All
-    texts that are left are returned under their tags.
+    list gets the texts of all its tags, and the abstract all texts of one tag, each on a line. Any other field gets the
+    first text of the first of its tags that occurs. All texts that are left are returned under their tags.
     """
     fields: dict[str, Any] = {}
     for name, sources in tags.items():
@@ -180,6 +180,8 @@ def reference_fields(values: dict[str, list[str]], tags: Mapping[str, tuple[str,
         else:
             tag = next((tag for tag in sources if tag in values), "")
             texts = values.pop(tag, [])
+            if name == "abstract":  # in several languages, or in parts
+                texts = ["\n".join(texts)] if texts else []
             if texts[1:]:
                 values[tag] = texts[1:]
         if texts:
