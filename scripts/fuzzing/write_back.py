@@ -103,7 +103,11 @@ def _records(path: Path, settings: InputSettings) -> list[tuple[object, ...]]:
     """Return what is read of a file, but for the places and the topics."""
     batches = read_batches(find_sources([str(path)], settings), settings)
     found = [item for batch in batches for item in batch_records(batch, settings, all_versions=True)]
-    return [(one.id, one.zones, one.date, one.language, one.version) for one in found if isinstance(one, Record)]
+    return [
+        (one.id.removeprefix(str(path)), one.zones, one.date, one.language, one.version)
+        for one in found
+        if isinstance(one, Record)
+    ]
 
 
 def _check_edits(model: Path, source: Path, written: Path, settings: InputSettings, output: OutputSettings) -> None:
