@@ -99,3 +99,14 @@ def test_without_the_package_one_sentence_says_what_to_install(folder, monkeypat
     with pytest.raises(TextcatError, match=r"--main-text needs .* run `pip install 'textcat-margin\[web\]'`"):
         find_sources(["a.html"], InputSettings(main_text=True))
     assert len(read("a.html")) == 1
+
+
+def test_no_tree_is_made_of_a_long_page_with_a_tag_of_many_attributes(monkeypatch):
+    # A tag of 30,000 attributes would take ten seconds.
+    many = " ".join(f"a{i}='>'" for i in range(30_000))
+    page = PAGE.replace("<body>", f"<body><p {many}>Ore fell.</p>")
+    monkeypatch.setattr(main_text, "_parser", lambda: pytest.fail("a tree is made"))
+    assert main_text.page_tree(page) is None
+    shown, main = (extract_text(page, InputSettings(main_text=asked)) for asked in (False, True))
+    assert main == shown
+    assert "Ore fell." in shown.body

@@ -9,6 +9,8 @@ from typing import Any
 from textcat.errors import TextcatError, install_hint
 
 _LONGEST = 2 << 20  # characters; the time of the extractor is not proportional to the length of every page
+_MOST_ATTRIBUTES = 500  # of a tag: a tree of tags with more takes time in proportion to their square or cube
+_SHORT = 1 << 15  # bytes of a page whose tags may have any number of attributes: they fit into a twentieth of a second
 _START = 50  # characters in which a page says that it is one
 _FEWEST = 2  # elements at the top of what is a page without saying it
 # The extractor gives up a page with a control character, U+FFFE or U+FFFF.
@@ -28,7 +30,7 @@ def check_extractor() -> None:
 def page_tree(text: str) -> Any:
     """Return the root of a page's tree without scripts, styles and drawings, which hold no text; None if it has none.
 
-    Of a page of more than 2 million characters, None is returned.
+    Of a page of more than 2 million characters, or with a tag of more than 500 attributes, None is returned.
     """
     if len(text) > _LONGEST:
         return None
@@ -48,12 +50,34 @@ def _parsed(data: bytes) -> Any:
         data = data.replace(character, b"")
     if root := _CLOSED_ROOT.search(data, 0, _HEAD):  # the parser would end the page there
         data = data[: root.end() - 2] + data[root.end() - 1 :]
+    if len(data) > _SHORT and _most_attributes(data) > _MOST_ATTRIBUTES:
+        raise ValueError
     tree = html.fromstring(data, parser=_parser())
     for script in tree.iter("script"):
         if script.get("type") not in _DATA:
             script.tag = "style"
     etree.strip_elements(tree, "style", "svg", with_tail=False)
     return tree
+
+
+class _Attributes:
+    """Find how many attributes a tag of a page has at most; lxml's parser calls the methods, without a tree."""
+
+    def __init__(self) -> None:
+        self._most = 0
+
+    def start(self, _: str, attributes: dict[str, str]) -> None:
+        self._most = max(self._most, len(attributes))
+
+    def close(self) -> int:
+        return self._most
+
+
+def _most_attributes(data: bytes) -> int:
+    from lxml import etree
+
+    most: int = etree.fromstring(data, etree.HTMLParser(target=_Attributes(), encoding="utf-8", huge_tree=True))
+    return most
 
 
 @cache
