@@ -28,7 +28,8 @@ class Server:
 
     def __init__(self, arguments: Sequence[str], log: Path, ordinary: bytes) -> None:
         self.log, self.ordinary = log, ordinary
-        with log.open("wb") as file:
+        log.write_bytes(b"")
+        with log.open("ab") as file:  # several processes write to it
             self.process = subprocess.Popen([*TEXTCAT, *arguments], text=True, stdout=file, stderr=subprocess.PIPE)
         assert self.process.stderr is not None
         lines: list[str] = []
@@ -67,7 +68,9 @@ class Server:
 
     def events(self) -> list[dict[str, object]]:
         """Return what the server has logged."""
-        return [json.loads(line) for line in self.log.read_bytes().splitlines()]
+        # A line that is being written may be read as NUL bytes.
+        whole = self.log.read_bytes().partition(b"\0")[0].rpartition(b"\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
 
     def count(self, event: str) -> int:
         """Return how often the server has logged an event."""

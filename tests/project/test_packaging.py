@@ -119,7 +119,7 @@ def test_the_wheel_holds_cards_recipes_and_the_small_corpus(wheel):
 def bill(wheel):
     """The bill of materials that is in the wheel, as text."""
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if ".dist-info/sboms/" in name]
+        (name,) = [name for name in archive.namelist() if ".dist-info/sboms/" in name and not name.endswith("/")]
         return archive.read(name).decode()
 
 
