@@ -327,7 +327,7 @@ def test_the_benchmark_of_reprints_takes_out_what_has_half_its_pairs_of_words_in
     planting = importlib.import_module("planting")
     words = [f"w{i}" for i in range(400)]
     text, other = " ".join(words[:21]), " ".join(words[100:121])
-    half, less = (" ".join(words[:n] + words[200 + n : 221]) for n in (11, 10))
+    half, less = (" ".join(words[:n] + words[20 * n + n : 20 * n + 21]) for n in (11, 10))
     assert planting.repeated([text, other, half, less, text, ""]) == {2, 4}
 
 
