@@ -49,9 +49,9 @@ def jaccard(bins, other_bins):
 def likeness(jaccard, earlier, later, counts, n):
     """Return J + V / 2 + N / 5, given the samples of two texts, and how many of n texts have each word."""
     smallest = [min(filter(None, bins)) for bins in zip(earlier, later, strict=True) if any(bins)]
-    new = [word for word in smallest if word not in earlier and not counts[place(word, 19)]]
+    new = [word for word in smallest if word not in earlier and not counts[place(word, 24)]]
     weight = {
-        word: max(min(n + 1, 65535).bit_length() - max(counts[place(word, 19)], 1).bit_length(), 0)
+        word: max(min(n + 1, 65535).bit_length() - max(counts[place(word, 24)], 1).bit_length(), 0)
         for word in smallest
         if word not in new
     }
@@ -76,10 +76,10 @@ def groups(texts):
         known.append(i)
         if n < 12:
             continue
-        keys = sorted(filter(None, sample), key=lambda key: counts[place(key, 19)])
-        new = [key for key in keys if not counts[place(key, 19)]]
+        keys = sorted(filter(None, sample), key=lambda key: counts[place(key, 24)])
+        new = [key for key in keys if not counts[place(key, 24)]]
         seen = keys[len(new) :]
-        few = [key for key in seen if counts[place(key, 19)] <= 16]
+        few = [key for key in seen if counts[place(key, 24)] <= 16]
         for key in seen[: max(10, len(few))]:
             for j in found_by[key][-32:]:
                 share, similarity = jaccard(bins, sketches[j][2])
@@ -90,5 +90,5 @@ def groups(texts):
         n_seen = min(len(seen), 5 - min(len(new), 2))
         for key in seen[:n_seen] + new[: 5 - n_seen]:
             found_by[key].append(i)
-        counts.update(place(key, 19) for key in keys)
+        counts.update(place(key, 24) for key in keys)
     return group

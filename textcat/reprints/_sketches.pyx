@@ -40,7 +40,7 @@ cdef enum:
     LEAST_BYTES = 4  # of a word that can be sampled
     LEAST_DIGITS = 3  # the same of a number
     LEAST_SHARED = 12  # of 64 bins that are equal in two texts whose words are compared
-    COUNTER_BITS = 19  # of the table that counts sampled words
+    COUNTER_BITS = 24  # of the table that counts sampled words: those of a million texts fill a fifth of it
 
 SKETCH_BYTES, SAMPLED, ENTRIES, COUNTERS = BYTES, SAMPLE, SLOTS, 1 << COUNTER_BITS
 cdef double LEAST = 0.615  # of the sum by which a text repeats another one
@@ -279,7 +279,7 @@ def assign(
         Rows of the n texts that are kept, with room for those to come; group_of has the first text of the group.
     head, bits, after : ndarray, int, ndarray
         Chains of entries by hash: the latest entry, from 1, of each of 2**bits chains, and the one before each entry.
-    counts : ndarray of shape (2**19,), uint16
+    counts : ndarray of shape (2**24,), uint16
         The number of texts with each sampled word, by hash.
     samples : int
         The descriptor of a file with the sampled words of the n texts, 128 bytes each.
