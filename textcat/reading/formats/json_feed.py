@@ -1,13 +1,12 @@
 """Read JSON Feed (https://jsonfeed.org/version/1.1), the JSON of web feeds: an item of the feed is a document."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from textcat.reading.formats import jsonl, ninjs
 from textcat.reading.formats.html import extract_page
 from textcat.reading.formats.news import NewsItem, news_content, subject_of
-from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan
+from textcat.reading.formats.ninjs import item_format
+from textcat.reading.records import InputSettings, RecordContent
 
 _VERSION = re.compile(rb'"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org')
 
@@ -15,13 +14,6 @@ _VERSION = re.compile(rb'"version"\s*:\s*"https?:\\?/\\?/(?:www\.)?jsonfeed\.org
 def is_json_feed(head: bytes) -> bool:
     """Return whether the first bytes of JSON are those of a JSON Feed."""
     return bool(_VERSION.search(head))
-
-
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        return _content(jsonl.read_object(settings.text_of(span)), settings)
-
-    return parse
 
 
 def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
@@ -44,4 +36,4 @@ def _page_text(html: str) -> str:
     return extract_page(html).body if html else ""
 
 
-FORMAT = RecordFormat(ninjs.item_spans, _parser, "Item {}", jsonl.ARRAY.cutter)
+FORMAT = item_format(_content)

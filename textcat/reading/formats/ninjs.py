@@ -32,7 +32,7 @@ def is_ninjs(head: bytes) -> bool:
     return bool(_OF_ITEM.search(head) and _NAMES.search(head)) and not _OTHERS.search(head)
 
 
-def item_spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
     """Yield the span of each item, which may be in the list of a feed."""
     for span in jsonl.ARRAY.spans(block, settings):
         for i, (start, end) in enumerate(_items_in(span, settings) or [(0, len(span.data))]):
@@ -68,11 +68,13 @@ def _listed(data: bytes, start: int, depth: int = 2) -> list[tuple[int, int]]:
     return items
 
 
-def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    def parse(span: RecordSpan) -> RecordContent:
-        return _content(jsonl.read_object(settings.text_of(span)), settings)
+def item_format(content: Callable[[dict[str, Any], InputSettings], RecordContent]) -> RecordFormat:
+    """Return a format of JSON files with many items, given what returns the content of an item from its fields."""
 
-    return parse
+    def parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+        return lambda span: content(jsonl.read_object(settings.text_of(span)), settings)
+
+    return RecordFormat(_spans, parser, "Item {}", jsonl.ARRAY.cutter)
 
 
 def _content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
@@ -146,4 +148,4 @@ def _subjects(fields: Mapping[str, Any]) -> list[Subject]:
     return subjects
 
 
-FORMAT = RecordFormat(item_spans, _parser, "Item {}", jsonl.ARRAY.cutter)
+FORMAT = item_format(_content)
