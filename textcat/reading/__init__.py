@@ -34,7 +34,10 @@ _NAMES_IN = {
         "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "
         "path_inside"
     ),
-    "streams": "STEP ByteStream is_cut_by_characters of_file plain_name sought_in unmarked_encoding unpacked_stream",
+    "streams": (
+        "STEP ByteStream is_cut_by_characters is_of_single_bytes of_file plain_name sought_in unmarked_encoding "
+        "unpacked_stream"
+    ),
 }
 HOMES = dict(sorted((name, f"reading.{module}") for module, names in _NAMES_IN.items() for name in names.split()))
 __all__ = ["InputSettings", "LabelSettings", "text_of_file"]  # for users; all names are for other rooms

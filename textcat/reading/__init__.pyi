@@ -74,6 +74,7 @@ from textcat.reading.sources import path_inside as path_inside
 from textcat.reading.streams import STEP as STEP
 from textcat.reading.streams import ByteStream as ByteStream
 from textcat.reading.streams import is_cut_by_characters as is_cut_by_characters
+from textcat.reading.streams import is_of_single_bytes as is_of_single_bytes
 from textcat.reading.streams import of_file as of_file
 from textcat.reading.streams import plain_name as plain_name
 from textcat.reading.streams import sought_in as sought_in

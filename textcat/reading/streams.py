@@ -397,9 +397,12 @@ def is_cut_by_characters(encoding: str) -> bool:
     That is so in UTF-16, in UTF-32 and where each character has one byte, but not after escapes, as in ISO-2022.
     """
     name = codecs.lookup(encoding).name if encoding else "utf-16"
-    if name.startswith(("utf-16", "utf-32")):
-        return True
-    text = bytes(range(256)).decode(name, "replace")
+    return name.startswith(("utf-16", "utf-32")) or is_of_single_bytes(name)
+
+
+def is_of_single_bytes(encoding: str) -> bool:
+    """Return whether each byte is a character in an encoding, which is given by its name among Python's codecs."""
+    text = bytes(range(256)).decode(encoding, "replace")
     return len(text) == 256 and text.count("\ufffd") < 128  # where escapes are, no byte has its highest bit
 
 

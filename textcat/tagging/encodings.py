@@ -4,6 +4,7 @@ import codecs
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from textcat.reading import is_of_single_bytes
 from textcat.tagging.concepts import Edit, Tag
 
 #: Takes the bytes of an item, its tags and their creator, and returns the changes by which it has the tags.
@@ -37,5 +38,4 @@ def edits_in(encoding: str, editor: Editor, data: bytes, tags: Sequence[Tag], cr
 def _is_read_by_bytes(encoding: str) -> bool:
     """Return whether a byte of ASCII is that character wherever it stands."""
     name = codecs.lookup(encoding or "utf-8").name
-    text = bytes(range(256)).decode(name, "replace")
-    return name in ("ascii", "utf-8", "utf-8-sig") or (len(text) == 256 and text.count("\ufffd") < 128)
+    return name in ("ascii", "utf-8", "utf-8-sig") or is_of_single_bytes(name)
