@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from textcat.reading.dates import iso_date
+from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import (
     MISSING,
     ExtractedText,
@@ -54,18 +55,7 @@ _DECLARED = re.compile(
     rb"""<meta\s[^>]{0,400}?charset\s*=\s*["']?\s*([\w.:-]+)|\A\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([\w.:-]+)""",
     re.IGNORECASE,
 )
-# What browsers take for encodings that are often declared where a larger one is meant.
-_MEANT = {
-    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
-    **dict.fromkeys(("gb2312", "gbk", "gb18030"), "gb18030"),
-    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
-    **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),  # of what is read as ASCII up to here
-    "euc_kr": "cp949",
-    "iso8859-9": "cp1254",
-    "shift_jis": "cp932",
-}
 _OF_PAGES = re.compile(r"utf-8|cp125\d|cp8(?:66|74)|cp9(?:32|49)|iso8859-\d+|koi8-\w|mac-\w+|gb18030|big5\w*|euc_jp")
-_OTHERWISE = "cp1252"
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
 _START_OF_HTML = re.compile(
     r"\s*<(?:!doctype html|html|body|article|section|p|div|h[1-6]|table|ul|ol|br)(?:\s[^<>]*)?/?>", re.IGNORECASE
@@ -221,14 +211,10 @@ def decode_page(data: bytes, content_type: str, settings: InputSettings) -> str:
     UnreadableError is raised if it has a NUL byte.
     """
     declared = _CHARSET.search(content_type)
-    encoding = _encoding_of(declared[1]) if declared else ""
-    if settings.encoding:
-        text = data.decode(settings.encoding, "replace")
-    elif encoding and not data.startswith(codecs.BOM_UTF8):
-        text = data.decode(encoding, "replace")
-    else:
-        text = _decoded(data.removeprefix(codecs.BOM_UTF8))
-    return _checked(text, data)
+    encoding = settings.encoding or (_encoding_of(declared[1]) if declared else "")
+    if encoding and (settings.encoding or not data.startswith(codecs.BOM_UTF8)):
+        return _checked(decoded_as(data, encoding), data)
+    return _checked(decode_declared(data.removeprefix(codecs.BOM_UTF8)), data)
 
 
 def _checked(text: str, data: bytes) -> str:
@@ -237,24 +223,16 @@ def _checked(text: str, data: bytes) -> str:
     return text
 
 
-def _decoded(data: bytes) -> str:
+def decode_declared(data: bytes) -> str:
     """Decode a page by the encoding that it declares, or else as UTF-8, or if it is not UTF-8, as Windows-1252."""
-    if match := _DECLARED.search(data[:_HEAD]):
-        encoding = _encoding_of((match[1] or match[2]).decode("latin-1"))
-        if encoding:
-            return data.decode(encoding, "replace")
-    try:
-        return data.decode()
-    except UnicodeError:
-        return data.decode(_OTHERWISE, "replace")
+    declared = _DECLARED.search(data[:_HEAD])
+    return decoded_as(data, _encoding_of((declared[1] or declared[2]).decode("latin-1")) if declared else "")
 
 
 def _encoding_of(declared: str) -> str:
-    try:
-        name = codecs.lookup(declared).name
-    except (LookupError, ValueError):
-        return ""
-    name = _MEANT.get(name, name)
+    name = encoding_meant(declared)
+    # What is read as ASCII up to here is not UTF-16.
+    name = "utf-8" if name.startswith("utf-16") else name
     return name if _OF_PAGES.fullmatch(name) else ""
 
 
@@ -262,7 +240,7 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     if settings.encoding:
         text = settings.text_of(span)
     else:  # before the text there is nothing but a byte order mark
-        text = span.data.decode("utf-8", "replace") if span.offset else _decoded(span.data)
+        text = span.data.decode("utf-8", "replace") if span.offset else decode_declared(span.data)
     return extract_text(_checked(text, span.data), settings)
 
 

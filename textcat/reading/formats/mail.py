@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache, partial
 from html import unescape
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from textcat.reading.dates import iso_date
+from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import ExtractedText, document_format
-from textcat.reading.formats.html import extract_page
+from textcat.reading.formats.html import decode_declared, extract_page
 from textcat.reading.records import (
     Block,
     InputSettings,
@@ -18,10 +18,10 @@ from textcat.reading.records import (
     RecordFormat,
     RecordSpan,
     UnreadableError,
-    is_encoding,
+    encoding_error,
     titled_zones,
 )
-from textcat.surrogates import decode_surrogates, mark_surrogates
+from textcat.surrogates import mark_surrogates
 
 if TYPE_CHECKING:
     from email.message import Message
@@ -41,6 +41,10 @@ _MOST_LEVELS = 32  # of parts in parts: each line is compared with the boundarie
 # Its name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(r"""<(?:[/!?]|(?=([a-zA-Z][^\s/<>"']*))\1)(?:(?:[^<>"']|"[^"<]*"|'[^'<]*')*|[^<>]*)>""")
 _HIDDEN = {name: re.compile(f"</{name}[^<>]*>", re.IGNORECASE) for name in ("script", "style")}
+# Words of a header in another charset, with the same in the next words: the bytes of a character may be in two of them.
+_ENCODED = r"=\?[^?\s]{1,100}\?[bBqQ]\?[^?]*(?:\?(?!=)[^?]*){0,8}\?="
+_ENCODED_WORDS = re.compile(rf"{_ENCODED}(?:\s+{_ENCODED})*")
+_UNSAID = ("", "ascii", "us-ascii")  # what stands there when nobody thought of a charset
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 
 
@@ -132,7 +136,7 @@ def _message(
     try:
         # By the older policy, as the default one takes quadratic time for long headers of parts.
         message = email.message_from_bytes(data, _part_class(), policy=compat32)
-        title, body = _header(message, "Subject"), _body(message, settings.encoding or "utf-8", text_of_html)
+        title, body = _header(message, "Subject"), _body(message, settings.encoding, text_of_html)
         name = _header(message, "Message-ID")
         date = iso_date(_header(message, "Date"))
         if settings.labels is None:
@@ -165,38 +169,60 @@ def _part_class() -> type["Message"]:
 
 
 def _header(message: "Message", name: str) -> str:
-    from email.errors import MessageError
-    from email.header import decode_header, make_header
-
     text = next((text for key, text in message.raw_items() if key.lower() == name.lower()), "")
-    value = decode_surrogates(text)  # what is not encoded is UTF-8
-    with suppress(LookupError, ValueError, MessageError):  # of unknown encodings: the words stay encoded
-        value = str(make_header(decode_header(value)))
-    return " ".join(mark_surrogates(value).split())
+    if not text.isascii():  # what is not encoded is UTF-8, or else in the charset of the message
+        charsets = map(_charset, message.walk())
+        text = decoded_as(text.encode("utf-8", "surrogateescape"), "", *islice(filter(None, charsets), 1))
+    return " ".join(mark_surrogates(_ENCODED_WORDS.sub(_decoded_words, text)).split())
+
+
+def _decoded_words(match: re.Match[str]) -> str:
+    from email.errors import MessageError
+    from email.header import decode_header
+
+    try:
+        words = decode_header(match[0])
+    except (ValueError, MessageError):  # they are not really encoded
+        return match[0]
+    texts = (
+        word if isinstance(word, str) else decoded_as(word, _encoding_of((charset or "").partition("*")[0]))
+        for word, charset in words
+    )
+    return "".join(texts)
 
 
 def _body(message: "Message", encoding: str, text_of_html: Callable[[str], str]) -> str:
     parts = [part for part in message.walk() if part.get_content_disposition() != "attachment"]
-    for kind, text_of in (("text/plain", str), ("text/html", text_of_html)):
-        texts = [text_of(_decoded(part, encoding)) for part in parts if part.get_content_type() == kind]
+    for kind, text_of, by_default in (
+        ("text/plain", str, partial(decoded_as, encoding="")),
+        ("text/html", text_of_html, decode_declared),
+    ):
+        texts = [text_of(_decoded(part, encoding, by_default)) for part in parts if part.get_content_type() == kind]
         if texts:
             return "\n".join(texts).strip()
     return ""
 
 
-def _decoded(part: "Message", encoding: str) -> str:
+def _decoded(part: "Message", encoding: str, by_default: Callable[[bytes], str]) -> str:
+    """Return the text of a part: in its charset; if that is not given or unknown, in `encoding`; "": `by_default`."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
-    declared = part.get_content_charset()
-    # US-ASCII is what stands there when nobody thought of it.
-    encoding = declared if declared and declared != "us-ascii" and is_encoding(declared) else encoding
+    if charset := _charset(part):
+        return decoded_as(data, charset)
+    if not encoding:
+        return by_default(data)
     try:
         return data.decode(encoding)
     except UnicodeError as error:
-        position = getattr(error, "start", 0)
-        raise UnreadableError(
-            f"has a text that is not {encoding} (its byte {position}): correct its declared charset"
-        ) from None
+        raise encoding_error(encoding, getattr(error, "start", 0)) from None
+
+
+def _charset(part: "Message") -> str:
+    return _encoding_of(str(part.get_content_charset("")))
+
+
+def _encoding_of(charset: str) -> str:
+    return "" if charset in _UNSAID else encoding_meant(charset)
 
 
 def without_tags(text: str) -> str:

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from html.entities import name2codepoint
 from typing import Any, NamedTuple, TypeAlias
 
+from textcat.reading.formats.charsets import encoding_meant
 from textcat.reading.formats.documents import MISSING, tidy_lines
 from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
@@ -44,6 +45,7 @@ _ENCODING = re.compile(rb"""\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*["']([\w.:-
 _NAMESPACE = re.compile(rb"""\s(xmlns(?::[\w.-]+)?)\s*=\s*("[^"<]*"|'[^'<]*')""")
 _LANGUAGE = re.compile(rb"""\sxml:lang\s*=\s*["']([\w-]{1,100})["']|<language>\s*([\w-]{1,100})\s*</language>""")
 _WESTERN = frozenset(("ascii", "iso8859-1", "iso8859-15", "cp1252"))
+_LARGER = frozenset(("big5hkscs", "cp874", "cp932", "cp949", "gb18030"))  # meant by smaller ones
 _ENTITY = re.compile(rb"&([A-Za-z][A-Za-z0-9]*);")
 _OF_XML = frozenset((b"amp", b"lt", b"gt", b"quot", b"apos"))
 _PREFIX = re.compile(rb"[</\s]([\w.-]+):")
@@ -262,7 +264,8 @@ def _actual_encoding(declared: str, data: bytes) -> str:
         if codecs.lookup(declared).name in _WESTERN:
             data.decode()
             return "utf-8"
-    return declared
+    meant = encoding_meant(declared)
+    return meant if meant in _LARGER else declared
 
 
 def parse_file(data: bytes, settings: InputSettings) -> tuple[Any, Opening]:
@@ -292,7 +295,7 @@ def _tree(data: bytes, encoding: str) -> Any:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
         with suppress(LookupError):  # by another of its names
-            if (name := codecs.lookup(encoding).name) != encoding:
+            if (name := encoding_meant(encoding) or codecs.lookup(encoding).name) != encoding:
                 return _tree(data, name)
         raise UnreadableError(f"is in the encoding {encoding!r}, which is unknown: name it with --encoding") from None
     except (etree.LxmlError, ValueError) as error:
