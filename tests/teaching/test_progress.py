@@ -1,6 +1,12 @@
 """How far a topic is: its history, its curve, its pace."""
 
+import json
+
 from teaching_work import teach
+
+from textcat import Document
+from textcat.teaching.pool import Pool
+from textcat.teaching.session import Session
 
 
 def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(session):
@@ -10,7 +16,7 @@ def test_the_history_has_each_group_once_in_the_order_of_the_first_answers(sessi
     history = session.history("strike")
     assert history.answers.tolist()[:2] == [False, False]
     assert len(history.answers) == 3
-    assert history.n_documents == session.progress("strike", None).n_groups
+    assert history.n_documents == session.progress("strike", None).n_documents
     assert not history.at_random.any()
 
 
@@ -24,3 +30,29 @@ def test_a_document_drawn_at_random_is_reached_when_so_many_as_ranked_before_it_
         teach(session, "strike", 1)
         assert len(session.history("strike").reached) == n + 1
     assert session.history("strike").reached[0]
+
+
+def test_found_total_and_band_count_near_duplicates_once():
+    texts = [{"body": f"workers on strike at mine {i} over pay and hours since {i} May"} for i in range(12)]
+    texts += [{"body": f"wheat exports of port {i} rose to {i} tonnes"} for i in range(12)]
+    pool = Pool.from_documents([Document(f"{i}", zones) for i, zones in enumerate([*texts, *texts[:12], *texts[:6]])])
+    session = Session.create(None, pool)
+    session.add_topic("strike")
+    n = 0
+    while question := session.next("strike"):
+        session.answer("strike", question.position, "yes" if "strike" in question.zones["body"] else "no")
+        progress, n = session.progress("strike"), n + 1
+        assert progress.curve[-1] == progress.yes <= progress.estimate.relevant <= progress.n_documents == 24
+        assert progress.open == 24 - n
+    assert (progress.yes, progress.no, progress.estimate.relevant) == (12, 12, 12)
+
+
+def test_a_search_and_the_included_records_count_near_duplicates_once(session, pool, tmp_path):
+    groups = {int(pool.groups[i]) for i in range(len(pool)) if "strike" in " ".join(pool.document(i).values())}
+    assert session.search("strike").n_found == len(groups)
+    assert session.search("d9").documents[0].id == "d9"  # the near-duplicate that was asked for, not its first
+    for position in (0, 9, 4):
+        session.answer("strike", position, "yes", source="list")
+    included = session.export_included(tmp_path / "included.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in included] == ["d0", "d4"]
+    assert len(session.export_labels(tmp_path / "labels.jsonl").read_text().splitlines()) == 3

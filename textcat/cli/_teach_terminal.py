@@ -103,7 +103,7 @@ def _as_text(session: "Session", question: "Question") -> "Text":
 
 def _how_far(session: "Session", topic: str) -> str:
     progress = session.progress(topic)
-    counts = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_groups:,}"
+    counts = f"{progress.yes:,} yes, {progress.no:,} no of {progress.n_documents:,}"
     recall = ""
     if progress.band is not None:
         low, high = progress.band.estimate.low, progress.band.estimate.high

@@ -244,7 +244,8 @@ def about(call: Call) -> dict[str, Any]:
         )
     return {
         "session": session.tag,
-        "documents": len(session.pool),
+        "documents": len(session.groups),
+        "duplicates": len(session.pool) - len(session.groups),
         "person": call.key or None,
         "people": sorted(people - {""}),
         "topics": rows,
@@ -261,7 +262,7 @@ def document(query: Annotated[s.DocumentQuery, Query()], call: Call) -> dict[str
         _judgement(session, judgement)
         for topic in topics_asked
         for judgement in session.judgements(topic)
-        if judgement.position == query.position
+        if session.groups.of(judgement.position) == session.groups.of(query.position)
     ]
     return {**_document(session, query.position), "judgements": rows}
 
@@ -318,6 +319,7 @@ def progress(query: Annotated[s.ProgressQuery, Query()], call: Call) -> dict[str
         s.ProgressAnswer,
         state,
         documents=state.n_documents,
+        found=state.yes,
         curve=state.points(_POINTS),
         target=query.target,
         confidence=query.confidence,

@@ -174,7 +174,8 @@ class SessionAnswer(BaseModel):
     """The session: its documents, topics, people and lists."""
 
     session: str = Field(description="Identifies the session; if it is sent as `If-Match`, other sessions answer 412.")
-    documents: int
+    documents: int = Field(description="Documents of the archive; near-duplicates count once.")
+    duplicates: int = Field(description="Further records of the archive: near-duplicates of these documents.")
     person: str | None = Field(description="The name of the key, if keys are needed.")
     people: list[str]
     topics: list[TaughtTopic]
@@ -300,10 +301,10 @@ class ProgressAnswer(BaseModel):
     """The progress of teaching a topic: counts, finds, the estimate of recall, and advice when to stop."""
 
     topic: str
-    documents: int
+    documents: int = Field(description="Documents of the archive; near-duplicates count once, here and below.")
     counts: Counts
-    open: int = Field(description="Documents without an answer; near-duplicates count once.")
-    found: int = Field(description="Documents of the topic, including near-duplicates.")
+    open: int = Field(description="Documents without an answer.")
+    found: int = Field(description="Documents of the topic that are found: those with the label yes.")
     at_random: int = Field(description="Answers on documents that were drawn at random.")
     curve: list[tuple[int, int]] = Field(
         description="Up to 400 pairs of a number of answers, and the number of documents found by then."

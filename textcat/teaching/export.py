@@ -59,7 +59,10 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
 
 
 def write_included(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
-    """Write the documents whose label is yes for at least one of the topics, in the formats of `write_labels`."""
+    """Write the documents whose label is yes for at least one of the topics, in the formats of `write_labels`.
+
+    Of each group of near-duplicates, only the first document is written.
+    """
     return _write_records(session, out, topics, included_only=True)
 
 
@@ -67,7 +70,9 @@ def _write_records(
     session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None, *, included_only: bool
 ) -> Path:
     made_as, chosen = format_by_ending(out, LABEL_FORMATS, "labels"), session.chosen_topics(topics)
-    records = [one for one in _labelled(session, chosen) if any(one.labels.values()) or not included_only]
+    records = [*_labelled(session, chosen)]
+    if included_only:
+        records = [one for one in records if any(one.labels.values()) and one.position == one.judged_as]
     if made_as == "jsonl":
         return write_lines(out, (json_line(_label_line(session, one)) for one in records))
     if made_as == "ris":

@@ -1,4 +1,7 @@
-"""The progress of a topic: counts, the gain curve, the pace, and the history for stopping rules."""
+"""The progress of a topic: counts, the gain curve, the pace, and the history for stopping rules.
+
+All numbers of documents count a group of near-duplicates as one document.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import numpy as np
 
 from textcat.teaching.advice import Band, KnownBand, about_band, advice, last_band
 from textcat.teaching.judgements import TopicState
-from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import Reason
 from textcat.teaching.stopping import Estimate, History
 
@@ -22,7 +24,7 @@ _PACED = 20  # the number of last pauses from which the pace is computed
 
 
 class Counts(NamedTuple):
-    """The numbers of documents with the answers yes, no and skip; near-duplicates count once."""
+    """The numbers of documents with the answers yes, no and skip."""
 
     yes: int
     no: int
@@ -34,11 +36,9 @@ class Progress(NamedTuple):
 
     topic: str
     n_documents: int  # of the pool
-    n_groups: int  # groups of near-duplicates, each judged as one document
-    yes: int  # groups with this label
+    yes: int  # documents with this label: those of the topic that are found
     no: int
-    skipped: int  # groups that were skipped, and have no label
-    found: int  # documents of the topic, including near-duplicates
+    skipped: int  # documents that were skipped, and have no label
     at_random: int  # answers to questions drawn at random
     disagreements: int  # not adjudicated yet
     persons: list[str]
@@ -57,8 +57,8 @@ class Progress(NamedTuple):
 
     @property
     def open(self) -> int:
-        """The number of documents without an answer; near-duplicates count once."""
-        return self.n_groups - self.yes - self.no
+        """The number of documents without an answer."""
+        return self.n_documents - self.yes - self.no
 
     def points(self, most: int) -> list[tuple[int, int]]:
         """Return the gain curve as pairs: a number of answers, and the number of relevant documents found by then.
@@ -138,7 +138,7 @@ def progress(
     """
     estimated = None if rule is None else estimate(session, topic, rule, target, confidence)
     with session.lock:
-        state = _progress_of(session.topic_state(topic), len(session.pool), session.groups, estimated)
+        state = _progress_of(session.topic_state(topic), len(session.groups), estimated)
         answers = history(session, topic)
     if rule is None or estimated is None:
         return state
@@ -148,18 +148,16 @@ def progress(
     return state._replace(band=band, advice=advice(stopper, answers, estimated), about_band=about_band(band, answers))
 
 
-def _progress_of(state: TopicState, n_documents: int, groups: Groups, estimated: Estimate | None) -> Progress:
+def _progress_of(state: TopicState, n_documents: int, estimated: Estimate | None) -> Progress:
     order = state.in_order()
-    curve = list(accumulate(groups.size_of(judgement.position) if label else 0 for judgement, label in order))
+    curve = list(accumulate(int(label) for _, label in order))
     yes = sum(state.labels.values())
     return Progress(
         state.name,
         n_documents,
-        len(groups),
         yes,
         len(order) - yes,
         sum(bool(state.standing(group)) and group not in state.labels for group in state.answers),
-        curve[-1] if curve else 0,
         sum(judgement.why == Reason.AT_RANDOM for judgement, _ in order),
         sum(map(state.is_disagreement, state.answers)),
         state.persons(),

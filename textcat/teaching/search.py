@@ -1,4 +1,4 @@
-"""Find the documents of a pool that are most similar to a query in words."""
+"""Find the documents of a pool that are most similar to a query in words; near-duplicates are found as one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Hits(NamedTuple):
     """All documents that a query finds."""
 
     query: str
-    order: NDArray[np.intp]  # positions, the most similar first
+    order: NDArray[np.intp]  # positions, the most similar first; of near-duplicates, the most similar one only
     scores: NDArray[np.float32]  # of all documents of the pool
 
 
@@ -65,7 +65,7 @@ class Searcher:
                 pass
             else:
                 order = np.concatenate([[named], order[order != named]])
-            hits = self._latest = Hits(query, order, scores)
+            hits = self._latest = Hits(query, self._groups.first_of_each(order), scores)
         return hits
 
     def page(self, hits: Hits, offset: int, limit: int, state: TopicState | None, person: str) -> SearchResults:

@@ -71,6 +71,11 @@ class Groups:
         """Return the number of near-duplicates of the document at a position, counting the document itself."""
         return int(self._sizes[self._firsts[position]])
 
+    def first_of_each(self, positions: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the given positions in their order, without those whose group has an earlier one among them."""
+        _, first = np.unique(self._firsts[positions], return_index=True)
+        return positions[np.sort(first)]
+
     def members(self, position: int) -> list[int]:
         """Return the ascending positions of the near-duplicates of the document at a position, with its own."""
         group = self.of(position)
