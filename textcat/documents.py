@@ -1,6 +1,5 @@
 """Define the corpus: documents in a training and a test part, their topics and labels, and statistics."""
 
-import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from textcat.frames import is_table
 from textcat.markup import html_table
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents
+from textcat.stratified import SAMPLING, stratified_sample
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -227,11 +227,12 @@ class Corpus:
         return cls.from_records(frame, **{"name": TABLE, **fields})
 
     def split(self, test_size: float, *, seed: int = 0, keep_groups: bool = False) -> "Corpus":
-        """Return a corpus whose test part is a random sample of the training documents of this one.
+        """Return a corpus whose test part is a stratified sample of the training documents of this one.
 
-        Every document is equally likely to be drawn, so figures on the test part are unbiased estimates of those on new
-        documents. A topic that has neither a document left in the training part nor a description cannot be learnt, and
-        is left out of the topics of the result.
+        Every topic is as frequent in the test part as in the training part, as far as whole documents allow: see
+        `textcat.stratified`. Every document is equally likely to be drawn, so figures on the test part are unbiased
+        estimates of those on new documents. A topic that has neither a document left in the training part nor a
+        description cannot be learnt, and is left out of the topics of the result.
 
         Parameters
         ----------
@@ -241,7 +242,7 @@ class Corpus:
             The same seed gives the same parts.
         keep_groups : bool, default=False
             Keep documents that repeat each other in the same part (see `textcat.reprints`), so that no test document
-            has a twin in training. The documents are then drawn group by group: if none repeats another, they are the
+            has a twin in training. Groups are then drawn as a whole: if no document repeats another, the parts are the
             same as otherwise, and if a group is larger than the test part, it is never drawn.
 
         Returns
@@ -263,8 +264,15 @@ class Corpus:
                 f"A test part of {test_size} documents cannot be made of {len(self.train):,}: "
                 "give a fraction between 0 and 1, or a smaller number."
             )
-        drawn = random.Random(seed).sample(range(len(self.train)), int(n_test))
-        in_test = self._with_groups(drawn, seed) if keep_groups else set(drawn)
+        members = self._groups() if keep_groups else [[position] for position in range(len(self.train))]
+        units = [[self.train[position].topics for position in unit] for unit in members]
+        drawn = stratified_sample(units, int(n_test), seed)
+        if not drawn:
+            raise TextcatError(
+                f"No group of reprints in corpus {self.name} fits into a test part of {int(n_test):,} documents: draw "
+                "more, or leave groups apart."
+            )
+        in_test = {position for unit in drawn for position in members[unit]}
         train, test = ([d for i, d in enumerate(self.train) if (i in in_test) == of_test] for of_test in (False, True))
         counts, n_before, n_tested = topic_counts(train), topic_counts(self.train), topic_counts(test)
         described = {*self.descriptions, *self.names} if self.topic_rule == "described" else set()
@@ -276,36 +284,19 @@ class Corpus:
             )
         if self.topic_rule == "both":
             kept = [topic for topic in kept if n_tested[topic]]
-        origin = {**self.origin, "test_size": test_size, "seed": seed, "sampling": "random"} if self.origin else {}
+        origin = {**self.origin, "test_size": test_size, "seed": seed, "sampling": SAMPLING} if self.origin else {}
         if origin and keep_groups:
             origin["keep_groups"] = True
         return replace(self, train=train, test=test, topics=tuple(kept), origin=origin)
 
-    def _with_groups(self, drawn: list[int], seed: int) -> set[int]:
-        """Return positions of as many training documents as were drawn, which are whole groups of reprints.
-
-        Groups are taken in the order in which their documents were drawn, and those that are too large for what is left
-        are not taken; others are drawn in their place.
-        """
+    def _groups(self) -> list[list[int]]:
+        """Return the positions of the training documents of each group of reprints."""
         from textcat.reprints.groups import find_groups  # here, so that corpora which are not split need no kernels
 
-        groups = find_groups(document.zones for document in self.train).tolist()
         members = defaultdict[int, list[int]](list)
-        for position, group in enumerate(groups):
+        for position, group in enumerate(find_groups(document.zones for document in self.train).tolist()):
             members[group].append(position)
-        others = sorted({*range(len(groups))}.difference(drawn))
-        chosen, seen = set[int](), set[int]()
-        for position in chain(drawn, random.Random(seed).sample(others, len(others))):
-            group = groups[position]
-            if group not in seen and len(chosen) + len(members[group]) <= len(drawn):
-                chosen.update(members[group])
-            seen.add(group)
-        if not chosen:
-            raise TextcatError(
-                f"No group of reprints in corpus {self.name} fits into a test part of {len(drawn):,} documents: draw "
-                "more, or leave groups apart."
-            )
-        return chosen
+        return list(members.values())
 
     def twins(self) -> np.ndarray:
         """Return for each test document whether it has a twin in training: shape (n_test,), bool.

@@ -21,6 +21,7 @@ LAYERS = (
         "progress",
         "settings",
         "spreadsheets",
+        "stratified",
         "surrogates",
     },
     {"reading"},

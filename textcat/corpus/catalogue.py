@@ -44,6 +44,7 @@ from textcat.reading import (
     shared_depth,
     unpacked_stream,
 )
+from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
     from textcat.progress import Bar
@@ -273,7 +274,7 @@ def reopen_corpus(origin: Mapping[str, Any], **options: Any) -> Corpus:
     corpus, or if its test part was drawn by an earlier version of textcat, as this version would draw another one.
     """
     origin = dict(origin)
-    if origin.pop("sampling", "") != "random" and origin.get("test_size") is not None:
+    if origin.pop("sampling", "") != SAMPLING and origin.get("test_size") is not None:
         raise TextcatError(
             f"The model's test part, of size {origin['test_size']}, was drawn by an earlier version, and this one "
             "draws others, on which the model was trained: name a corpus to measure it on, or train it again."

@@ -23,6 +23,7 @@ from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
 from textcat.progress import Advance, Stages, advance_over
 from textcat.reading.in_memory import as_documents
+from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -315,8 +316,8 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
 
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
     """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
-    own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", "random")
-    return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == "random"
+    own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", SAMPLING)
+    return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == SAMPLING
 
 
 def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:

@@ -1,0 +1,102 @@
+"""Draw a random sample of documents in which every topic is as frequent as among all documents."""
+
+import random
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+#: How test parts are drawn, as a model records it: one that was drawn otherwise cannot be drawn again.
+SAMPLING = "stratified"
+
+
+def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: int) -> set[int]:
+    """Return the positions of units that are drawn: of units of one document each, as many as `n`.
+
+    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011) with systematic sampling: topic by topic, the one
+    with the fewest documents that are still to be dealt with first, units are drawn at random until the sample has the
+    topic's share. A share that is no whole number is rounded up or down, and what is cut off is carried over to the
+    next topic. So every document is equally likely to be drawn, and of documents with one topic each, a topic has less
+    than one more or less than its share. Units without a topic come last.
+
+    Parameters
+    ----------
+    units : sequence of sequences of the topics of a document
+        For each unit, the topics of its documents. A unit, such as a group of reprints, is drawn as a whole. A unit
+        that does not fit into the sample any more is passed over, and others are drawn in its place.
+    n : int
+        The number of documents to draw, fewer than there are.
+    seed : int
+        The same seed gives the same sample.
+
+    Returns
+    -------
+    set of int
+    """
+    generator = random.Random(seed)
+    order = generator.sample(range(len(units)), len(units))
+    sample = _Sample([units[position] for position in order], n)
+    carried = generator.random() - 0.5
+    while sample.left.any():
+        topic = int(np.where(sample.left > 0, sample.left, sample.left.max() + 1).argmin())
+        share = min(max(sample.wanted[topic], 0), sample.left[topic]) + carried
+        n_drawn = int(np.floor(share + 0.5))
+        carried = share - n_drawn
+        sample.draw(topic, n_drawn)
+    sample.fill()
+    return {order[position] for position in np.flatnonzero(sample.is_drawn).tolist()}
+
+
+class _Sample:
+    """Hold which units have been drawn so far, and how many documents of each topic are wanted and left."""
+
+    def __init__(self, units: Sequence[Sequence[Iterable[str]]], n: int) -> None:
+        from scipy import sparse  # here, so that a process which only reads documents stays small
+
+        column: dict[str, int] = {}
+        rows = [[column.setdefault(name, len(column)) for topics in unit for name in topics] for unit in units]
+        indptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        indices = np.fromiter((j for row in rows for j in row), np.int32, indptr[-1])
+        shape = (len(units), len(column))
+        self._topics = sparse.csr_matrix((np.ones(len(indices), np.int32), indices, indptr), shape=shape)
+        self._topics.sum_duplicates()
+        self._units = self._topics.tocsc()
+        self._sizes = np.array([len(unit) for unit in units], np.int64)
+        self._is_open = np.ones(len(units), bool)
+        self.is_drawn = np.zeros(len(units), bool)
+        #: By topic: the documents that are still to be dealt with, and how many of them the sample should get.
+        self.left = np.asarray(self._topics.sum(axis=0)).ravel().astype(np.int64)
+        self.wanted = n * self.left / max(self._sizes.sum(), 1)
+        self._n_wanted, self._n_open = n, int(self._sizes.sum())
+
+    def draw(self, topic: int, n: int) -> None:
+        """Deal with the units of a topic, drawing `n` of its documents."""
+        start, end = self._units.indptr[topic : topic + 2]
+        counts, units = self._units.data[start:end], self._units.indices[start:end]
+        counts, units = counts[self._is_open[units]], units[self._is_open[units]]
+        n_documents = int(self._sizes[units].sum())
+        self._n_open -= n_documents
+        n = min(max(n, self._n_wanted - self._n_open), self._n_wanted)  # so that the rest suffices
+        drawn = units[:n] if n_documents == len(units) else self._fitting(units, counts, n)
+        self._is_open[units] = False
+        self._take(drawn)
+        dealt = self._topics[units]
+        np.subtract.at(self.left, dealt.indices, dealt.data)
+
+    def _fitting(self, units: np.ndarray, counts: np.ndarray, n: int) -> np.ndarray:
+        drawn, room = [], self._n_wanted
+        for unit, size, count in zip(units.tolist(), self._sizes[units].tolist(), counts.tolist(), strict=True):
+            if count <= n and size <= room:
+                drawn.append(unit)
+                n, room = n - count, room - size
+        return np.array(drawn, np.int64)
+
+    def _take(self, units: np.ndarray) -> None:
+        self.is_drawn[units] = True
+        self._n_wanted -= int(self._sizes[units].sum())
+        taken = self._topics[units]
+        np.subtract.at(self.wanted, taken.indices, taken.data)
+
+    def fill(self) -> None:
+        """Draw units without a topic, and then any that fit, until the sample has its size."""
+        for units in (np.flatnonzero(self._is_open), np.flatnonzero(~self.is_drawn & ~self._is_open)):
+            self._take(self._fitting(units, self._sizes[units], self._n_wanted))
