@@ -19,6 +19,7 @@ KINDS = {
     "texts": "texts that cost more time than their bytes are worth",
     "stored": "damaged files of models, rows, pools and sessions",
     "runs": "runs over archives that end early, and inputs that change meanwhile",
+    "histories": "archives that change while runs are killed, files are locked and fail, and the clock jumps",
     "server": "requests that no client should send, clients that hold connections, workers that are killed",
     "surroundings": "homes without permission to write, other users, clocks that jump, Dask workers that die",
 }

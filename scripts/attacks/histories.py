@@ -1,0 +1,733 @@
+"""Histories of an archive by chance, and what its folder of tags must hold after each run, worked out naively.
+
+Files come, change, move, go, are locked and unlocked, and fail to be read; news is under embargo, and comes again with
+another version; the clock jumps; runs are killed. `History` plays one of them, and `check` says what is wrong.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import errno
+import gzip
+import io
+import json
+import os
+import random
+import shutil
+import signal
+import tarfile
+import tempfile
+import time
+import traceback
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from textcat import folders
+from textcat.errors import TextcatError
+from textcat.reading import InputSettings
+from textcat.tagging.job import load_taggers
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import make_plan, tag_to_folder
+
+Trial = tuple[str, bool, str]
+TEXTS = (
+    "Wheat exports rose to 12 mln tonnes, traders said.",
+    "Gold fell, and silver followed it down.",
+    "The central bank raised interest rates by half a point.",
+    "Crude oil production fell in the second quarter.",
+    "Nothing of this is known.",
+    "Corn and wheat crops suffered from the drought, and shipping of grain was delayed.",
+)
+READ = InputSettings(block_bytes=600)
+OUTPUTS = (
+    OutputSettings(),
+    OutputSettings(top=1),
+    OutputSettings(to="csv", per_document=True),
+    OutputSettings(everything=True, compress="zst"),
+)
+_OPERATIONS = ("write_all", "rename", "sync_folder", "truncate_file", "remove")
+_START = datetime(2026, 3, 1, tzinfo=timezone.utc).timestamp()
+_NO_DAC = ~((1 << 1) | (1 << 2))  # all capabilities but those by which root ignores the modes of files
+
+
+class Doc(NamedTuple):
+    """A document of a file: its id and version (0: it is no news), its text by number, and when its embargo ends."""
+
+    id: str
+    version: int
+    text: int
+    release: float | None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from all other documents."""
+        return self.id, self.version
+
+
+class File:
+    """The content of a file, from the moment at which it is written until it is replaced or removed."""
+
+    def __init__(self, path: str, members: list[tuple[str, list[Doc]]]):
+        self.path, self.members = path, members
+        self.known_as = ""  # its path when a run was started last
+        self.is_done = False  # whether a run has read it to its end, as `check` has seen
+        self.size = 0
+
+    @property
+    def docs(self) -> list[Doc]:
+        """All documents, in their order."""
+        return [doc for _, docs in self.members for doc in docs]
+
+
+class Fault(NamedTuple):
+    """How a path fails: with which error; a file perhaps only from an offset on."""
+
+    error: int
+    offset: int = 0
+
+
+class Ended(NamedTuple):
+    """What a run said: its exit code (-9: it was killed), an error or traceback, and its counts."""
+
+    code: int
+    error: str = ""
+    counts: Mapping[str, Any] = {}
+
+
+class History:
+    """An archive in a folder of its own, its tags, and all that has happened to it."""
+
+    def __init__(self, model: Path, seed: int, output: OutputSettings | None = None):
+        self.draw = random.Random(seed)
+        self.base = Path(tempfile.mkdtemp(prefix="history-"))
+        self.archive, self.out, self.model = self.base / "in", self.base / "out", model
+        self.output = (output or self.draw.choice(OUTPUTS))._replace(carry=("version",))
+        self.archive.mkdir()
+        self.files: list[File] = []
+        self.ended: list[tuple[File, str]] = []  # contents that are gone, with the path of the file that replaced them
+        self.modes: dict[str, int] = {}  # of folders and files that are locked
+        self.faults: dict[str, Fault] = {}
+        self.links: dict[str, str] = {}  # links that lead nowhere, with where they lead
+        self.clock, self._tick, self._number = _START, 0, 0
+        self.held: set[tuple[str, int]] = set()  # documents that had rows at the last check
+        self.log: list[str] = []
+
+    def close(self) -> None:
+        """Remove the archive and its tags."""
+        for path in self.modes:
+            os.chmod(self.archive / path, 0o755)
+        shutil.rmtree(self.base)
+
+    # --- what happens ------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Let something happen to the archive."""
+        steps: dict[Callable[[], object], int] = {
+            self.add: 4, self.change: 3, self.rename: 2, self.replace_by_rename: 1, self.swap: 1, self.delete: 1,
+            self.touch: 1, self.lock: 4, self.fail: 3, self.link: 1, self.folder_becomes_file: 1, self.reissue: 3,
+            self.move_clock: 3, self.repair: 3,
+        }  # fmt: skip
+        (step,) = self.draw.choices([*steps], [*steps.values()])
+        self.log.append(f"{step.__name__} {step() or ''}")
+
+    def add(self) -> str:
+        """Write a new file, perhaps under the name of one that was there before."""
+        gone = [file.path for file, _ in self.ended if self._is_free(file.path)]
+        if gone and self.draw.random() < 0.3:
+            path = self.draw.choice(gone)
+            path = path if path.endswith((".jsonl", ".zip", ".tar", ".gz")) else f"{path}.jsonl"
+        else:
+            ending = self.draw.choice([".jsonl", ".jsonl", ".jsonl", ".zip", ".tar", ".jsonl.gz"])
+            path = f"{self.draw.choice(['', 'd/', 'e/', 'd/f/'])}{self._new()}{ending}"
+        if not self._is_free(path):
+            return ""
+        self._write(File(path, self._members(path)))
+        return path
+
+    def change(self) -> str:
+        """Write another content into a file."""
+        file = self._any(lambda file: self._may_end(file))
+        if file is None:
+            return ""
+        self._end(file, file.path)
+        self._write(File(file.path, self._members(file.path)))
+        return file.path
+
+    def rename(self) -> str:
+        """Rename a file, which keeps its size and time."""
+        file, path = self._any(), ""
+        if file is not None:
+            path = os.path.join(self.draw.choice(["", "d", "e"]), f"{self._new()}.{file.path.partition('.')[2]}")
+            self._move(file, path)
+        return f"{file and file.path} {path}"
+
+    def replace_by_rename(self) -> str:
+        """Rename a file over another one."""
+        file = self._any()
+        other = self._any(lambda other: other is not file and self._may_end(other) and _ends_like(other, file))
+        if file is None or other is None:
+            return ""
+        before, path = file.path, other.path
+        self._end(other, other.path)
+        self._move(file, path)
+        return f"{before} {path}"
+
+    def swap(self) -> str:
+        """Let two files change their names."""
+        one = self._any()
+        other = self._any(lambda other: other is not one and _ends_like(other, one))
+        if one is None or other is None:
+            return ""
+        first, second = one.path, other.path
+        self._move(one, f"{self._new()}.swap")
+        self._move(other, first)
+        self._move(one, second)
+        return f"{first} {second}"
+
+    def delete(self) -> str:
+        """Remove a file."""
+        file = self._any(lambda file: self._may_end(file))
+        if file is None:
+            return ""
+        self._end(file, "")
+        self._repair(file.path)
+        (self.archive / file.path).unlink()
+        return file.path
+
+    def touch(self) -> str:
+        """Give a file another time."""
+        file = self._any()
+        if file is not None:
+            self._set_time(self.archive / file.path)
+        return str(file and file.path)
+
+    def lock(self) -> str:
+        """Take rights away from a file or a folder."""
+        paths = [name for name in ("d", "e", "d/f", ".") if (self.archive / name).is_dir()]
+        paths = [*paths, *(file.path for file in self.files)]
+        paths = [path for path in paths if path not in self.modes]
+        if not paths:
+            return ""
+        path = self.draw.choice(paths)
+        is_folder = (self.archive / path).is_dir()
+        self.modes[path] = self.draw.choice([0o300, 0o600, 0o000]) if is_folder else 0o000
+        os.chmod(self.archive / path, self.modes[path])
+        return f"{path} {self.modes[path]:o}"
+
+    def fail(self) -> str:
+        """Let a file fail when it is opened or read, or a folder when it is listed."""
+        if self.draw.random() < 0.3:
+            path = self.draw.choice(["d", "e", "d/f"])
+            if not (self.archive / path).is_dir():
+                return ""
+            self.faults[path] = Fault(self.draw.choice([errno.ESTALE, errno.EIO]))
+            return f"{path} {self.faults[path]}"
+        file = self._any()
+        if file is None:
+            return ""
+        offset = self.draw.choice([0, self.draw.randrange(max(file.size, 1))])
+        self.faults[file.path] = Fault(self.draw.choice([errno.ESTALE, errno.EIO]), offset)
+        return f"{file.path} {self.faults[file.path]}"
+
+    def link(self) -> str:
+        """Make a link that leads nowhere yet."""
+        path = f"link{self._new()}.jsonl"
+        self.links[path] = f"target{self._new()}.jsonl"
+        (self.archive / path).symlink_to(self.base / self.links[path])
+        return path
+
+    def folder_becomes_file(self) -> str:
+        """Replace a folder by a file of its name."""
+        path = "e"
+        inside = [file for file in self.files if file.path.startswith("e/")]
+        if path in self.modes or not inside or not all(map(self._may_end, inside)):
+            return ""
+        for file in inside:
+            self._end(file, "")
+            self._repair(file.path)
+        self.faults.pop(path, None)
+        shutil.rmtree(self.archive / path)
+        self._write(File(path, self._members("e.jsonl")))
+        return path
+
+    def reissue(self) -> str:
+        """Write a newer version of news, perhaps with another embargo or without one."""
+        news = [doc for file in self.files for doc in file.docs if doc.version]
+        if not news:
+            return ""
+        doc = self.draw.choice(news)
+        newest = max(one.version for one in news if one.id == doc.id)
+        path = f"{self._new()}.jsonl"
+        again = Doc(doc.id, newest + 1, self.draw.randrange(len(TEXTS)), self._release())
+        self._write(File(path, [("", [again])]))
+        return f"{again} in {path}"
+
+    def move_clock(self) -> str:
+        """Let time pass, or set the clock back."""
+        self.clock += self.draw.choice([3600, 7200, 86400, 86400, -3600, -86400])
+        return str((self.clock - _START) / 3600)
+
+    def repair(self) -> str:
+        """Give back what was locked, mend what failed, or let a link lead to a file; one of them, or all."""
+        broken = [*self.modes, *self.faults, *self.links]
+        chosen = broken if self.draw.random() < 0.3 else broken and [self.draw.choice(broken)]
+        for path in chosen:
+            self._repair(path)
+        return str(chosen)
+
+    def repair_all(self) -> None:
+        """Give back and mend all."""
+        for path in [*self.modes, *self.faults, *self.links]:
+            self._repair(path)
+        self.log.append("repair_all")
+
+    def _repair(self, path: str) -> None:
+        if path in self.modes:
+            del self.modes[path]
+            os.chmod(self.archive / path, 0o755)
+        self.faults.pop(path, None)
+        if target := self.links.pop(path, None):
+            file = File(path, self._members(path))
+            (self.base / target).write_bytes(_content(path, file.members))
+            self._set_time(self.base / target)
+            file.size = (self.base / target).stat().st_size
+            self.files.append(file)
+
+    def _new(self) -> int:
+        self._number += 1
+        return self._number
+
+    def _any(self, is_wanted: Callable[[File], bool] = lambda file: True) -> File | None:
+        files = [file for file in self.files if is_wanted(file)]
+        return self.draw.choice(files) if files else None
+
+    def _may_end(self, file: File) -> bool:
+        """Return whether no news in the file has several versions: nobody could say then which is the newest."""
+        counts = Counter(doc.id for one in self.files for doc in one.docs)
+        return all(counts[doc.id] == 1 for doc in file.docs)
+
+    def _end(self, file: File, replaced_at: str) -> None:
+        self.files.remove(file)
+        self.ended.append((file, replaced_at))
+
+    def _is_free(self, path: str) -> bool:
+        parts = path.split("/")
+        above = ("/".join(parts[:i]) for i in range(1, len(parts)))
+        return not os.path.lexists(self.archive / path) and not any((self.archive / one).is_file() for one in above)
+
+    def _members(self, path: str) -> list[tuple[str, list[Doc]]]:
+        if not path.endswith((".zip", ".tar")):
+            return [("", self._docs())]
+        names = [self.draw.choice(["a.jsonl", "b.jsonl", "c/a.jsonl"]) for _ in range(self.draw.randrange(1, 5))]
+        return [(name, self._docs()) for name in names]
+
+    def _docs(self) -> list[Doc]:
+        is_news = self.draw.random() < 0.5
+        return [
+            Doc(f"{'urn:' if is_news else ''}{self._new()}", int(is_news), self.draw.randrange(len(TEXTS)),
+                self._release() if is_news else None)
+            for _ in range(self.draw.choice([1, 1, 2, 5, 12]))
+        ]  # fmt: skip
+
+    def _release(self) -> float | None:
+        hours = self.draw.choice([None, None, -5, 1, 3, 20, 30])
+        return None if hours is None else self.clock + 3600 * hours + 1
+
+    def _write(self, file: File) -> None:
+        path = self.archive / file.path
+        if not self._is_free(os.path.dirname(file.path) + "/x"):  # its folder is a file now
+            file.path = path.name
+            path = self.archive / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_content(file.path, file.members))
+        self._set_time(path)
+        file.size = path.stat().st_size
+        self.files.append(file)
+
+    def _set_time(self, path: Path) -> None:
+        self._tick += 1
+        ns = (1_700_000_000 + self._tick) * 10**9
+        os.utime(path, ns=(ns, ns))
+
+    def _move(self, file: File, path: str) -> None:
+        if not self._is_free(os.path.dirname(path) + "/x"):
+            path = os.path.basename(path)
+        (self.archive / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.archive / file.path).rename(self.archive / path)
+        moved = self.modes.pop(file.path, None), self.faults.pop(file.path, None)
+        self.modes.pop(path, None)
+        self.faults.pop(path, None)
+        if moved[0] is not None:
+            self.modes[path] = moved[0]
+        if moved[1] is not None:
+            self.faults[path] = moved[1]
+        file.path = path
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
+    def run(self, kill_at: int = 0) -> Ended:
+        """Tag the archive in a process of its own, which is killed before its n-th operation on a disk, if so."""
+        for file in self.files:
+            file.known_as = file.path
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if not child:
+            os.close(ours)
+            os.write(theirs, json.dumps(self._run_here(kill_at)).encode())
+            os._exit(0)
+        os.close(theirs)
+        with open(ours, "rb") as pipe:
+            said = pipe.read()
+        os.waitpid(child, 0)
+        ended = Ended(*json.loads(said)) if said else Ended(-signal.SIGKILL)
+        self.log.append(f"run, kill at {kill_at}: {ended.code}")
+        return ended
+
+    def _run_here(self, kill_at: int) -> tuple[int, str, Mapping[str, Any]]:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            plan = make_plan(self.model, [self.archive], READ, self.output, jobs=1)
+            load_taggers(plan.job)
+            time.time = lambda: self.clock
+            _give_up_rights()
+            _fail_at({str(self.archive / path): fault for path, fault in self.faults.items()})
+            _kill_at(kill_at)
+            plan = make_plan(self.model, [self.archive], READ, self.output, jobs=1)
+            summary = tag_to_folder(plan, self.out, max_records=8)
+        except TextcatError as error:
+            return 1, str(error), {}
+        except BaseException:
+            return 99, traceback.format_exc(), {}
+        is_done = summary.before.finished and not summary.growth
+        counts = {**summary.counts.as_dict(), "is_done": is_done, "drifts": len(summary.drifts)}
+        return 3 if summary.counts.faults or summary.changed else 0, "", counts
+
+    # --- what must be ------------------------------------------------------------------------------------------------
+
+    def check(self, ended: Ended, topics_of: list[list[str]]) -> list[str]:
+        """Return what is wrong after a run that was not killed; `topics_of` has the topics of each text."""
+        if ended.code not in (0, 3):
+            root = self.modes.get(".", 0o700)
+            return [] if ended.code == 1 and not root & 0o100 else [f"exit {ended.code}: {ended.error}"]
+        rows, lines = list(self._rows()), self._rejections()
+        wrong = [f"{key} has {n} rows" for key, n in Counter(key for key, _ in rows).items() if n > 1]
+        in_rows = {key for key, _ in rows}
+        source_of = dict(rows)
+        blocked = self._blocked()
+        faults = [line for line in lines if not line.get("left_out")]
+        expected = Counter(str(self.archive / path) if path else str(self.archive) for path in blocked)
+        by_id: dict[str, list[tuple[Doc, File]]] = {}
+        is_told = Counter(line["source"] for line in faults)
+        for file in self.files:
+            name = str(self.archive / file.path)
+            is_hidden, is_broken = self._is_hidden(file, blocked), self._is_broken(file)
+            for doc in file.docs:
+                by_id.setdefault(doc.id, []).append((doc, file))
+            if not is_hidden and not is_broken:
+                file.is_done = True
+            elif not is_hidden and is_broken and not file.is_done:
+                inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
+                expected.update({source: is_told[source] for source in inside} or {name: 1})
+        wrong += self._wrong_documents(by_id, blocked, in_rows)
+        ends = {doc.key: (file, at) for file, at in self.ended for doc in file.docs}
+        for key in {*in_rows, *self.held} & {*ends}:
+            file, replaced_at = ends[key]
+            source = source_of.get(key, "")
+            path = os.path.relpath(source, self.archive) if source else file.known_as
+            there = [one for one in self.files if path == one.path or path.startswith(f"{one.path}/")]
+            is_known = file.known_as == file.path and (path == file.path or path.startswith(f"{file.path}/"))
+            if there and is_known and key in in_rows:
+                if not self._is_hidden(there[0], blocked):
+                    wrong.append(f"{key} of {file.path} was replaced, and still has a row of {source}")
+            elif not there and not replaced_at and key in self.held and key not in in_rows:
+                wrong.append(f"{key} of {file.path}, which is gone, has no row")
+        strange = {key for key in in_rows if key not in ends and key[0] not in by_id}
+        wrong += [f"{key} is in no file" for key in strange]
+        gone = {str(self.archive / file.known_as) for file, _ in self.ended if file.known_as}
+        found = Counter(line["source"] for line in faults if line["source"] not in gone or line["source"] in expected)
+        found = Counter(
+            {source: n for source, n in found.items() if not _is_inside(source, gone) or source in expected}
+        )
+        if found != expected:
+            wrong.append(f"rejected are {found - expected}, and not {expected - found}")
+        if (ended.code == 3) != bool(faults):
+            wrong.append(f"exit {ended.code} with {len(faults)} faults")
+        wrong += self._wrong_counts(ended.counts, rows, lines, topics_of)
+        self.held = in_rows
+        return wrong
+
+    def _wrong_documents(
+        self, by_id: Mapping[str, list[tuple[Doc, File]]], blocked: set[str], in_rows: set[tuple[str, int]]
+    ) -> Iterator[str]:
+        for docs in by_id.values():
+            doc, file = max(docs, key=lambda pair: pair[0].version)
+            is_readable = all(self._is_readable(one, blocked) for _, one in docs)
+            has_row = doc.key in in_rows
+            others = [other.key for other, _ in docs if other is not doc and other.key in in_rows]
+            where = f"{doc.key} of {file.path}"
+            if is_readable and others:
+                yield f"{others} have rows, although {where} is newer"
+            is_free = doc.release is None or doc.release <= self.clock
+            if is_readable and is_free and not has_row:
+                yield f"{where} has no row"
+            elif is_readable and not is_free and has_row and doc.key not in self.held:
+                yield f"{where} has a row, but is under embargo until {(doc.release or 0) - _START:.0f}"
+            elif not is_readable and len(docs) == 1 and doc.key in self.held and not has_row and file.is_done:
+                yield f"{where}, which cannot be read now, has lost its row"
+
+    def _wrong_counts(
+        self, counts: Mapping[str, Any], rows: list[Any], lines: list[Any], topics_of: list[list[str]]
+    ) -> Iterator[str]:
+        text_of = {doc.key: doc.text for file in self.files for doc in file.docs}
+        text_of |= {doc.key: doc.text for file, _ in self.ended for doc in file.docs}
+        topics = Counter(topic for key, _ in rows for topic in topics_of[text_of[key]])
+        expected = {
+            "tagged": len(rows), "rejected": len(lines), "records": len(rows) + len(lines),
+            "left_out": sum(bool(line.get("left_out")) for line in lines),
+            "untagged": sum(not topics_of[text_of[key]] for key, _ in rows),
+            "topics": dict(topics),
+        }  # fmt: skip
+        for name, value in expected.items():
+            found = {topic: n for topic, n in counts[name].items() if n} if name == "topics" else counts[name]
+            if found != value:
+                yield f"{name} are counted as {found}, but are {value}"
+
+    def _blocked(self) -> set[str]:
+        """Return the paths that must be rejected as they cannot be listed or looked at; "" is the archive itself."""
+        blocked = {path for path in self.links if self._is_seen(path)}
+        for name in (".", "d", "e", "d/f"):
+            path = "" if name == "." else name
+            if (self.archive / name).is_dir() and self._is_seen(path):
+                mode = self.modes.get(name, 0o700)
+                above = os.path.dirname(path)
+                is_reached = not path or self.modes.get(above or ".", 0o700) & 0o100
+                if name in self.faults or not mode & 0o400 or not is_reached:
+                    blocked.add(path)
+                elif not mode & 0o100:
+                    inside = [file.path for file in self.files if os.path.dirname(file.path) == path]
+                    inside += [link for link in self.links if os.path.dirname(link) == path]
+                    blocked.update(inside)
+        return blocked
+
+    def _is_seen(self, path: str) -> bool:
+        """Return whether all folders above a path can be listed and passed."""
+        parts = path.split("/")
+        above = [".", *("/".join(parts[:i]) for i in range(1, len(parts)))] if path else []
+        for i, name in enumerate(above):
+            mode = self.modes.get(name, 0o700)
+            if name in self.faults or not mode & 0o400 or (i < len(above) - 1 and not mode & 0o100):
+                return False
+        return True
+
+    def _is_hidden(self, file: File, blocked: set[str]) -> bool:
+        return file.path in blocked or not self._is_seen(file.path) or self._is_within(file.path, blocked)
+
+    def _is_within(self, path: str, blocked: set[str]) -> bool:
+        return any(one == "" or path.startswith(f"{one}/") for one in blocked)
+
+    def _is_broken(self, file: File) -> bool:
+        fault = self.faults.get(file.path)
+        return file.path in self.modes or (fault is not None and fault.offset < file.size)
+
+    def _is_readable(self, file: File, blocked: set[str]) -> bool:
+        return not self._is_hidden(file, blocked) and not self._is_broken(file)
+
+    def _rows(self) -> Iterator[tuple[tuple[str, int], str]]:
+        """Yield the id, version and source of each row."""
+        for path in sorted(self.out.glob("part-*")):
+            data = path.read_bytes()
+            if path.name.endswith(".zst"):
+                import zstandard
+
+                data = zstandard.ZstdDecompressor().decompressobj().decompress(data)
+            if ".csv" in path.name:
+                import csv
+
+                for row in csv.DictReader(io.StringIO(data.decode(), newline="")):
+                    yield (row["id"], int(row["version"] or 0)), row["source"]
+            else:
+                for one in map(json.loads, data.splitlines()):
+                    yield (one["id"], int(one.get("fields", {}).get("version", 0))), one["source"]
+
+    def _rejections(self) -> list[dict[str, Any]]:
+        path = self.out / "_rejected.jsonl"
+        return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+    # --- all of it ---------------------------------------------------------------------------------------------------
+
+    def play(self, steps: int, topics_of: list[list[str]]) -> list[str]:
+        """Let something happen so many times, with runs between; mend all in the end; return what was wrong first."""
+        for _ in range(4):
+            self.log.append(f"add {self.add()}")
+        for _ in range(steps):
+            for _ in range(self.draw.randrange(1, 4)):
+                self.step()
+            for _ in range(self.draw.choice([0, 0, 0, 1, 2])):
+                ended = self.run(kill_at=self.draw.randrange(1, 40))
+                if ended.code == 99:
+                    return [ended.error]
+                if self.draw.random() < 0.5:
+                    self.step()
+            if wrong := self.check(self.run(), topics_of):
+                return wrong
+        self.repair_all()
+        if wrong := self.check(self.run(), topics_of):
+            return wrong
+        self.clock += 40 * 86400
+        if wrong := self.check(self.run(), topics_of):
+            return wrong
+        ended = self.run()
+        return self.check(ended, topics_of) or ([] if ended.counts["is_done"] else ["something is left to do"])
+
+
+def _ends_like(one: File, other: File | None) -> bool:
+    return other is not None and one.path.partition(".")[2] == other.path.partition(".")[2]
+
+
+def _is_inside(source: str, names: set[str]) -> bool:
+    return any(source == name or source.startswith(f"{name}/") for name in names)
+
+
+def _content(path: str, members: list[tuple[str, list[Doc]]]) -> bytes:
+    if path.endswith(".gz"):
+        return gzip.compress(_lines(members[0][1]), mtime=0)
+    if not path.endswith((".zip", ".tar")):
+        return _lines(members[0][1])
+    stream = io.BytesIO()
+    if path.endswith(".zip"):
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, docs in members:
+                archive.NameToInfo.pop(name, None)  # or else it warns of a name that occurs twice
+                archive.writestr(name, _lines(docs))
+    else:
+        with tarfile.open(fileobj=stream, mode="w") as tar:
+            for name, docs in members:
+                data = _lines(docs)
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def _lines(docs: list[Doc]) -> bytes:
+    return b"".join(json.dumps(_fields(doc)).encode() + b"\n" for doc in docs)
+
+
+def _fields(doc: Doc) -> dict[str, Any]:
+    if not doc.version:
+        return {"id": doc.id, "text": TEXTS[doc.text]}
+    fields = {
+        "uri": doc.id, "type": "text", "version": str(doc.version), "versioncreated": "2026-01-01T00:00:00Z",
+        "body_text": TEXTS[doc.text],
+    }  # fmt: skip
+    if doc.release is not None:
+        zone = timezone(timedelta(hours=sum(doc.id.encode()) % 25 - 12))
+        fields["embargoed"] = datetime.fromtimestamp(doc.release, zone).isoformat()
+    return fields
+
+
+def _give_up_rights() -> None:
+    """Let the modes of files hold for this process, too, if it is root's."""
+    if os.geteuid():
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, data = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    if libc.capget(header, data):
+        raise OSError(ctypes.get_errno(), "capget")
+    data[0] &= _NO_DAC & 0xFFFFFFFF
+    data[1] &= _NO_DAC & 0xFFFFFFFF
+    if libc.capset(header, data):
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+def _fail_at(faults: Mapping[str, Fault]) -> None:
+    """Let paths fail when they are opened, read or listed."""
+    opened, listed = builtins.open, os.scandir
+
+    class Failing(io.FileIO):
+        offset, error = 0, errno.EIO
+
+        def _check(self) -> int:
+            if (left := self.offset - self.tell()) <= 0:
+                raise OSError(self.error, os.strerror(self.error), self.name)
+            return left
+
+        def read(self, n: int | None = -1) -> Any:
+            left = self._check()
+            return super().read(left if n is None or n < 0 else min(n, left))
+
+        def readinto(self, buffer: Any) -> Any:
+            return super().readinto(memoryview(buffer)[: self._check()])
+
+    def fail_open(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        fault = faults.get(str(path))
+        if fault is None or "b" not in mode or isinstance(path, int):
+            return opened(path, mode, *arguments, **options)
+        if not fault.offset:
+            raise OSError(fault.error, os.strerror(fault.error), path)
+        file = Failing(path, "rb")
+        file.offset, file.error = fault.offset, fault.error
+        return file
+
+    def fail_listing(path: Any = ".") -> Any:
+        if fault := faults.get(os.path.normpath(str(path))):
+            raise OSError(fault.error, os.strerror(fault.error), path)
+        return listed(path)
+
+    builtins.open, os.scandir = fail_open, fail_listing  # type: ignore[assignment]
+
+
+def _kill_at(number: int) -> None:
+    left = [number]
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments)
+
+        return call
+
+    for name in _OPERATIONS:
+        setattr(folders, name, counted(getattr(folders, name)))
+
+
+def topics_of_texts(model: Path) -> list[list[str]]:
+    """Return the topics above their thresholds of each text."""
+    import textcat
+
+    return [[tag.topic for tag in tags] for tags in textcat.load(model).tag(list(TEXTS))]
+
+
+@contextmanager
+def history(model: Path, seed: int, output: OutputSettings | None = None) -> Iterator[History]:
+    """Yield a history, and remove its files in the end."""
+    one = History(model, seed, output)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def trials(random: random.Random, seconds: float, part: str = "") -> Iterator[Trial]:
+    """Yield a history after the other until the time is over."""
+    from .commands import train_model
+
+    end = time.monotonic() + seconds
+    with tempfile.TemporaryDirectory() as name:
+        model = Path(name) / "model"
+        train_model(model)
+        topics_of = topics_of_texts(model)
+        while time.monotonic() < end:
+            seed = random.randrange(1 << 30)
+            with history(model, seed) as one:
+                wrong = one.play(8, topics_of)
+                detail = f"seed {seed}, after {'; '.join(one.log)}: {'; '.join(wrong)}"
+            yield "a history of an archive", not wrong, detail
