@@ -1,5 +1,6 @@
 """Tables of pandas and polars: read by their columns, answered in kind; what is wrong in them is told by row."""
 
+import json
 import subprocess
 import sys
 
@@ -75,6 +76,69 @@ def test_a_table_trains_the_model_that_its_records_train(table, tagger):
     np.testing.assert_array_equal(of_table.weights, tagger.weights)
     in_columns = textcat.train(table, "paum", text=[*TEXT], topics=["metal", "grain"])
     np.testing.assert_array_equal(in_columns.weights, tagger.weights)
+
+
+LEAKY = {
+    "title": ["grain", "metal", "grain", "metal"] * 3,  # which holds the label
+    "body": COLUMNS["story"],
+    "topics": COLUMNS["section"],
+}
+
+
+@pytest.fixture(scope="module")
+def of_bodies():
+    """A tagger of a table that has no column but the bodies."""
+    rows = [dict(zip(("body", "topics"), row, strict=True)) for row in zip(LEAKY["body"], LEAKY["topics"], strict=True)]
+    return textcat.train(rows, "paum")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "records", "generator", "csv", "jsonl"])
+def test_a_title_beside_the_column_that_is_named_changes_neither_training_nor_scores(tmp_path, of_bodies, kind):
+    rows = [dict(zip(LEAKY, row, strict=True)) for row in zip(*LEAKY.values(), strict=True)]
+    if kind in ("pandas", "polars"):
+        library = pytest.importorskip(kind)
+        leaky = library.DataFrame(LEAKY)
+    elif kind in ("csv", "jsonl"):
+        leaky = tmp_path / f"a.{kind}"
+        lines = (
+            map(json.dumps, rows)
+            if kind == "jsonl"
+            else ["title,body,topics", *(",".join(row.values()) for row in rows)]
+        )
+        leaky.write_text("\n".join(lines))
+    else:
+        leaky = rows
+    source = iter(leaky) if kind == "generator" else leaky
+    tagger = textcat.train(source, "paum", text="body")
+    np.testing.assert_array_equal(tagger.weights, of_bodies.weights)
+    expected = of_bodies.scores(LEAKY["body"])
+    if kind not in ("csv", "jsonl"):
+        np.testing.assert_array_equal(np.asarray(tagger.scores(leaky, text="body")), expected)
+    for named in ({"text": "body"}, {}):  # what training named is the default
+        assert tagger.evaluate(rows, **named).bands == of_bodies.evaluate(rows, text="body").bands
+
+
+def test_the_columns_that_training_named_are_those_of_scores_until_others_are_named(tmp_path, of_bodies):
+    rows = [dict(zip(LEAKY, row, strict=True)) for row in zip(*LEAKY.values(), strict=True)]
+    tagger = textcat.train(rows, "paum", text=["body"])
+    textcat.save(tagger, tmp_path / "model")
+    for one in (tagger, textcat.load(tmp_path / "model")):
+        assert one.text_columns == ("body",)
+        np.testing.assert_array_equal(one.scores(rows), of_bodies.scores(LEAKY["body"]))
+        assert one.tag(rows) == of_bodies.tag(LEAKY["body"])
+        assert one.explain(rows[0], "grain").score == of_bodies.explain(LEAKY["body"][0], "grain").score
+        titles = np.asarray(one.scores(rows, text="title"))
+        np.testing.assert_array_equal(titles, of_bodies.scores(LEAKY["title"]))
+        renamed = [{"title": row["title"], "text": row["body"]} for row in rows]  # which have not what was named
+        np.testing.assert_array_equal(one.scores(renamed), of_bodies.scores(renamed))
+    assert of_bodies.text_columns == ()
+
+
+@pytest.mark.parametrize("text", [[], (), 3, [None]])
+def test_names_of_columns_that_are_none_are_refused(of_bodies, text):
+    for ask in (textcat.train, of_bodies.scores, of_bodies.evaluate):
+        with pytest.raises(TextcatError, match=r"Texts cannot be in the columns .*: give one name or a list of names"):
+            ask([{"body": "corn", "topics": "grain"}], text=text)
 
 
 def test_answers_to_a_table_are_tables_of_its_library_with_its_index_and_a_column_per_topic(library, table, tagger):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.frames import is_table
+from textcat.frames import is_table, named_columns
 from textcat.markup import html_table
 from textcat.reading.document import PARTS, Document
-from textcat.reading.in_memory import as_documents
+from textcat.reading.in_memory import as_documents, origin_of_columns
 from textcat.stratified import SAMPLING, stratified_sample
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Corpus:
     names_language : str
         The language of the names; "" if it is not known.
     origin : dict
-        The arguments (JSON values) with which `open_corpus` opens the corpus again; empty if it was made in memory.
+        The arguments (JSON values) with which `open_corpus` opens the corpus again. Of a corpus that was made in
+        memory, it has only the names of the columns of texts, if they were named.
     topic_rule : str
         The rule by which the topics were chosen: the value of the argument `topics` of `from_documents`.
     """
@@ -157,7 +158,7 @@ class Corpus:
         records: Iterable[Mapping[str, Any]],
         *,
         name: str = RECORDS,
-        text: str | Sequence[str] = "text",
+        text: str | Sequence[str] | None = None,
         id: str = "id",
         topics: str | Sequence[str] = "topics",
         topics_separator: str = "",
@@ -170,11 +171,13 @@ class Corpus:
         Parameters
         ----------
         records : iterable of dict
-            Each has its text in the field `text`, in ``title`` and ``body``, or in ``zones``, a dict of texts by zone.
+            Each has its text in the fields that `text` names.
         name : str
             Name of the corpus.
-        text : str or sequence of str
-            The fields that hold the text, in order. "title" becomes the zone title, the others are joined to the body.
+        text : str or sequence of str, optional
+            The fields that hold the text, in order; no others are read as text. Of several, "title" becomes the zone
+            title, and the others are joined to the body. By default, the text is in ``text``, or else ``body``, with a
+            ``title``; or in ``zones``, a dict of texts by zone.
         id, topics, split : str
             The names of the fields that hold the id, the topics and the part; ``""``: there is no such field. A record
             without an id gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number
@@ -196,7 +199,8 @@ class Corpus:
             record is for training.
         """
         documents = as_documents(records, text, id, topics, topics_separator, split)
-        return cls.from_documents(name, documents, topic_rule, descriptions)
+        corpus = cls.from_documents(name, documents, topic_rule, descriptions)
+        return replace(corpus, origin=origin_of_columns(named_columns(text))) if text else corpus
 
     @classmethod
     def from_frame(cls, frame: Any, **fields: Any) -> "Corpus":

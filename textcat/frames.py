@@ -68,7 +68,7 @@ class Frame(NamedTuple):
         of_name = dict(zip(self.columns, self.data.columns, strict=True))
         return zip(*(self.data[of_name[name]] for name in names), strict=True) if names else iter([()] * len(self.data))
 
-    def records(self, text: str | Sequence[str]) -> Iterator[Any]:
+    def records(self, text: str | Sequence[str] | None) -> Iterator[Any]:
         """Return an iterator over texts: over the values of a column or, for a table, over a dict of texts per row.
 
         A dict has the row's values in the columns that `text_columns` returns. TextcatError is raised if a column is
@@ -80,17 +80,15 @@ class Frame(NamedTuple):
         names = self.text_columns(text)
         return (dict(zip(names, row, strict=True)) for row in self.rows(names))
 
-    def text_columns(self, text: str | Sequence[str]) -> list[str]:
-        """Return the names of the columns that hold texts: those that `text` names, and "title" and "zones".
+    def text_columns(self, text: str | Sequence[str] | None) -> list[str]:
+        """Return the names of the columns that hold texts: those that `text` names, and no others.
 
-        "title" and "zones" are left out if the table does not have them. If `text` is "text", the default, a column
-        "body" is included, too. TextcatError is raised if a named column is missing, or if a row has no value in any of
-        the columns.
+        If `text` is None, they are those of "text", "title", "body" and "zones" that the table has. TextcatError is
+        raised if a named column is missing, or if a row has no value in any of the columns.
         """
-        names, columns = [text] if isinstance(text, str) else [*text], self.columns
-        if names == ["text"]:
-            names = [name for name in ("text", "title", "body", "zones") if name in columns] or names
-        names += [name for name in ("title", "zones") if name in columns and name not in names]
+        columns, names = self.columns, [*named_columns(text)]
+        if not names:
+            names = [name for name in ("text", "title", "body", "zones") if name in columns] or ["text"]
         self.check(names)
         self._refuse_missing([all(map(is_missing, row)) for row in self.rows(names)], "text", names, _EMPTY_TEXT)
         return names
@@ -161,6 +159,19 @@ class Frame(NamedTuple):
 
     def _module(self) -> Any:
         return sys.modules[self.library]
+
+
+def named_columns(text: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names in an argument that names one column or several; () if it is None.
+
+    TextcatError is raised if it is an empty list, or has a value that is not a name.
+    """
+    if text is None:
+        return ()
+    names = (text,) if isinstance(text, str) else tuple(text) if isinstance(text, Iterable) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TextcatError(f"Texts cannot be in the columns {text!r:.60}: give one name or a list of names.")
+    return names
 
 
 def is_table(source: Any) -> bool:

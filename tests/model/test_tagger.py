@@ -166,9 +166,10 @@ def test_records_are_tagged_as_their_texts(tagger):
     expected = tagger.tag(documents)
     assert tagger.tag(zones) == tagger.tag([{"zones": texts, "topics": 2.5} for texts in zones]) == expected
     renamed = [{"title": "wheat exports", "abstract": text} for text in TEXTS]
-    assert tagger.tag(renamed, text="abstract") == expected
-    assert list(tagger.tag_stream(renamed, text=["title", "abstract"])) == expected
-    np.testing.assert_array_equal(tagger.scores(renamed, text="abstract"), tagger.scores(documents))
+    assert tagger.tag(renamed, text=["title", "abstract"]) == expected
+    assert list(tagger.tag_stream(renamed, text=["abstract", "title"])) == expected
+    np.testing.assert_array_equal(tagger.scores(renamed, text=["title", "abstract"]), tagger.scores(documents))
+    assert tagger.tag(renamed, text="abstract") == tagger.tag([*TEXTS])
     assert tagger.explain(zones[0], "wheat") == tagger.explain(documents[0], "wheat")
     assert tagger.tag([{"text": text} for text in TEXTS]) == tagger.tag(TEXTS)
     with pytest.raises(TextcatError, match=r"Record 2 has no text in 'body': .* content"):

@@ -8,6 +8,7 @@ import pytest
 from read_sources import read
 from same_documents import tagged, trained_on, write
 
+import textcat
 from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import InputSettings, Record, Rejection, find_sources, formats, read_batches, read_documents
@@ -41,8 +42,54 @@ def test_fields_are_mapped_for_every_format_that_has_them(tmp_path, form):
     assert document.zones == {"title": "", "body": "Tin rose.\nIn May."}
     assert tagged(path, **MAPPED) == [("", "Tin rose.\nIn May.")]
     path = write(tmp_path, form, {"title": "Tin up", **ABSTRACTS})
-    for fields in (("abstract", "note"), ("title", "abstract", "note")):
+    for fields in (("title", "abstract", "note"), ("abstract", "title", "note")):
         assert tagged(path, **{**MAPPED, "text_fields": fields}) == [("Tin up", "Tin rose.\nIn May.")]
+    assert tagged(path, **{**MAPPED, "text_fields": ("note", "abstract")}) == [("", "In May.\nTin rose.")]
+
+
+# What is named is what is read: a title, a body or zones beside it, which are read by default, say something else.
+BESIDE = {"id": "1", "text": "Corn.", "title": "Tin up", "body": "Gold.", "note": "Wheat.", "date": "1987"}
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet", "memory", "labelled"])
+@pytest.mark.parametrize(
+    ("named", "zones"),
+    [
+        (None, {"title": "Tin up", "body": "Corn."}),
+        ("text", {"body": "Corn."}),
+        ("body", {"body": "Gold."}),
+        ("note", {"body": "Wheat."}),
+        ("title", {"body": "Tin up"}),
+        (("note", "body"), {"body": "Wheat.\nGold."}),
+        (("body", "title"), {"title": "Tin up", "body": "Gold."}),
+        (("note", "title", "text"), {"title": "Tin up", "body": "Wheat.\nCorn."}),
+    ],
+)
+def test_only_the_fields_that_are_named_are_read_as_text(tmp_path, form, named, zones):
+    if form == "memory":
+        (document,) = textcat.Corpus.from_records([BESIDE], text=named).train
+        read_zones = document.zones
+    else:
+        path = write(tmp_path, "jsonl" if form == "labelled" else form, BESIDE)
+        fields = () if named is None else (named,) if isinstance(named, str) else named
+        settings = InputSettings(text_fields=fields)
+        (one,) = open_corpus(path, settings=settings).train if form == "labelled" else read(path, text_fields=fields)
+        read_zones = one.zones
+    assert {zone: text for zone, text in read_zones.items() if text} == zones
+
+
+@pytest.mark.parametrize("named", ["text", ("text",)])
+@pytest.mark.parametrize("zones", [{"lead": "Tin."}, "Tin."])
+def test_zones_are_read_only_by_default_or_if_they_are_named(tmp_path, named, zones):
+    record = {"text": "Corn.", "zones": zones}
+    path = write(tmp_path, "jsonl", record)
+    (in_memory,) = textcat.Corpus.from_records([record], text=named).train
+    (in_file,) = read(path, text_fields=("text",))
+    assert {zone: text for zone, text in in_memory.zones.items() if text} == in_file.zones == {"body": "Corn."}
+    (in_memory,) = textcat.Corpus.from_records([record], text="zones").train
+    (in_file,) = read(path, text_fields=("zones",))
+    expected = zones if isinstance(zones, dict) else {"body": zones}
+    assert {zone: text for zone, text in in_memory.zones.items() if text} == in_file.zones == expected
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "csv", "tsv", "parquet"])
@@ -92,10 +139,10 @@ STUDY = {"id": "7", "title": "Tin up", "abstract": "Tin rose.", "authors": "J. D
 )
 def test_a_record_keeps_the_further_fields_that_are_asked_for(tmp_path, form, asked, names):
     path = write(tmp_path, form, STUDY)
-    (record,) = read(path, text_fields=("abstract",), fields=asked)
+    (record,) = read(path, text_fields=("title", "abstract"), fields=asked)
     assert record.fields == (None if names is None else {name: STUDY[name] for name in names})
     assert record.zones == {"title": "Tin up", "body": "Tin rose."}
-    settings = InputSettings(text_fields=("abstract",), fields=asked, topics_field="year")
+    settings = InputSettings(text_fields=("title", "abstract"), fields=asked, topics_field="year")
     (document,) = read_documents([path], settings)
     assert document.fields == record.fields
     assert document.topics == ("1987",)
@@ -104,7 +151,7 @@ def test_a_record_keeps_the_further_fields_that_are_asked_for(tmp_path, form, as
 def test_texts_that_are_joined_are_among_the_further_fields(tmp_path):
     path = write(tmp_path, "csv", STUDY)
     (record,) = read(path, text_fields=("abstract", "note"), fields=("*",))
-    assert list(record.fields) == ["id", "abstract", "authors", "year", "note"]
+    assert list(record.fields) == ["id", "title", "abstract", "authors", "year", "note"]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json", "parquet"])

@@ -598,3 +598,14 @@ def test_no_code_of_a_strangers_model_is_run_by_an_update(tmp_path, monkeypatch)
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("of_a_stranger")
     assert textcat.learn(tmp_path / "model", new).added == ("n",)
+
+
+def test_learning_reads_the_fields_that_training_named_or_those_that_are_named_now(tmp_path):
+    known = [{"id": f"d{k}", "story": f"{topic} wood", "topics": topic} for k, topic in enumerate(TOPICS[:2] * 3)]
+    new = [{"id": "n", "title": "cedar", "story": "ash grove", "labels": "ash"}]
+    for named in ({}, {"text": "story"}):
+        model = tmp_path / f"model {named}"
+        textcat.save(textcat.train(known, PLAIN, text="story", updatable=True), model)
+        assert "cedar" not in textcat.learn(model, new, topics="labels", **named).tagger.features.vocabulary_
+    learnt = textcat.learn(model, [{**new[0], "id": "m"}], topics="labels", text=["title", "story"])
+    assert "cedar" in learnt.tagger.features.vocabulary_

@@ -140,7 +140,10 @@ def input_settings(
     format_: Annotated[str, _input("--format", help="Format of all inputs, if name and content do not tell.")] = "",
     text_field: Annotated[
         list[str] | None,
-        _input(help="Field or column of the text; several are joined in order.", show_default="text, or else body"),
+        _input(
+            help="Field or column of the text, of several in order; no other is read as text.",
+            show_default="text, or else body, with a title",
+        ),
     ] = None,
     id_field: Annotated[str, _input(help="Field or column of the id.")] = "id",
     date_field: Annotated[str, _input(help="Field or column of the date.")] = "date",

@@ -240,12 +240,13 @@ def _origin(tagger: "Tagger") -> Mapping[str, Any]:
     from textcat.corpus.catalogue import cards
 
     where = tagger.origin.get("name_or_path", tagger.corpus)
-    if not tagger.origin and (where in cards() or Path(where).exists()):
+    is_known = "name_or_path" in tagger.origin
+    if not is_known and (where in cards() or Path(where).exists()):
         return {"name_or_path": where}  # models of earlier versions say no more than a name
-    if not tagger.origin or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
+    if not is_known or (Path(where).is_absolute() and "*" not in where and not Path(where).exists()):
         raise TextcatError(
             f"The model was trained on {tagger.corpus!r}, which is no known corpus: name the corpus to evaluate on."
-            + (f" There is no file or folder {where}." if tagger.origin else "")
+            + (f" There is no file or folder {where}." if is_known else "")
         )
     return tagger.origin
 

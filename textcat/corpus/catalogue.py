@@ -21,7 +21,7 @@ from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError, similar_files
 from textcat.folders import user_cache
-from textcat.frames import is_table
+from textcat.frames import is_table, named_columns
 from textcat.reading import (
     NEWS,
     SCANS,
@@ -239,7 +239,7 @@ def corpus_of(source: Any, **columns: Any) -> Corpus:
 
 
 def column_settings(
-    text: str | Sequence[str] = "text", topics: str | Sequence[str] = "topics", topics_separator: str = ""
+    text: str | Sequence[str] | None = None, topics: str | Sequence[str] = "topics", topics_separator: str = ""
 ) -> InputSettings | None:
     """Return the settings to read files by, given columns or fields as for `Corpus.from_records`.
 
@@ -247,9 +247,7 @@ def column_settings(
     """
     if not isinstance(topics, str):
         raise TextcatError(f"The topics of files are in one field, not in {topics!r}: name it, or give a table.")
-    settings = InputSettings(topics_field=topics, topics_separator=topics_separator)
-    if text != "text":
-        settings = settings._replace(text_fields=(text,) if isinstance(text, str) else tuple(text))
+    settings = InputSettings(topics_field=topics, topics_separator=topics_separator, text_fields=named_columns(text))
     return None if settings == InputSettings() else settings
 
 

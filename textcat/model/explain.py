@@ -191,7 +191,7 @@ class Explanation:
             5 (its share of the strongest contribution), and a `title` with its terms and their contributions. Texts
             are escaped.
         """
-        texts = zones_of_document(next(document_stream([document], "text")), 0)
+        texts = zones_of_document(next(document_stream([document])), 0)
         zones = ((zone, self._marked(zone, text)) for zone, text in texts.items() if text)
         return "\n".join(f'<div class="zone" data-zone="{html_text(zone)}">{marked}</div>' for zone, marked in zones)
 

@@ -41,7 +41,7 @@ def evaluate(
     model: "Tagger | str | Path",
     corpus: Any,
     *,
-    text: str | Sequence[str] = "text",
+    text: str | Sequence[str] | None = None,
     topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
     bands: str | Iterable[str] | None = None,
@@ -299,7 +299,7 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
         return corpus
     if isinstance(source, Corpus):
         return corpus_of(source, **columns)
-    documents = as_documents(source, **columns)
+    documents = as_documents(source, **columns, trained_on=tagger.text_columns)
     if tagger.corpus in (TABLE, RECORDS) and len(documents) == tagger.train_documents:
         _log.warning(
             "The model was trained on %s documents, as many as these: if they are the same, the figures are too good, "

@@ -34,7 +34,7 @@ from textcat.model.topic_names import find_topic
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
 from textcat.progress import Stages
-from textcat.reading import document_stream
+from textcat.reading import document_stream, named_in_training
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -154,14 +154,15 @@ class Tagger:
 
         return textcat.train(corpus, recipe, **options)
 
-    def scores(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
+    def scores(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Score documents for every topic.
 
         Parameters
         ----------
         documents : iterable of str, Document or dict, or DataFrame or Series of pandas or polars
-        text : str or sequence of str
-            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`.
+        text : str or sequence of str, optional
+            The columns, or the fields of a dict, that hold the text, as in `Corpus.from_records`. By default, they are
+            `text_columns` if a table or a dict has all of these, otherwise those that `Corpus.from_records` takes.
 
         Returns
         -------
@@ -174,9 +175,14 @@ class Tagger:
         TextcatError
             If a single text or a single record is given, a column is missing, or a document has no text.
         """
-        blocks = list(score_blocks(self, document_stream(documents, text)))
+        blocks = list(score_blocks(self, document_stream(documents, text, self.text_columns)))
         scores = np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
         return answer_in_kind(documents, scores, self.topics)
+
+    @property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns or fields of texts that training named; () if it named none."""
+        return named_in_training(self.origin)
 
     def score_rows(self, rows: Rows) -> np.ndarray:
         """Return the scores of documents, given their rows: see `scores`."""
@@ -187,7 +193,7 @@ class Tagger:
         """Whether the weights are a sparse array."""
         return not isinstance(self.weights, np.ndarray)
 
-    def predict_proba(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
+    def predict_proba(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Return the probability that each document has each topic; a document's probabilities need not add up to 1.
 
         Parameters
@@ -207,7 +213,7 @@ class Tagger:
         probabilities = curves(self).probabilities(self.scores(documents, text=text))
         return answer_in_kind(documents, probabilities, self.topics)
 
-    def predict(self, documents: Records, *, text: str | Sequence[str] = "text") -> Any:
+    def predict(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Any:
         """Return whether each document gets each topic: 1 or 0.
 
         Parameters
@@ -229,7 +235,7 @@ class Tagger:
         top: int | None = None,
         everything: bool = False,
         min_probability: float | None = None,
-        text: str | Sequence[str] = "text",
+        text: str | Sequence[str] | None = None,
     ) -> Tags:
         """Return the topics of each document, the highest score first: by default those that score above thresholds.
 
@@ -259,7 +265,7 @@ class Tagger:
         top: int | None = None,
         everything: bool = False,
         min_probability: float | None = None,
-        text: str | Sequence[str] = "text",
+        text: str | Sequence[str] | None = None,
     ) -> Iterator[list[Tag]]:
         """Yield the tags of each document, as `tag` returns them, while documents are being read.
 
@@ -283,7 +289,7 @@ class Tagger:
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
         selection = Selection(top, everything, min_probability).checked()
-        stream = document_stream(documents, text)
+        stream = document_stream(documents, text, self.text_columns)
         return tags_of_batches(self, iter(lambda: list(islice(stream, batch)), []), selection)
 
     def select(
@@ -402,7 +408,7 @@ class Tagger:
         """
         from textcat.model.explain import explain_document  # here, so that tagging need not import it
 
-        return explain_document(self, next(document_stream([document], "text")), topics, n)
+        return explain_document(self, next(document_stream([document], None, self.text_columns)), topics, n)
 
     def evaluate(
         self, corpus: Any, *, bands: str | Iterable[str] | None = None, stages: Stages | None = None, **columns: Any

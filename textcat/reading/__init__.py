@@ -25,7 +25,7 @@ _NAMES_IN = {
     "formats.references": "common_fields ris_entry",
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
-    "in_memory": "as_documents document_stream",
+    "in_memory": "as_documents document_stream named_in_training",
     "records": (
         "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings ItemVersion LabelSettings PipeState "
         "Record Rejection UnreadableError VersionState is_matched superseded_reason"

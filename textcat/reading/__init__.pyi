@@ -43,6 +43,7 @@ from textcat.reading.formats.xml_elements import element_at as element_at
 from textcat.reading.formats.xml_items import declared_encoding as declared_encoding
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
+from textcat.reading.in_memory import named_in_training as named_in_training
 from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.records import LAST as LAST
 from textcat.reading.records import START_OVER as START_OVER

@@ -1,20 +1,23 @@
 """Turn records in memory, such as dicts and rows of tables, into documents."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.frames import Frame, is_missing, is_table
+from textcat.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
-from textcat.reading.records import listed_in
+from textcat.reading.records import listed_in, title_and_body
 
 
-def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
+def document_stream(
+    documents: Any, text: str | Sequence[str] | None = None, trained_on: tuple[str, ...] = ()
+) -> Iterator[Any]:
     """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
-    Texts and objects with `zones` stay as they are. `text` names the fields or columns that hold texts. TextcatError is
+    Texts and objects with `zones` stay as they are. `text` names the fields or columns that hold texts. If it is None,
+    they are those in `trained_on` if a table or record has all of them, otherwise the default ones. TextcatError is
     raised if `documents` is a single text, a single record or a table of an unknown library.
     """
     if isinstance(documents, str):
@@ -22,34 +25,60 @@ def document_stream(documents: Any, text: str | Sequence[str]) -> Iterator[Any]:
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
         raise TextcatError("A single record is no stream of documents: give a list of records.")
     if (frame := Frame.of(documents)) is not None:
+        if not frame.is_column:
+            text = _chosen(frame.columns, named_columns(text), trained_on) or None
         documents = frame.records(text)
     elif hasattr(documents, "columns"):
         raise TextcatError(
             f"A {type(documents).__name__} is no stream of documents: give a DataFrame of pandas or polars, one column "
             "of texts, or records, as `frame.to_dict('records')` returns."
         )
-    return (_in_zones(document, number, text) for number, document in enumerate(documents, start=1))
+    names = named_columns(text)
+    return (_in_zones(document, number, names, trained_on) for number, document in enumerate(documents, start=1))
 
 
-def _in_zones(document: Any, number: int, text: str | Sequence[str]) -> Any:
+def _in_zones(document: Any, number: int, text: tuple[str, ...], trained_on: tuple[str, ...]) -> Any:
     if isinstance(document, str) or hasattr(document, "zones"):
         return document
     if not isinstance(document, Mapping):
         raise TextcatError(f"Document {number} is {document!r:.60}: give a text, a dict or a Document.")
-    return Document("", _Fields(document, number).zones(text))
+    return Document("", _Fields(document, number).zones(_chosen(document, text, trained_on)))
+
+
+def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the fields or columns of texts: those that are named, or else those of training if all are there."""
+    return named or (trained_on if all(name in fields for name in trained_on) else ())
+
+
+def origin_of_columns(text: tuple[str, ...]) -> dict[str, Any]:
+    """Return the `Corpus.origin` of a corpus in memory whose texts are in these columns or fields."""
+    return {"settings": {"text_fields": [*text]}}
+
+
+def named_in_training(origin: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns or fields of texts that training named, given a `Corpus.origin`; () if it named none."""
+    return tuple(origin.get("settings", {}).get("text_fields", ()))
 
 
 def as_documents(
     records: Iterable[Mapping[str, Any]],
-    text: str | Sequence[str] = "text",
+    text: str | Sequence[str] | None = None,
     id: str = "id",
     topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
     split: str = "split",
+    trained_on: tuple[str, ...] = (),
 ) -> list[Document]:
-    """Return the documents of a table or of records in memory: see `Corpus.from_frame` and `Corpus.from_records`."""
+    """Return the documents of a table or of records in memory: see `Corpus.from_frame` and `Corpus.from_records`.
+
+    `trained_on` is as for `document_stream`.
+    """
+    names_of_texts = named_columns(text)
     if is_table(records):
-        records = _table_records(records, text, topics)
+        frame = Frame.of(records) or Frame(records)
+        if not frame.is_column:
+            names_of_texts = _chosen(frame.columns, names_of_texts, trained_on)
+        records = _table_records(frame, names_of_texts or None, topics)
         topics = topics if isinstance(topics, str) else "topics"
     elif not isinstance(topics, str):
         raise TextcatError(f"The topics of records are in one field, not in {topics!r}: name it, or give a table.")
@@ -72,20 +101,25 @@ def as_documents(
         names = record.topics(topics, topics_separator)
         labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
         date = "" if date is None else iso_date(str(date))
-        documents.append(Document(identifier, record.zones(text), names, date, part, labelled_for))
+        documents.append(
+            Document(
+                identifier, record.zones(_chosen(fields, names_of_texts, trained_on)), names, date, part, labelled_for
+            )
+        )
     return documents
 
 
-def _table_records(table: Any, text: str | Sequence[str], topics: str | Sequence[str]) -> Iterator[dict[str, Any]]:
+def _table_records(
+    frame: Frame, text: str | Sequence[str] | None, topics: str | Sequence[str]
+) -> Iterator[dict[str, Any]]:
     """Return an iterator over the rows of a table, as dicts; topics from several columns are in the field "topics".
 
     TextcatError is raised if the table has no rows or is a single column, if a named column is missing, or if a row has
     no text or no topics.
     """
-    frame = Frame.of(table) or Frame(table)
     if frame.is_column:
-        raise TextcatError(f"A {type(table).__name__} is not a table: give a DataFrame that has the topics, too.")
-    if not len(table):
+        raise TextcatError(f"A {type(frame.data).__name__} is not a table: give a DataFrame that has the topics, too.")
+    if not len(frame.data):
         raise TextcatError("The table has no rows: give one with a row per document.")
     frame.text_columns(text)
     columns = frame.columns
@@ -103,19 +137,19 @@ class _Fields(NamedTuple):
     fields: Mapping[str, Any]
     number: int
 
-    def zones(self, names: str | Sequence[str]) -> dict[str, str]:
+    def zones(self, names: tuple[str, ...]) -> dict[str, str]:
+        """Return the texts in the fields that are named; by default, (), those of zones, or of title and text or body.
+
+        As in files, a title is a zone of its own unless it is the only field that is named.
+        """
+        self.check(names)
         zones = self.fields.get("zones")
-        if isinstance(zones, Mapping):
+        if isinstance(zones, Mapping) and names in ((), ("zones",)):
             return {str(zone): _Fields(zones, self.number).text(zone) for zone in zones}
-        names = (names,) if isinstance(names, str) else tuple(names)
-        if names == ("text",):
-            names = ("text",) if self.value("text") is not None else ("body",)
-        else:
-            self.check(names)
-        if all(self.value(name) is None for name in (*names, "title")):
-            raise self._fault(f"no text in {' or '.join(map(repr, names))}", self._name_fields())
-        body = [self.text(name) for name in names if name != "title"]
-        return {"title": self.text("title"), "body": "\n".join(filter(None, body))}
+        title, body = title_and_body(names or ("title", "text" if self.value("text") is not None else "body"))
+        if all(self.value(name) is None for name in (*body, title)):
+            raise self._fault(f"no text in {' or '.join(map(repr, body))}", self._name_fields())
+        return {"title": self.text(title), "body": "\n".join(filter(None, map(self.text, body)))}
 
     def topics(self, field: str, separator: str) -> tuple[str, ...]:
         value = self.value(field)

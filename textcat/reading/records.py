@@ -80,8 +80,9 @@ class InputSettings(NamedTuple):
         Format of all inputs, a name in `textcat.reading.formats.FORMATS`; "": it is found by an input's name, or else
         by its content.
     text_fields : tuple of str
-        Fields of JSON, CSV, TSV and Parquet that hold the text, in order. A field "title" is the zone title; the others
-        are joined by line ends to the zone body. The default is "text", or else "body".
+        Fields of JSON, CSV, TSV and Parquet that hold the text, in order; no other field is read as text. Of several, a
+        field "title" is the zone title; the others are joined by line ends to the zone body. By default, (): "title",
+        if there is one, and "text", or else "body"; or all zones in "zones".
     id_field, topics_field, split_field : str
         Fields that hold the id, the topics, and the part: "train", "test" or "unused".
     topics_separator : str
@@ -118,7 +119,7 @@ class InputSettings(NamedTuple):
     """
 
     format: str = ""
-    text_fields: tuple[str, ...] = ("text",)
+    text_fields: tuple[str, ...] = ()
     id_field: str = "id"
     topics_field: str = "topics"
     topics_separator: str = ""
@@ -211,19 +212,18 @@ class InputSettings(NamedTuple):
 
         UnreadableError is raised if there is no field of texts.
         """
-        fields = self.text_fields
-        if self.is_default("text_fields") and "text" not in names:
-            if "body" in names:
-                fields = ("body",)
-            elif usual := usual_name(names, "body"):
-                return "title" if "title" in names else usual_name(names, "title"), (usual,)
-            elif self.columns and "title" in names:
-                return "title", ()  # whoever names the columns says that there is no other text
-        for field in fields:
-            _check_field(field, names, "text_field", "texts")
-        if fields == ("title",):
-            return "", fields
-        return "title" if "title" in names else "", tuple(field for field in fields if field != "title")
+        if self.text_fields:
+            for field in self.text_fields:
+                _check_field(field, names, "text_field", "texts")
+            return title_and_body(self.text_fields)
+        title = "title" if "title" in names else ""
+        if text := next((field for field in ("text", "body") if field in names), ""):
+            return title, (text,)
+        if usual := usual_name(names, "body"):
+            return title or usual_name(names, "title"), (usual,)
+        if self.columns and title:
+            return title, ()  # whoever names the columns says that there is no other text
+        raise _no_field("text", names, "text_field", "texts")
 
     def check_labels(self, names: Collection[str]) -> None:
         """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
@@ -316,6 +316,16 @@ def listed_in(text: str) -> list[str] | None:
     return [*map(str, values)] if are_names else None
 
 
+def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the field of the title ("": none) and the fields of the body, given the fields of texts that are named.
+
+    "title" is the field of the title if it is one of several; a text of one field is a body, whatever its name.
+    """
+    if len(fields) == 1 or "title" not in fields:
+        return "", fields
+    return "title", tuple(field for field in fields if field != "title")
+
+
 def titled_zones(title: str, texts: Sequence[str], settings: InputSettings) -> dict[str, str]:
     """Return the zones of a document: the title, and the texts, joined by line ends, as the body.
 
@@ -375,11 +385,15 @@ class ColumnNames(NamedTuple):
 
 def _check_field(field: str, names: Collection[str], setting: str, what: str) -> None:
     if field not in names:
-        kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
-        raise UnreadableError(
-            f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
-            "files only, with --for)"
-        )
+        raise _no_field(field, names, setting, what)
+
+
+def _no_field(field: str, names: Collection[str], setting: str, what: str) -> "UnreadableError":
+    kind, option = "field" if isinstance(names, Mapping) else "column", f"--{setting.replace('_', '-')}"
+    return UnreadableError(
+        f"has no {kind} {field!r} (only {', '.join(names):.200}): name the {what}' {kind} with {option} (in some "
+        "files only, with --for)"
+    )
 
 
 #: The version of records of which there is only one with each id.

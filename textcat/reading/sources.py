@@ -231,7 +231,8 @@ def is_archive(name: str) -> bool:
 
 def _by_columns(head: bytes, settings: InputSettings) -> str:
     """Return "csv" or "tsv" if the first line is a header with the name of a column of texts; otherwise ""."""
-    names, first = {*(field.encode() for field in settings.text_fields), b"body"}, head.partition(b"\n")[0]
+    fields, first = (*(settings.text_fields or ("text",)), "body"), head.partition(b"\n")[0]
+    names = {field.encode() for field in fields}
     for separator in SEPARATORS["csv"]:
         cells = [cell.strip(b' "\r') for cell in first.split(separator.encode())]
         if len(cells) > 1 and not names.isdisjoint(cells):

@@ -70,7 +70,7 @@ def train(
     corpus: Any,
     recipe: Recipe | str | os.PathLike[str] | None = None,
     *,
-    text: str | Sequence[str] = "text",
+    text: str | Sequence[str] | None = None,
     topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
     n_jobs: int | None = None,
@@ -88,9 +88,10 @@ def train(
     recipe : Recipe, str or path, optional
         A recipe, its name or its path. The default is `short-texts` for texts of less than 300 characters on average,
         `many-topics` from 1,000 topics on, otherwise `default`, as on the command line.
-    text : str or sequence of str
-        The columns of a table, or the fields of records, that hold the text, in order. "title" becomes the zone title,
-        the others are joined to the body.
+    text : str or sequence of str, optional
+        The columns of a table, or the fields of records, that hold the text, in order; no others are read as text. Of
+        several, "title" becomes the zone title, and the others are joined to the body. By default, the text is in
+        "text", or else "body", with a "title".
     topics : str or sequence of str
         The column that holds each document's topic or list of topics; or several columns, one per topic, that hold 1
         where a document has the topic and 0 elsewhere.

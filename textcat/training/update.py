@@ -27,7 +27,7 @@ from textcat.folders import MANIFEST, installed_version, lock_folder, remove_lef
 from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
-from textcat.reading import as_documents
+from textcat.reading import as_documents, named_in_training
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score
@@ -88,6 +88,9 @@ def learn(
     documents: Corpus | Iterable[Document | Mapping[str, Any]] = (),
     remove: str | Iterable[str] = (),
     *,
+    text: str | Sequence[str] | None = None,
+    topics: str = "topics",
+    topics_separator: str = "",
     out: str | os.PathLike[str] | None = None,
     new_topics_negative: bool = False,
     vocabulary: str | os.PathLike[str] | None = None,
@@ -111,10 +114,12 @@ def learn(
     model : path
         Folder of a model that was trained with ``updatable=True``.
     documents : Corpus, or iterable of Document or dict
-        A dict is read as in `Corpus.from_records`, and must have an id.
+        A dict must have an id.
     remove : str or iterable of str
         The ids of documents to remove. Nothing of these documents is left in the folder, so the update
         cannot be undone.
+    text, topics, topics_separator : str or sequence of str, str, str
+        The fields of a dict, as for `Corpus.from_records`. The default of `text` is the fields that training named.
     out : path, optional
         Where to write the new model. By default, it replaces the old model, which `undo_learn` can restore.
     new_topics_negative : bool, default=False
@@ -141,8 +146,10 @@ def learn(
     with _alone(folder):
         remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")
         remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
-        new, gone = _checked_documents(documents), [remove] if isinstance(remove, str) else [*remove]
         manifest = read_manifest(folder)
+        columns = {"text": text, "topics": topics, "topics_separator": topics_separator}
+        new = _checked_documents(documents, **columns, trained_on=named_in_training(manifest.get("origin", {})))
+        gone = [remove] if isinstance(remove, str) else [*remove]
         names = None if vocabulary is None else _read_vocabulary(vocabulary, vocabulary_language, manifest)
         if names and not (new or gone or COUNTS in manifest["files"]):
             with stages.stage("save"):
@@ -391,13 +398,17 @@ def _without(document: Document, topics: set[str]) -> Document:
     return replace(document, labelled_for=tuple(topic for topic in document.labelled_for if topic not in topics))
 
 
-def _checked_documents(documents: Any) -> list[Document]:
-    """Return a list of documents, given a corpus, documents or dicts; raise TextcatError for anything else."""
+def _checked_documents(documents: Any, **columns: Any) -> list[Document]:
+    """Return a list of documents, given a corpus, documents or dicts; raise TextcatError for anything else.
+
+    `columns` are arguments of `as_documents`.
+    """
     if isinstance(documents, Corpus):
         return [*documents.train, *(replace(document, split="test") for document in documents.test)]
     if isinstance(documents, str | Mapping) or hasattr(documents, "zones") or hasattr(documents, "columns"):
         raise TextcatError(
-            f"A {type(documents).__name__} is not a list of documents: give a list of documents or records."
+            f"A {type(documents).__name__} is not a list of documents: give a list of documents or records, each with "
+            "an id."
         )
     records = [*documents]
     if not any(isinstance(record, Mapping) for record in records):
@@ -407,7 +418,7 @@ def _checked_documents(documents: Any) -> list[Document]:
     for number, record in enumerate(records, start=1):
         if isinstance(record, Mapping) and record.get("id") is None:
             raise TextcatError(f"Record {number} has no id: give each record one, to tell it from others.")
-    return as_documents(records)
+    return as_documents(records, **columns)
 
 
 def _warn_of_other_tokens(folder: Path, manifest: Mapping[str, Any]) -> None:

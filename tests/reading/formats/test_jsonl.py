@@ -202,9 +202,10 @@ def test_a_line_gives_its_id_and_its_texts():
 
 def test_fields_of_a_record_may_have_other_names():
     line = b'{"uid": "x", "title": "Tin", "content": "rose", "text": 3}'
-    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [
+    assert parsed("jsonl", line, text_fields=("content", "title"), id_field="uid") == [
         Record("x", "a", 1, {"title": "Tin", "body": "rose"})
     ]
+    assert parsed("jsonl", line, text_fields=("content",), id_field="uid") == [Record("x", "a", 1, {"body": "rose"})]
     assert parsed("jsonl", line, text_fields=("title",), id_field="uid") == [Record("x", "a", 1, {"body": "Tin"})]
 
 

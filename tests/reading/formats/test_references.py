@@ -98,7 +98,7 @@ def test_medline_is_read_by_name_and_by_content(folder):
 
 def test_keywords_are_the_topics_and_may_be_a_text_too(folder):
     (folder / "a.nbib").write_text(NBIB)
-    for fields in (("text",), ("title", "keywords")):
+    for fields in ((), ("title", "keywords")):
         first, second = read_documents(["a.nbib"], InputSettings(text_fields=fields, fields=("keywords",)))
         assert first.topics == ("Humans", "gold")
         assert second.topics == ()

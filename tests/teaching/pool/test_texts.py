@@ -26,7 +26,7 @@ def test_archives_of_all_kinds_become_the_same_pool(tmp_path, archive):
     (tmp_path / "news.tsv").write_text(
         "number\ttitle\tstory\n" + "".join(f"{row['number']}\t{row['heading']}\t{row['text']}\n" for row in rows)
     )
-    columns = InputSettings(text_fields=("story",), id_field="number")
+    columns = InputSettings(text_fields=("title", "story"), id_field="number")
     for number, (name, settings) in enumerate(
         [("news.jsonl.gz", InputSettings()), ("news.zip", InputSettings()), ("news.tsv", columns)]
     ):

@@ -88,7 +88,7 @@ def _row(header: bytes, form: str, settings: InputSettings) -> _Row:
         try:
             names = [name.strip() for name in _cells(line, separator, settings)]
         except UnreadableError as error:
-            field = settings.text_fields[0]
+            field = [*settings.text_fields, "text"][0]
             fault = f"has no column {field!r} (its header {error}): name the texts' column with --text-field"
             faults.append(UnreadableError(fault))
             continue

@@ -23,6 +23,7 @@ from textcat.reading.records import (
     UnreadableError,
     further_fields,
     tell_usual_names,
+    title_and_body,
     titled_zones,
     usual_name,
 )
@@ -147,8 +148,8 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
         return None
     id_field, requires_id = settings.id_field, not settings.is_default("id_field")
     date_field, keeps_others = settings.date_field, bool(settings.fields)
-    title_field = "" if settings.text_fields == ("title",) else "title"
-    body = tuple(field for field in settings.text_fields if field != title_field)
+    title_field, body = title_and_body(settings.text_fields or ("title", "text"))
+    requires_title = bool(settings.text_fields and title_field)
 
     def plain(line: bytes) -> _Plain | None:
         try:
@@ -156,6 +157,8 @@ def _plain_reader(settings: InputSettings) -> Callable[[bytes], _Plain | None] |
         except orjson.JSONDecodeError:
             return None  # half of a surrogate pair, or no JSON
         if type(fields) is not dict or "zones" in fields or (requires_id and id_field not in fields):
+            return None
+        if requires_title and title_field not in fields:
             return None
         name, title = fields.get(id_field), fields.get(title_field) if title_field else None
         if name is None and not requires_id and "document_id" in fields and has_subjects(fields):
@@ -208,8 +211,8 @@ def _with_usual_names(
     body = "" if has_text or not settings.is_default("text_fields") else usual_name(fields, "body")
     changed, title = settings, ""
     if body:
-        changed = changed._replace(text_fields=(body,))
         title = "" if "title" in fields else usual_name(fields, "title")
+        changed = changed._replace(text_fields=("title", body) if title or "title" in fields else (body,))
         if settings.is_default("id_field") and "id" not in fields:
             changed = changed._replace(id_field=usual_name(fields, "id") or "id")
     if settings.labels is not None and settings.is_default("topics_field") and not {"topics", "subjects"} & {*fields}:
@@ -226,9 +229,9 @@ def _with_usual_names(
 def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
     """Return the content (id, texts and labels) of a record that is a JSON object.
 
-    The record's text is in the text fields, in ``title`` and ``body``, or in ``zones``, an object of texts by the names
-    of zones. Other fields, null fields, and zones without text are ignored. A NUL written as an escape of JSON is part
-    of the text; a NUL byte is not valid JSON.
+    The record's text is in the fields that the settings name. If they name none, it is in ``title`` and ``text`` or
+    ``body``, or in ``zones``, an object of texts by the names of zones. Other fields, null fields, and zones without
+    text are ignored. A NUL written as an escape of JSON is part of the text; a NUL byte is not valid JSON.
     """
     settings.check_labels(fields)
     if has_subjects(fields):
@@ -265,31 +268,30 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def _zones(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, str]:
-    """Return the texts in the field ``zones``, or if there is no such field, those in the fields of title and body."""
+    """Return the texts in the fields that the settings name; by default ``zones``, or those of title and body."""
+    title, body = _text_fields(fields, settings)
     zones = fields.get("zones")
-    if zones is not None:
+    if body == ("zones",) and (isinstance(zones, dict) or not settings.text_fields):
         if not isinstance(zones, dict):
             raise UnreadableError(f"has the zones {_shown(zones)}: they must be an object of texts by their names")
-        texts = {
+        return {
             join_surrogates(name): _string(f"zones.{join_surrogates(name)}", value) for name, value in zones.items()
         }
-        return {"body": texts["body"]} if settings.text_fields == ("title",) and "body" in texts else texts
-    title, body = _text_fields(fields, settings)
     if all(fields.get(field) is None for field in [*body, title]):
-        first = settings.text_fields[0]
-        raise UnreadableError(f"has no text: give it {first!r}, or 'title' and 'body', or name the field that holds it")
+        which = " or ".join(map(repr, settings.text_fields)) or "'text', or 'title' and 'body'"
+        raise UnreadableError(f"has no text: give it {which}, or name the field that holds it")
     parts = [_text(fields, field) for field in body]
     return titled_zones(_text(fields, title) if title else "", parts, settings)
 
 
 def _text_fields(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, tuple[str, ...]]:
-    """Return the field of the title ("" if there is none) and the fields of the body."""
+    """Return the field of the title ("" if there is none) and the fields of the body; ``zones`` has both."""
+    if settings.text_fields:
+        return settings.texts_among(fields)
     if fields.get("zones") is not None:
         return "", ("zones",)
-    if settings.text_fields == ("text",):
-        # Other than for a table, a title alone will do, and null is as good as nothing.
-        return "title", ("text",) if fields.get("text") is not None else ("body",)
-    return settings.texts_among(fields)
+    # Other than for a table, a title alone will do, and null is as good as nothing.
+    return "title", ("text",) if fields.get("text") is not None else ("body",)
 
 
 def _further_fields(fields: Mapping[str, Any], settings: InputSettings) -> dict[str, Any] | None:
