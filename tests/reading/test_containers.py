@@ -19,7 +19,17 @@ from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
 from reuters_stories import OTHER, STORY, parse, tar
 
 from textcat.errors import TextcatError
-from textcat.reading import DamagedError, Record, Rejection, streams
+from textcat.reading import (
+    DamagedError,
+    InputSettings,
+    Record,
+    Rejection,
+    find_sources,
+    read_batches,
+    read_documents,
+    streams,
+)
+from textcat.reading.containers import MemberNames
 
 
 def test_folders_files_and_archives_give_the_same_stories(sources):
@@ -39,6 +49,76 @@ def link(name, kind):
     info = tarfile.TarInfo(name)
     info.type, info.linkname = kind, "/etc/passwd"
     return info
+
+
+def sources_in(*files, folder, name="a.tar", pack=tarred, **how):
+    (folder / name).write_bytes(pack(*files))
+    found = read(folder / name, **how)
+    return [one.source.removeprefix(f"{folder}/{name}/") for one in found]
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("name", "pack"), [("a.tar", tarred), ("a.zip", zipped)])
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ("a b a", "a b #2/a"),
+        ("a b a c a a", "a b #2/a c #3/a #4/a"),
+        ("a ./a .//a d/a d/./a", "a #2/a #3/a d/a #2/d/a"),
+        ("a #2/a a #2/a a", "a #2/a #3/a #2/#2/a #4/a"),
+        ("a a #2/a #2/#2/a", "a #2/a #2/#2/a #2/#2/#2/a"),
+        ("A a a", "A a #2/a"),
+        ("d\u0301 \u010f d\u0301", "d\u0301 \u010f #2/d\u0301"),
+        ("d/a d d/b", "d/a #2/d d/b"),
+        ("d d/a d", "d #2/d/a #3/d"),
+    ],
+)
+def test_a_file_whose_path_an_archive_has_again_gets_a_name_of_its_own(tmp_path, paths, expected, name, pack):
+    files = [(path, b"Text %d." % i) for i, path in enumerate(paths.split())]
+    assert sources_in(*files, folder=tmp_path, name=name, pack=pack) == expected.split()
+
+
+def test_files_with_the_same_path_in_archives_inside_archives_have_names_of_their_own(tmp_path):
+    inner = zipped(("a", b"One."), ("b", b"Two."))
+    files = [("in.zip", inner), ("in.zip/a", b"Three."), ("in.zip", inner)]
+    expected = ["in.zip/a", "in.zip/b", "#2/in.zip/a", "#3/in.zip/a", "#3/in.zip/b"]
+    assert sources_in(*files, folder=tmp_path) == expected
+
+
+def test_links_and_files_that_replace_each_other_have_names_of_their_own(tmp_path):
+    files = [("a.txt", b"One."), (link("a.txt", tarfile.LNKTYPE), b""), ("a.txt", b"Two.")]
+    assert sources_in(*files, folder=tmp_path) == ["a.txt", "#2/a.txt", "#3/a.txt"]
+
+
+def test_settings_for_a_file_are_those_of_all_files_with_its_path(tmp_path):
+    files, own = [("d/a.csv", b"x,y\nTin.,b\n")] * 2, (("text_fields", ("x",)),)
+    for pattern in ("a.csv", "d/a.csv", "a.tar/d/a.csv", "*/a.tar/d/*"):
+        (tmp_path / "a.tar").write_bytes(tarred(*files))
+        found = read(tmp_path / "a.tar", for_files=((pattern, own),))
+        assert [record.zones for record in found] == [{"body": "Tin."}] * 2, pattern
+
+
+def test_reading_resumes_between_files_with_the_same_path(tmp_path):
+    (tmp_path / "a.tar").write_bytes(tarred(*[("a.jsonl", LINES), ("b.txt", b"Tin."), ("a.jsonl", LINES)] * 2))
+    how = InputSettings(block_bytes=300)
+    sources = find_sources([tmp_path / "a.tar"], how)
+    batches = list(read_batches(sources, how))
+    for i in range(0, len(batches), 3):
+        rest = list(read_batches(sources, how, batches[i].end))
+        assert [batch.blocks for batch in rest] == [batch.blocks for batch in batches[i + 1 :]]
+
+
+def test_a_corpus_with_two_texts_of_the_same_name_is_refused(tmp_path):
+    (tmp_path / "a.tar").write_bytes(tarred(("x/a.txt", b"One."), ("y/b.txt", b"Two."), ("x/a.txt", b"Three.")))
+    with pytest.raises(TextcatError, match=r"two documents 'x/a\.txt'"):
+        read_documents([tmp_path / "a.tar"], InputSettings())
+
+
+def test_names_of_very_many_files_of_an_archive_are_told_apart():
+    names = MemberNames()
+    paths = [f"{i % 97}/{i}" for i in range(3000)]
+    assert [names.unique(path) for path in paths] == paths
+    assert [names.unique(path) for path in paths] == [f"#2/{path}" for path in paths]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,17 @@
 """Archives that grow: only what is new or has changed is read, and every document has its tags once."""
 
+import io
 import json
 import os
 import random
 import shutil
+import tarfile
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from archive_runs import make_archive, rows, run
+from read_sources import zipped
 
 import textcat
 from textcat import folders
@@ -242,6 +246,42 @@ def test_whenever_the_run_is_killed_while_the_archive_changes_each_document_is_t
     # A file that was changed and renamed between two runs is gone, and a new one: its former documents stay.
     tags, anew = (Counter((tag.id, tag.topics) for tag in read_tags(place)) for place in (out, tmp_path / "anew"))
     assert {key: tags[key] for key in anew} == anew
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_a_tar_that_grows_by_files_that_it_has_gives_each_document_a_row_however_often_it_is_killed(
+    model, out, tmp_path, monkeypatch, form
+):
+    path, draw, left, n = tmp_path / "a.tar", random.Random(1), [0], 0
+    add = folders.write_all
+
+    def killed(file, data):
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        add(file, data)
+
+    monkeypatch.setattr(folders, "write_all", killed)
+    for step in range(12):
+        with tarfile.open(path, "a" if path.exists() else "w") as tar:
+            for name in draw.choices(["a.jsonl", "./a.jsonl", "b.jsonl", "#2/a.jsonl", "in.zip"], k=3):
+                lines = b"".join(b'{"id": "%d", "text": "Wheat rose by %d."}\n' % (i, i) for i in range(n, n + 30))
+                n += 30
+                data = zipped(("a.jsonl", lines[: len(lines) // 2 + 9]), ("a.jsonl", lines[len(lines) // 2 + 9 :]))
+                data = data if name == "in.zip" else lines
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+        os.utime(path, ns=(step * 10**9, step * 10**9))
+        left[0] = draw.randrange(2, 12)
+        with suppress(Killed):
+            run(model, [path], out, write=FORMS[form])
+    left[0] = -1
+    run(model, [path], out, write=FORMS[form])
+    documents = list(read_tags(out))
+    assert len({(one.source, one.position) for one in documents}) == len(documents)
+    same_as_anew(model, [path], out, tmp_path, write=FORMS[form])
 
 
 def test_a_run_of_an_earlier_version_is_refused_when_its_inputs_have_changed(model, folder, out):

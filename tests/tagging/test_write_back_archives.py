@@ -3,7 +3,6 @@
 import io
 import json
 import tarfile
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -155,19 +154,41 @@ def test_sums_behind_the_files_of_a_zip_stay(model, tmp_path, out):
     assert found.count(b"PK\x07\x08") == 2
 
 
-def test_files_of_the_same_name_get_their_own_tags(model, tmp_path, out):
-    other = json.dumps(NINJS | {"uri": "urn:2", "bodies": [{"value": "Gold fell."}]}).encode()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        archives = {
-            "a.zip": zip_of([("a.json", JSON), ("a.json", other)]),
-            "a.tar": tar_of([("a.json", JSON), ("a.json", other)]),
-        }
-    for name, data in archives.items():
-        (tmp_path / name).write_bytes(data)
-        _, reasons, found = write(model, tmp_path / name, out / name)
-        assert found is None, name
-        assert "several" in reasons[0], name
+OTHER = json.dumps(NINJS | {"uri": "urn:2", "bodies": [{"value": "Gold fell."}]}).encode()
+TABLE = ("b.csv", b"id,text\n1,wheat\n")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("block_bytes", [300, 1 << 20])
+@pytest.mark.parametrize(
+    ("name", "make", "members_of"), [("a.zip", zip_of, members_of_zip), ("a.tar", tar_of, members_of_tar)]
+)
+@pytest.mark.parametrize(
+    "files",
+    [
+        [("a.json", JSON), ("a.json", OTHER)],
+        [("a.json", JSON), TABLE, ("a.json", OTHER)],
+        [
+            ("a.json", JSON),
+            TABLE,
+            ("./a.json", OTHER),
+            ("#2/a.json", JSON),
+            ("day//a.json", OTHER),
+            ("day/a.json", JSON),
+        ],
+        [("#2/a.json", OTHER), ("a.json", JSON), ("a.json", OTHER), ("a.json", G2[:-8]), ("a.json", JSON)],
+    ],
+)
+def test_files_of_the_same_name_get_their_own_tags(model, tmp_path, out, files, name, make, members_of, block_bytes):
+    (tmp_path / name).write_bytes(make(files))
+    found = write(model, tmp_path / name, out / "all", InputSettings(block_bytes=block_bytes), 1)[2]
+    contents = [content for _, path, content in members_of(found)[0] if path.strip("/") != "day"]
+    for number, ((path, data), content) in enumerate(zip(files, contents, strict=True)):
+        if data in (JSON, OTHER):
+            (tmp_path / "alone.json").write_bytes(data)
+            assert content == write(model, tmp_path / "alone.json", out / f"{number}", top=1)[2] != data
+        else:
+            assert content == data, path
 
 
 def test_an_archive_inside_another_one_stays_as_it_is(model, tmp_path, out):

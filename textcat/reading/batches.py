@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from textcat.errors import TextcatError
-from textcat.reading.containers import ContainerEntry, tar_entries, zip_entries
+from textcat.reading.containers import ContainerEntry, MemberNames, tar_entries, zip_entries
 from textcat.reading.document import Document
 from textcat.reading.formats import (
     BINARY,
@@ -350,6 +350,8 @@ class _Walk:
         """
         first, base = position.path[0] if position.path else 0, position.base
         within = _Place(position.offset, position.position, 0, position.path[1:])
+        # In a corpus, names are topics and ids, and two documents with the same id are refused.
+        names = MemberNames() if depth and self._settings.labels is None else None
         while True:
             try:
                 entry = next(entries, None)
@@ -359,9 +361,10 @@ class _Walk:
                 return
             if entry is None:
                 return
+            inside = names.unique(entry.name) if names is not None and entry.name else entry.name
             if entry.number < first:
                 continue
-            path = posixpath.join("" if name == "." else name, entry.name) if entry.name else name
+            path = posixpath.join("" if name == "." else name, inside) if inside else name
             for item, after, read in self._file(path, entry, within if entry.number == first else _Place(), depth):
                 if after:
                     yield _Step(item, after._replace(base=base, path=(entry.number, *after.path)), base + read)

@@ -1,5 +1,6 @@
 """List the files in folders, zips and tars one by one; for files that must not be read, give the reason."""
 
+import hashlib
 import io
 import os
 import posixpath
@@ -8,6 +9,7 @@ import stat
 import tarfile
 import tempfile
 import zipfile
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -122,6 +124,72 @@ class ContainerEntry(NamedTuple):
     size: int = 0  # its size in bytes, if it is in a folder
     read: int = -1  # in a zip, how many bytes of the zip have been used when the file has been read; otherwise -1
     neighbours: Neighbours | None = None  # the files around it; None if they cannot be looked up
+
+
+class MemberNames:
+    """Give each file of an archive a name that no other one has, by the order of the files in the archive.
+
+    The first file with a path keeps it. The next one gets ``#2/`` in front, a further one ``#3/``, and so on. A file at
+    a path that was a folder before, or below a path that was a file before, counts like a repeated one, as it may have
+    the same name as a file in an archive there.
+    """
+
+    def __init__(self) -> None:
+        # A table with open addressing of eight bytes an entry, as an archive may have millions of files.
+        self._table, self._n = array("Q", bytes(8 << 8)), 0
+        self._counts: dict[str, int] = {}  # of the files with the same path, for paths that are repeated
+
+    def unique(self, path: str) -> str:
+        """Return the name of the next file of the archive, given its path there."""
+        name, count = path, self._counts.get(path, 1)
+        while self._is_taken(name):
+            count += 1
+            name = f"#{count}/{path}"
+        if count > 1:
+            self._counts[path] = count
+        self._add(name)
+        for above in _folders_above(name):
+            if not self._add(f"{above}/"):
+                break  # and so are those above it
+        return name
+
+    def _is_taken(self, name: str) -> bool:
+        return any(map(self._has, (name, f"{name}/", *_folders_above(name))))
+
+    def _has(self, name: str) -> bool:
+        digest, i = self._place(name)
+        return self._table[i] == digest
+
+    def _add(self, name: str) -> bool:
+        """Add a name; return whether it is new."""
+        digest, i = self._place(name)
+        if self._table[i] == digest:
+            return False
+        self._table[i] = digest
+        self._n += 1
+        if 3 * self._n > 2 * len(self._table):
+            before, self._table = self._table, array("Q", bytes(16 * len(self._table)))
+            for digest in filter(None, before):
+                self._table[self._index(digest)] = digest
+        return True
+
+    def _place(self, name: str) -> tuple[int, int]:
+        text = name.encode("utf-8", "surrogatepass")
+        digest = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") or 1
+        return digest, self._index(digest)
+
+    def _index(self, digest: int) -> int:
+        """Return where a digest stands in the table, or the free place for it."""
+        table = self._table
+        i = digest % len(table)
+        while table[i] and table[i] != digest:
+            i = (i + 1) % len(table)
+        return i
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 class _Walked(NamedTuple):

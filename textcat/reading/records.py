@@ -21,6 +21,8 @@ LAST = re.compile(r"last ([1-9]\d*)")  # of `LabelSettings.test`
 ANNIFS = ("subject_uris", "document_id")
 _LABEL_FIELDS = (("id_field", "ids"), ("topics_field", "topics"), ("split_field", "parts"))
 
+_REPEATED = re.compile(r"(?<=/)#\d+/")  # of the name of a file whose path an archive has several times
+
 log = logging.getLogger(__name__)
 
 
@@ -276,8 +278,9 @@ class InputSettings(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def _settings_for(settings: InputSettings, name: str) -> InputSettings:
+    path = _REPEATED.sub("", name)
     for pattern, values in settings.for_files:
-        if is_matched(name, pattern):
+        if is_matched(name, pattern) or is_matched(path, pattern):
             settings = settings._replace(**dict(values))
     return settings
 

@@ -561,8 +561,10 @@ def _is_in_place(path: Path, entry: Line) -> bool:
     For the rejections, only the beginning is compared, because others may have been added since.
     """
     name = entry["replaced"]
+    if not entry["sha256"]:
+        return True  # no rejection is kept: a file that is there is cut to nothing, or holds what was added since
     if not (path / name).is_file():
-        return not entry["sha256"]
+        return False
     with folders.open_regular(path / name) as file:
         data = file.read(entry["bytes"] if name == REJECTED else -1)
     return hashlib.sha256(data).hexdigest() == entry["sha256"]
