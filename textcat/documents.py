@@ -26,7 +26,17 @@ TOPIC_RULES = ("both", "train", "described")
 TABLE, RECORDS = "table", "records"  # the names of corpora that were made of these in memory
 
 _TOPICS_SHOWN = 20
-SEPARATORS = re.compile(r"[\W_]+")
+_SEPARATORS = re.compile(r"[\W_]+")
+# Of any scheme, or with a prefix for it, such as medtop:20000317.
+_URI = re.compile(r"<?(?:[a-z][a-z0-9+.-]*://|urn:|info:|doi:)\S+|<?[a-z][\w.-]*:[\w./-]*\d[\w./-]*>?", re.IGNORECASE)
+
+
+def name_in_words(name: str) -> str:
+    """Return a topic's name with spaces for separators; "" if it is a URI, whose words say nothing about the topic.
+
+    The tokenizer would take rec.sport.hockey for the address of a site.
+    """
+    return "" if _URI.fullmatch(name.strip()) else _SEPARATORS.sub(" ", name).strip()
 
 
 @dataclass(frozen=True)
@@ -319,10 +329,9 @@ class Corpus:
         """Return a document for each of `topics`, made of the topic's names and description.
 
         Title and body are the same text: the topic's names in the vocabulary (if it has none, the topic itself as
-        words), followed by its description.
+        words, unless it is a URI), followed by its description.
         """
-        # As words: the tokenizer would take rec.sport.hockey for the address of a site.
-        called = [". ".join(self.names.get(topic, ())) or SEPARATORS.sub(" ", topic) for topic in self.topics]
+        called = [". ".join(self.names.get(topic, ())) or name_in_words(topic) for topic in self.topics]
         about = (self.descriptions.get(topic, "") for topic in self.topics)
         texts = [f"{name} {text}".strip() for name, text in zip(called, about, strict=True)]
         return [

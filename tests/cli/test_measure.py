@@ -17,6 +17,8 @@ import textcat
 from textcat.cli import measure
 from textcat.evaluation.evaluation import TITLES, evaluate_scores
 
+NEWSWIRE = textcat.open_corpus("newswire")
+
 
 def test_one_topic_a_document_is_measured_by_accuracy_and_confusions(run):
     run("train", "newswire", "--out", "m", "--recipe", "paum", "--set", "tags.strategy=single")
@@ -230,10 +232,30 @@ def test_a_file_among_the_models_to_compare_is_told_how_to_be_given(run, model, 
     assert f"to compare models on it, give --corpus {new}" in run.misuses("compare", model, rival, new)
 
 
-def test_models_of_different_topics_are_not_compared(run, model, own):
+def test_models_of_different_topics_are_compared_on_those_that_all_have(run, model, rival, own):
+    records = [
+        {"id": one.id, "zones": one.zones, "topics": [topic for topic in one.topics if topic != "wheat"], "split": part}
+        for part, documents in (("train", NEWSWIRE.train), ("test", NEWSWIRE.test))
+        for one in documents
+    ]
+    Path("fewer.jsonl").write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    run("train", "fewer.jsonl", "--out", "fewer", "--recipe", "paum-2002")
+    options = ("--corpus", "newswire", "--json", "--topics", "--bootstrap", "100")
+    compared = json.loads(run("compare", rival, "fewer", *options).out)
+    n = len(NEWSWIRE.topics)
+    assert f"compared on the {n - 1} topics that all models have; left out: 1 of {rival}" in run.err
+    assert "wheat" not in [row["topic"] for row in compared["topics"]]
+    whole = json.loads(run("compare", rival, model, *options).out)
+    precision = {row["topic"]: row["average_precision"] for row in whole["topics"]}
+    for row in compared["topics"]:
+        assert row["average_precision"] == [precision[row["topic"]][0]] * 2, "the other topics are trained alike"
+    assert "left out: 1 of" in run("compare", "fewer", rival, *options).err
+
+
+def test_models_without_a_shared_topic_are_not_compared(run, model, own):
     run("train", own, "--out", "m")
     assert run.refuses("compare", model, "m") == (
-        f"m does not have the topics of {model}: compare models of one corpus."
+        f"{model} and the other models share no topic: compare models of one corpus."
     )
 
 

@@ -50,6 +50,22 @@ def test_a_vocabulary_that_is_missing_is_told_before_anything_is_served(run, new
     assert "absent.tsv" in run.refuses("serve", newswire_model, "--port", 0, "--vocabulary", "absent.tsv")
 
 
+def test_labels_are_read_in_the_language_of_the_model_or_the_one_asked_for(run, newswire_model, monkeypatch, tmp_path):
+    served, path = [], tmp_path / "v.csv"
+    monkeypatch.setattr("textcat.serving.server.serve_models", lambda *_, **options: served.append(options) or 0)
+    path.write_text("uri,label_en,label_fi\nwheat,wheat,vehn\u00e4\n", encoding="utf-8")
+    for options in ([], ["--vocabulary-language", "fi"]):
+        run("serve", newswire_model, "--vocabulary", path, *options)
+    both = {"en": {"wheat": "wheat"}, "fi": {"wheat": "vehn\u00e4"}}
+    assert [tuple(options["labels"]) for options in served] == [(both, ""), (both, "fi")]
+    assert "--vocabulary-language" in run.refuses(
+        "serve", newswire_model, "--vocabulary", path, "--vocabulary-language", "sv"
+    )
+    path.write_text("uri,label_fi\nwheat,vehn\u00e4\n", encoding="utf-8")
+    assert "--vocabulary-language" in run.refuses("serve", newswire_model, "--vocabulary", path)
+    assert "give both" in run.misuses("serve", newswire_model, "--vocabulary-language", "fi")
+
+
 def test_the_main_text_of_pages_is_asked_of_the_server_if_its_package_is_there(run, newswire_model, monkeypatch):
     served = []
     monkeypatch.setattr("textcat.serving.server.serve_models", lambda *_, **options: served.append(options) or 0)

@@ -9,10 +9,14 @@ from commands import Run
 from manifests import rewrite
 
 import textcat
+from textcat import Document
 from textcat.cli.measure import topic_rows
+from textcat.documents import Corpus, name_in_words
 from textcat.errors import TextcatError
 from textcat.model import ModelError
 from textcat.model.topic_names import find_topic, topic_label
+from textcat.teaching.pool import Pool
+from textcat.teaching.session import Session
 
 TEXTS = {"http://x/p1": "wheat corn tonnes exports", "http://x/p2": "gold ounces mine", "p3": "coffee beans roast"}
 NAMES = {"http://x/p1": "Weizen", "http://x/p2": "Gold"}
@@ -246,3 +250,43 @@ def test_an_evaluation_has_the_names_in_memory_and_after_loading(tmp_path):
     assert loaded.evaluation == tagger.evaluation
     textcat.save(loaded, tmp_path / "again")
     assert (tmp_path / "again" / "manifest.json").read_bytes() == (tmp_path / "model" / "manifest.json").read_bytes()
+
+
+# ---- URIs say nothing ----
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("http://www.yso.fi/onto/yso/p1", ""),
+        ("<https://d-nb.info/gnd/4>", ""),
+        ("urn:nbn:de:4", ""),
+        ("medtop:20000317", ""),
+        ("rec.sport.hockey", "rec sport hockey"),
+        ("trade: wheat", "trade wheat"),
+        ("sports:football", "sports football"),
+        ("c++", "c"),
+    ],
+)
+def test_a_uri_has_no_words(name, words):
+    assert name_in_words(name) == words
+    assert Corpus.from_documents("c", [Document("1", {"body": "x"}, (name,))]).described()[0].zones["title"] == words
+
+
+def test_no_topic_is_found_by_the_words_of_its_uri(tmp_path):
+    uris = [f"http://www.yso.fi/onto/yso/p{i}" for i in range(3)]
+    words = ["wheat corn", "gold mine", "coffee beans"]
+    documents = [Document(f"{i}", {"body": f"{words[i % 3]} {i}"}, (uris[i % 3],)) for i in range(30)]
+    corpus = Corpus.from_documents("c", documents, names={uris[0]: ("wheat",)})
+    recipe = textcat.read_recipe("paum").with_settings(["topics.descriptions=3"])
+    tagger = textcat.train(corpus, recipe)
+    assert not {"yso", "onto", "fi", "http", "www"} & set(map(str, tagger.features.get_feature_names_out()))
+    assert tagger.scores(["YSO onto http www fi"]).tolist() == tagger.scores([""]).tolist()
+    assert tagger.names_in_texts.counts(["of http://www.yso.fi/onto/yso/p1, yso and wheat"]).tolist() == [1, 0, 0]
+
+
+def test_a_taught_topic_gets_no_evidence_from_the_uri_that_it_is_called():
+    pool = Pool.from_documents([Document("1", {"body": "onto yso onto yso"}), Document("2", {"body": "gold mine"})])
+    session = Session.create(None, pool)
+    session.add_topic("http://www.yso.fi/onto/yso/p1")
+    assert session.scores("http://www.yso.fi/onto/yso/p1").tolist() == [0, 0]

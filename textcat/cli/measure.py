@@ -100,11 +100,9 @@ def compare(
     form = common.table_form(json=as_json, markdown=markdown, latex=latex)
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
-    taggers, stages = [storage.load(model) for model in models], terminal.new_stages()
+    stages = terminal.new_stages()
+    taggers = _with_shared_topics([storage.load(model) for model in models], models)
     first = taggers[0]
-    for tagger, model in zip(taggers, models, strict=True):
-        if tagger.topics != first.topics:
-            raise TextcatError(f"{model} does not have the topics of {models[0]}: compare models of one corpus.")
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
     compared = compare_evaluations(evaluations, n_resamples=bootstrap)
@@ -210,6 +208,25 @@ def card(
         echo(card_text(tagger, evaluation, fields), nl=False)
     else:
         echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
+
+
+def _with_shared_topics(taggers: "list[Tagger]", models: list[Path]) -> "list[Tagger]":
+    """Return taggers of the topics that all of them have, and of equal sizes, so that they have the same bands.
+
+    If some topics are left out, say so. Raise TextcatError if no topic is shared.
+    """
+    from textcat.tagging.job import restrict_topics
+
+    first, *others = taggers
+    shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
+    if not shared:
+        raise TextcatError(f"{models[0]} and the other models share no topic: compare models of one corpus.")
+    left_out = [len(tagger.topics) - len(shared) for tagger in taggers]
+    if any(left_out):
+        what = ", ".join(f"{n:,} of {model}" for n, model in zip(left_out, models, strict=True) if n)
+        echo(f"textcat: compared on the {len(shared):,} topics that all models have; left out: {what}", err=True)
+        taggers = [restrict_topics(tagger, shared) for tagger in taggers]
+    return [replace(tagger, train_sizes=taggers[0].train_sizes) for tagger in taggers]
 
 
 def _test_corpus(

@@ -11,6 +11,7 @@ from textcat.cli.app import Interrupted
 from textcat.errors import TextcatError, install_hint
 
 if TYPE_CHECKING:
+    from textcat.serving.annif import Labels
     from textcat.serving.http.keys import Keys
 
 
@@ -41,6 +42,9 @@ def serve(
     vocabulary: Annotated[
         Path | None, Option(help="File with names of topics, which Annif's clients get as labels.")
     ] = None,
+    vocabulary_language: Annotated[
+        str, Option(help="Language of these labels unless a client names another.", show_default="that of the model")
+    ] = "",
     main_text: Annotated[
         bool, Option("--main-text", help="Read the main text of web pages sent as files, without navigation.")
     ] = False,
@@ -67,6 +71,8 @@ def serve(
         raise BadParameter("name the folder of a model; `textcat train CORPUS --out FOLDER` makes one")
     if workers < 1 and workers != -1:
         raise BadParameter(f"--workers is {workers}; give 1 or more, or -1 for one per core")
+    if vocabulary_language and not vocabulary:
+        raise BadParameter("--vocabulary-language is that of the labels in --vocabulary: give both")
     if log not in ("requests", "events"):
         raise BadParameter(f"--log is {log!r}; give 'requests' or 'events'")
     try:
@@ -99,7 +105,7 @@ def serve(
         origins=tuple(cors or ()),
         hosts=Hosts((host, *(allow_host or ()))),
         trust_proxy=trust_proxy,
-        labels=_labels_of(vocabulary),
+        labels=_labels_of(vocabulary, vocabulary_language, next(iter(folders.values()))),
         main_text=main_text,
         log=Log(requests=log == "requests"),
     )
@@ -133,10 +139,16 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
     return keys
 
 
-def _labels_of(vocabulary: Path | None) -> dict[str, str]:
-    """Return the preferred name of each topic in a vocabulary, by the topic's id; {} if `vocabulary` is None."""
-    if vocabulary is None:
-        return {}
+def _labels_of(vocabulary: Path | None, language: str, model: Path) -> "Labels":
+    """Return the labels of a vocabulary; raise TextcatError if none is in the language or, if "", in the model's."""
     from textcat.corpus.vocabulary import Vocabulary
+    from textcat.model import read_manifest
+    from textcat.serving.annif import Labels
 
-    return {topic: names[0] for topic, names in Vocabulary.read(vocabulary).names.items() if names}
+    if vocabulary is None:
+        return Labels()
+    if not language and ".tsv" not in vocabulary.suffixes:  # a .tsv has names in one language, which it does not say
+        manifest = read_manifest(model)
+        of_model = manifest.get("names_language") or manifest["recipe"].get("tokens", {}).get("lang")
+        return Labels(Vocabulary.read(vocabulary, of_model).labels)
+    return Labels(Vocabulary.read(vocabulary, language or None).labels, language)

@@ -464,6 +464,7 @@ def _open(
         return Corpus(card.name, [], [document for document in documents if document.split == "test"], ())
     vocabulary, names, about = vocabulary or contents.vocabulary, {}, {}
     if vocabulary is not None:
+        documents = vocabulary.current(documents)
         topics = {topic for document in documents for topic in document.topics}
         names, about = vocabulary.of(topics), vocabulary.descriptions_of(topics)
         if card.topics == "described":

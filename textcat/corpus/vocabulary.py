@@ -1,12 +1,16 @@
-"""Read a vocabulary, the names of topics, from TSV, CSV or SKOS."""
+"""Read a vocabulary, the names of topics, from TSV, CSV or SKOS, and replace topics that it says are deprecated."""
 
 import csv
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.corpus.descriptions import decoded_text
+from textcat.documents import Document
 from textcat.errors import TextcatError, install_hint, similar_files
 from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
@@ -15,6 +19,11 @@ if TYPE_CHECKING:
 
 _SKOS = {".ttl": "turtle", ".rdf": "xml", ".xml": "xml", ".nt": "nt"}  # rdflib's names of these formats
 _LANGUAGE = "en"  # of the names that are read, if none is asked for
+_DEPRECATED = re.compile(r"\W*deprecated\b", re.IGNORECASE)  # the beginning of a note of a deprecated concept
+_URI = re.compile(r"https?://[^\s<>\"']+[\w/#]")
+_NOTES = ("historyNote", "changeNote")  # of SKOS, which may say that a concept is deprecated
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,12 +39,19 @@ class Vocabulary:
         The language of the preferred names; "" if neither the file nor its reader says it.
     descriptions : dict of str to str
         What the vocabulary says about topics besides names: definitions and scope notes. Topics may lack one.
+    labels : dict of str to dict of str to str
+        By language, the preferred names of topics by id; the language is "" if the file does not say it.
+    replacements : dict of str to tuple of str
+        For each deprecated topic, by id and by preferred name: the topics that replace it, named in the same way. The
+        tuple is empty if none does.
     """
 
     names: dict[str, tuple[str, ...]]
     place: str = ""
     language: str = ""
     descriptions: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    replacements: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path, language: str | None = None) -> "Vocabulary":
@@ -43,9 +59,9 @@ class Vocabulary:
 
         ``.tsv``: each line has an id, or a URI in ``<>``, a name, and optionally a notation, which is ignored; another
         line with the same id adds a synonym. ``.csv``: columns ``uri`` and ``label_en`` or ``label``. ``.ttl``,
-        ``.rdf``, ``.xml`` and ``.nt``: SKOS without deprecated concepts; this needs rdflib. All other labels of a
-        concept are synonyms: alternative and hidden labels, and the labels in other languages. Definitions and scope
-        notes are its description.
+        ``.rdf``, ``.xml`` and ``.nt``: SKOS; this needs rdflib. All other labels of a concept are synonyms: alternative
+        and hidden labels, and the labels in other languages. Definitions and scope notes are its description.
+        Deprecated concepts have no names, but maybe replacements, by ``dct:isReplacedBy``.
 
         Parameters
         ----------
@@ -92,6 +108,35 @@ class Vocabulary:
         described = ((topic, self.descriptions.get(id_, "")) for topic, id_ in self._ids(topics).items())
         return {topic: text for topic, text in described if text}
 
+    def current(self, documents: Iterable[Document]) -> list[Document]:
+        """Return documents with deprecated topics replaced, or left out if nothing replaces them; warn of both."""
+        if not self.replacements:
+            return [*documents]
+        found: Counter[str] = Counter()
+
+        def renewed(document: Document) -> Document:
+            found.update(topic for topic in document.topics if topic in self.replacements)
+            judged = document.labelled_for
+            return replace(
+                document,
+                topics=self.replaced(document.topics),
+                labelled_for=None if judged is None else self.replaced(judged),
+            )
+
+        documents = [*map(renewed, documents)]
+        for are_replaced in (True, False):
+            topics = sorted(topic for topic in found if bool(self.replacements[topic]) == are_replaced)
+            if topics:
+                by = " and ".join(self.replacements[topics[0]])
+                remedy = f"replaced, such as {topics[0]} by {by}" if are_replaced else f"left out, such as {topics[0]}"
+                what = f"{len(topics)} deprecated topic{'s' * (len(topics) > 1)} of the documents"
+                log.warning("%s: %s %s.", self.place, what, remedy)
+        return documents
+
+    def replaced(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Return topics with the replacements of those that are deprecated, each topic once."""
+        return tuple(dict.fromkeys(one for topic in topics for one in self.replacements.get(topic, (topic,))))
+
     def _ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the id of each given topic that is known; topics are given by id or preferred name."""
         of_label = {names[0]: id_ for id_, names in self.names.items()}
@@ -111,13 +156,26 @@ def read_vocabulary_stream(name: str, stream: ByteStream, language: str | None, 
         endings = ", ".join((".tsv", ".csv", *_SKOS))
         raise TextcatError(f"{location} cannot be read as a vocabulary: its name must end in one of {endings}.")
     lines = decoded_text(data, location).splitlines()
-    pairs = _from_tsv(location, lines) if suffix == ".tsv" else _from_csv(location, lines, language or _LANGUAGE)
+    if suffix == ".tsv":
+        names, labels = _names_of(_from_tsv(location, lines)), {}
+    else:
+        of_language, columns = _from_csv(location, lines, language or _LANGUAGE)
+        names = _names_of(of_language)
+        labels = {code: _preferred(_names_of(pairs)) for code, pairs in columns.items()}
+    if not names:
+        raise TextcatError(f"The vocabulary {location} names no topic: give an id and a name a line.")
+    return Vocabulary(names, location, language or "", labels=labels or {language or "": _preferred(names)})
+
+
+def _names_of(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     names: dict[str, dict[str, None]] = {}
     for topic, label in pairs:
         names.setdefault(topic, {})[label] = None
-    if not names:
-        raise TextcatError(f"The vocabulary {location} names no topic: give an id and a name a line.")
-    return Vocabulary({topic: tuple(labels) for topic, labels in names.items()}, location, language or "")
+    return {topic: tuple(labels) for topic, labels in names.items()}
+
+
+def _preferred(names: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    return {topic: called[0] for topic, called in names.items()}
 
 
 def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -131,7 +189,10 @@ def _from_tsv(location: str, lines: list[str]) -> Iterator[tuple[str, str]]:
         yield topic, cells[1]
 
 
-def _from_csv(location: str, lines: list[str], language: str) -> Iterator[tuple[str, str]]:
+def _from_csv(
+    location: str, lines: list[str], language: str
+) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:
+    """Return the ids and names in a language or, without a column of it, in `label`; and those of each language."""
     try:
         rows = [*csv.reader(lines)]
     except csv.Error as error:
@@ -143,13 +204,15 @@ def _from_csv(location: str, lines: list[str], language: str) -> Iterator[tuple[
             f"{location} has the columns {', '.join(columns)!r:.100}: it must have 'uri' and 'label_{language}'; "
             "name another language with --vocabulary-language."
         )
+    of_columns: dict[str, list[tuple[str, str]]] = {name: [] for name in columns if name.partition("_")[0] == "label"}
     for number, cells in enumerate(rows[1:], start=2):
         row = dict(zip(columns, map(str.strip, cells), strict=False))
-        topic, name = _without_brackets(row.get("uri", "")), row.get(label, "")
-        if name and not topic:
-            raise TextcatError(f"{location}: row {number} is {cells!r:.60}; it must have a uri.")
-        if name:
-            yield topic, name
+        topic = _without_brackets(row.get("uri", ""))
+        for column, pairs in of_columns.items():
+            if (name := row.get(column, "")) and not topic:
+                raise TextcatError(f"{location}: row {number} is {cells!r:.60}; it must have a uri.")
+            pairs += [(topic, name)] if name else []
+    return of_columns[label], {column.partition("_")[2]: pairs for column, pairs in of_columns.items()}
 
 
 def _without_brackets(uri: str) -> str:
@@ -160,7 +223,7 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabula
     """Read the concepts of SKOS that have a preferred label in a language or, if they have none, without a language."""
     try:
         import rdflib
-        from rdflib.namespace import OWL, RDF, SKOS
+        from rdflib.namespace import RDF, SKOS
     except ImportError:
         raise TextcatError(f"{location} is SKOS, which rdflib reads: {install_hint('skos')}.") from None
     graph = rdflib.Graph()
@@ -171,24 +234,32 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabula
         raise TextcatError(f"{location} is no {form} that rdflib reads ({reason:.100}): mend it.") from None
     names: dict[str, tuple[str, ...]] = {}
     descriptions: dict[str, str] = {}
-    languages: set[str] = set()
-    for concept in sorted(set(graph.subjects(RDF.type, SKOS.Concept))):
-        if any(str(value).lower() in ("true", "1") for value in graph.objects(concept, OWL.deprecated)):
-            continue
+    labels: dict[str, dict[str, str]] = {}
+    deprecated = _deprecated_concepts(graph)
+    for concept in sorted(set(graph.subjects(RDF.type, SKOS.Concept)) - deprecated.keys()):
         preferred, alternative, hidden, definition, scope_note = (
-            _Texts.of([text for text in graph.objects(concept, kind) if isinstance(text, rdflib.Literal)], language)
+            _Texts.of(_literals(graph, concept, kind), language)
             for kind in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel, SKOS.definition, SKOS.scopeNote)
         )
-        languages |= preferred.languages
+        for code, text in preferred.by_language.items():
+            labels.setdefault(code, {})[str(concept)] = text
         if not preferred.own:
             continue
-        labels = (*preferred.own, *alternative.own, *hidden.own, *preferred.foreign, *alternative.foreign)
-        names[str(concept)] = tuple(dict.fromkeys((*labels, *hidden.foreign)))
+        called = (*preferred.own, *alternative.own, *hidden.own, *preferred.foreign, *alternative.foreign)
+        names[str(concept)] = tuple(dict.fromkeys((*called, *hidden.foreign)))
         notes = dict.fromkeys((*definition.own, *scope_note.own, *definition.foreign, *scope_note.foreign))
         if notes:
             descriptions[str(concept)] = " ".join(notes)
+    languages = labels.keys() - {""}
     if names:
-        return Vocabulary(names, location, language, descriptions)
+        replacements = {str(concept): tuple(map(str, _current(concept, deprecated))) for concept in deprecated}
+        current_labels = {label for called in labels.values() for label in called.values()}
+        for concept in sorted(deprecated):
+            others = tuple(names[id_][0] for id_ in replacements[str(concept)] if id_ in names)
+            for text in _Texts.of(_literals(graph, concept, SKOS.prefLabel), language).own:
+                if text not in current_labels:
+                    replacements.setdefault(text, others)
+        return Vocabulary(names, location, language, descriptions, labels, replacements)
     if languages:
         raise TextcatError(
             f"The vocabulary {location} has no name in {language!r}, but in {', '.join(sorted(languages))}: "
@@ -197,21 +268,68 @@ def _from_skos(location: str, data: bytes, form: str, language: str) -> Vocabula
     raise TextcatError(f"The vocabulary {location} names no topic: give it a skos:Concept with a skos:prefLabel.")
 
 
+def _deprecated_concepts(graph: "rdflib.Graph") -> dict["rdflib.URIRef", list["rdflib.URIRef"]]:
+    """Return the deprecated concepts of a graph, each with the concepts that the graph says replace it.
+
+    A concept is deprecated if it has ``owl:deprecated true``, is replaced by another one (``dct:isReplacedBy``), or has
+    a history or change note that begins with "deprecated"; such a note may have the URI of the replacement.
+    """
+    import rdflib
+    from rdflib.namespace import DCTERMS, OWL, RDF, SKOS
+
+    concepts = set(graph.subjects(RDF.type, SKOS.Concept))
+    deprecated: dict[rdflib.URIRef, list[rdflib.URIRef]] = {}
+    for concept, value in graph.subject_objects(OWL.deprecated):
+        if str(value).lower() in ("true", "1"):
+            deprecated.setdefault(concept, [])
+    for kind in _NOTES:
+        for concept, note in graph.subject_objects(SKOS[kind]):
+            if _DEPRECATED.match(str(note)):
+                deprecated.setdefault(concept, []).extend(map(rdflib.URIRef, _URI.findall(str(note))))
+    for concept, other in graph.subject_objects(DCTERMS.isReplacedBy):
+        deprecated.setdefault(concept, []).append(other)
+    known = concepts | deprecated.keys()
+    return {concept: sorted({*others} & known - {concept}) for concept, others in deprecated.items()}
+
+
+def _current(
+    concept: "rdflib.URIRef", deprecated: Mapping["rdflib.URIRef", list["rdflib.URIRef"]]
+) -> list["rdflib.URIRef"]:
+    """Return the concepts that are not deprecated at the ends of all chains of replacements of a concept."""
+    seen, waiting, ends = {concept}, [concept], []
+    while waiting:
+        one = waiting.pop(0)
+        if one not in deprecated:
+            ends.append(one)
+        for other in deprecated.get(one, ()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return ends
+
+
+def _literals(graph: "rdflib.Graph", concept: Any, kind: Any) -> list["rdflib.Literal"]:
+    import rdflib
+
+    return [text for text in graph.objects(concept, kind) if isinstance(text, rdflib.Literal)]
+
+
 class _Texts(NamedTuple):
     """Hold the texts that a concept has of one kind, such as its alternative labels."""
 
     own: list[str]  # in the language that was asked for or, if there are none, without a language
     foreign: list[str]  # all others
-    languages: set[str]
+    by_language: dict[str, str]  # the first one of each language
 
     @classmethod
     def of(cls, literals: Iterable["rdflib.Literal"], language: str) -> "_Texts":
         """Divide texts by language, and sort those of each language; blank ones are left out."""
         texts = sorted({(_language(literal), " ".join(literal.split())) for literal in literals})
-        languages = {of_text for of_text, text in texts if text} - {""}
-        chosen = language.lower() if language.lower() in languages else ""
-        own = [text for of_text, text in texts if text and of_text == chosen]
-        return cls(own, [text for of_text, text in texts if text and of_text != chosen], languages)
+        texts = [(code, text) for code, text in texts if text]
+        by_language = dict(reversed(texts))
+        chosen = language.lower() if language.lower() in by_language else ""
+        own = [text for code, text in texts if code == chosen]
+        return cls(own, [text for code, text in texts if code != chosen], by_language)
 
 
 def _language(literal: "rdflib.Literal") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from textcat.documents import name_in_words
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
 from textcat.evaluation.thresholds import Calibration
@@ -119,11 +120,13 @@ class Tagger:
 
     @cached_property
     def names_in_texts(self) -> NamesInTexts:
-        """The finder of topics' names in texts, which is made at the first access; a topic without a name has its id.
+        """The finder of topics' names in texts, which is made at the first access.
+
+        A topic without a name has its id for a name, unless the id is a URI.
 
         If rows have n-grams of characters, it compares words by their beginnings: both suit the same languages.
         """
-        names = [self.topic_names.get(topic, topic) for topic in self.topics]
+        names = [self.topic_names.get(topic) or (topic if name_in_words(topic) else "") for topic in self.topics]
         return NamesInTexts(self.features.tokens_, names, by_beginnings=self.features.chars > 0)
 
     def __repr__(self) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from textcat.serving.http.front import Call
-from textcat.serving.http.problems import json_bytes
+from textcat.serving.http.problems import Problem, json_bytes
 from textcat.serving.http.routes import check_documents, form_body, form_of, problems, router
 from textcat.serving.schemas import VersionedAnswer
 from textcat.serving.store import Served, served_model
@@ -20,12 +20,37 @@ Project: TypeAlias = Annotated[str, Path(description="The name of a model.")]
 routes = router("annif")
 
 
+class Labels(NamedTuple):
+    """The labels of topics that a vocabulary has, and the language of the labels that clients get by default."""
+
+    by_language: Mapping[str, Mapping[str, str]] = {}  # by language, then by topic; "": the language is not known
+    language: str = ""  # "": that of the model
+
+    def languages(self, served: Served) -> list[str]:
+        """Return the languages in which a model's topics have labels, the default one first."""
+        tagger = served.tagger
+        known = {*self.by_language, tagger.names_language or tagger.features.tokens_.lang}
+        first = [self.language, tagger.names_language, tagger.features.tokens_.lang, "", *sorted(known)]
+        by_default = next((one for one in first if one in (self.by_language or known)), "")
+        return [*dict.fromkeys([by_default, *sorted(known)])]
+
+    def find(self, topic: str, name: str, language: str, served: Served) -> str | None:
+        """Return the label of a topic in a language, or by default ("") in the first one that has a label.
+
+        `name` is the topic's name in the model. Return None if a language is asked for and has no label.
+        """
+        by_default, *_ = self.languages(served)
+        label = self.by_language.get(language or by_default, {}).get(topic)
+        is_of_model = language in ("", served.tagger.names_language or served.tagger.features.tokens_.lang)
+        return label or (name if is_of_model else None)
+
+
 class SuggestQuery(BaseModel):
     """The options of a request to suggest subjects."""
 
     limit: int = Field(10, ge=1, le=100_000)
     threshold: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
-    language: str = Field("", max_length=20)
+    language: str = Field("", max_length=20, description="Language of the labels; by default the model's.")
 
 
 class SuggestForm(SuggestQuery):
@@ -102,13 +127,13 @@ class AnnifBatchRow(BaseModel):
 @routes.get("/v1/projects", response_model=AnnifProjects, responses=problems())
 async def projects(call: Call) -> dict[str, Any]:
     """List the models as Annif's projects."""
-    return {"projects": [_project(served) for served in call.app.store.models.values()]}
+    return {"projects": [_project(served, call.app.labels) for served in call.app.store.models.values()]}
 
 
 @routes.get("/v1/projects/{project}", response_model=AnnifProject, responses=problems())
 async def project(project: Project, call: Call) -> dict[str, Any]:
     """Describe a model as one of Annif's projects."""
-    return _project(served_model(call, project))
+    return _project(served_model(call, project), call.app.labels)
 
 
 @routes.post(
@@ -122,7 +147,7 @@ async def suggest(project: Project, call: Call) -> bytes:
     form: SuggestForm = await form_of(call, SuggestForm)
     served = served_model(call, project, 1)
     tags = await served.work.tag_one(form.text, _choice(form, served))
-    return served.answer("results", _subjects(tags, call.app.labels))
+    return served.answer("results", _subjects(tags, call.app.labels, _language(form, call, served), served))
 
 
 @routes.post("/v1/projects/{project}/suggest-batch", response_model=list[AnnifBatchRow], responses=problems(body=True))
@@ -135,9 +160,10 @@ async def suggest_batch(
     """
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, project, len(body.documents))
+    language = _language(query, call, served)
     tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served), call.pause)
     rows = [
-        {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels)}
+        {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels, language, served)}
         for document, tags_of_document in zip(body.documents, tags, strict=True)
     ]
     await call.answer(json_bytes(rows), headers={"X-Model": served.name, "X-Model-Version": served.version})
@@ -148,11 +174,20 @@ def _choice(query: SuggestQuery, served: Served) -> Choice:
     return Choice(query.limit, query.threshold or None if has_probabilities else None)
 
 
-def _subjects(tags: Tags, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+def _language(query: SuggestQuery, call: Call, served: Served) -> str:
+    """Return the language that a request asks for; raise a Problem (an error sent to the client) if it has no label."""
+    language = query.language.lower()
+    languages = [one for one in call.app.labels.languages(served) if one]
+    if language and language not in languages:
+        raise Problem(400, f"The model has no labels in {language!r}, but in {', '.join(languages)}: ask for these.")
+    return language
+
+
+def _subjects(tags: Tags, labels: Labels, language: str, served: Served) -> list[dict[str, Any]]:
     return [
         {
             "uri": tag["topic"],
-            "label": labels.get(tag["topic"]) or tag.get("name", tag["topic"]),
+            "label": labels.find(tag["topic"], tag.get("name") or tag["topic"], language, served),
             "notation": None,
             "score": tag["score"] if tag["probability"] is None else tag["probability"],
         }
@@ -160,15 +195,15 @@ def _subjects(tags: Tags, labels: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _project(served: Served) -> dict[str, Any]:
-    language = served.tagger.features.tokens_.lang
+def _project(served: Served, labels: Labels) -> dict[str, Any]:
+    languages = [one for one in labels.languages(served) if one]
     return {
         "project_id": served.name,
         "name": served.name,
-        "language": language,
+        "language": served.tagger.features.tokens_.lang,
         "backend": {"backend_id": "textcat"},
-        "vocab": {"vocab_id": served.tagger.corpus, "languages": [language]},
-        "vocab_language": language,
+        "vocab": {"vocab_id": served.tagger.corpus, "languages": sorted(languages)},
+        "vocab_language": languages[0],
         "is_trained": True,
         "modification_time": datetime.fromtimestamp(served.loaded, timezone.utc).isoformat(),
         **served.named,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import islice
 from typing import Annotated, Any
@@ -59,7 +59,7 @@ class Service(Application):
     ----------
     store : Store
         The loaded models.
-    labels : mapping of str to str, optional
+    labels : Labels
         Labels of topics that clients of Annif's API see.
     main_text : bool
         The text of a web page that a client sends as a file is its main text, without navigation and comments.
@@ -73,14 +73,14 @@ class Service(Application):
         self,
         store: Store,
         *,
-        labels: Mapping[str, str] | None = None,
+        labels: annif.Labels = annif.Labels(),  # noqa: B008  (nothing changes it)
         main_text: bool = False,
         check_seconds: float = 1.0,
         **options: Any,
     ) -> None:
         groups = (routes, models.routes, annif.routes, kserve.routes)
         super().__init__("textcat", _ABOUT, Metrics(store.versions), groups, "index.html", **options)
-        self.store, self.labels, self.main_text, self._seconds = store, dict(labels or {}), main_text, check_seconds
+        self.store, self.labels, self.main_text, self._seconds = store, labels, main_text, check_seconds
         self._reloading = asyncio.Event()
         store.on_batch = self.front.metrics.batches.observe
         store.on_load, store.seconds = self._on_load, self.front.limits.seconds

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import vstack
 
-from textcat.documents import SEPARATORS, Document
+from textcat.documents import Document, name_in_words
 from textcat.errors import TextcatError
 from textcat.features.language import stop_word_test
 from textcat.teaching import prior
@@ -120,11 +120,6 @@ def checked_position(pool: Pool, position: int) -> int:
     if not 0 <= position < len(pool):
         raise TextcatError(f"No document {position}: choose one of the session's {len(pool):,}, counted from 0.")
     return int(position)
-
-
-def name_in_words(name: str) -> str:
-    """Return a topic's name with spaces for separators: the tokenizer would read rec.sport.hockey as a web address."""
-    return SEPARATORS.sub(" ", name).strip()
 
 
 def evidence(session: Session, topic: str, position: int, n: int = 30) -> Explanation:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
-from textcat.documents import Corpus
+from textcat.documents import Corpus, name_in_words
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.metrics import average_precisions
 from textcat.journal import KeptResults
@@ -32,7 +32,6 @@ from textcat.teaching.loop import Choice, Loop, Ranking, RanksDocuments
 from textcat.teaching.pool import Pool
 from textcat.teaching.query import QueryStrategy, Reason
 from textcat.teaching.ranker import Examples, Ranker
-from textcat.teaching.rankings import name_in_words
 
 STARTS = ("example", "description", "random")
 STEPS = "1:100,5:500,10"

@@ -156,18 +156,21 @@ def learn(
                 return _give_names(folder, target, manifest, names)
         with stages.stage("read"):
             stored, manifest, before = storage.load_training_counts(folder)
+            former = stored.corpus
+            if names is not None:
+                new, former = names.current(new), _with_current_topics(former, names)
         storage.check_target(target)
-        change = _Change.of(stored.corpus, new, gone, is_named=names is not None)
+        change = _Change.of(former, new, gone, is_named=names is not None)
         recipe = Recipe(name=folder.name, **manifest["recipe"]).of_model()
         _warn_of_other_tokens(folder, manifest)
         with stages.stage("tokens to rows", len(change.counted)):
             features = recipe.make_features()
-            corpus = change.corpus(stored.corpus, new_topics_negative=new_topics_negative)
+            corpus = change.corpus(former, new_topics_negative=new_topics_negative)
             corpus = corpus if names is None else _with_names(corpus, names)
             counts = change.counts(stored.counts, features)
             counted = CountedCorpus.of_document_counts(corpus, recipe, counts, features)
             counted.part_length = manifest.get("part_length")  # texts are gone: the length stays as it was
-        _warn_of_new_topics(corpus, set(corpus.topics) - {*stored.corpus.topics})
+        _warn_of_new_topics(corpus, set(corpus.topics) - {*former.topics})
         options: dict[str, Any] = {"n_jobs": n_jobs, "stages": stages, "counted": counted, "updatable": True}
         options["keep_support"] = stored.keep_support
         if stored.is_measured:
@@ -237,7 +240,18 @@ def _all_names(
     return {**names, **read}, vocabulary.language if is_one else ""
 
 
+def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
+    """Return a corpus whose topics that the vocabulary says are deprecated are replaced or left out."""
+    train, test = vocabulary.current(corpus.train), vocabulary.current(corpus.test)
+    topics = tuple(sorted(vocabulary.replaced(corpus.topics)))
+    return replace(corpus, train=train, test=test, topics=topics)
+
+
 def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
+    if corpus.topic_rule == "described":  # then each concept of the vocabulary is a topic
+        described = vocabulary.names.keys() | vocabulary.descriptions.keys()
+        topics = tuple(sorted({*corpus.topics, *described}))
+        corpus = replace(corpus, topics=topics)
     names, language = _all_names(corpus.names, corpus.names_language, corpus.topics, vocabulary)
     # A vocabulary without descriptions leaves those that the corpus has.
     about = {**corpus.descriptions, **vocabulary.descriptions_of(corpus.topics)}
