@@ -154,7 +154,7 @@ class FolderFormat:
         the path is a link, the folder it points to is replaced, and the link stays. Before the block runs,
         `check_target` raises an error if the folder must not be replaced.
         """
-        folder = Path(folder).expanduser().resolve()
+        folder = expanded(folder).resolve()
         sibling = _sibling(folder)
         try:
             self.check_target(folder)
@@ -176,7 +176,7 @@ class FolderFormat:
         It must not be replaced if it is the current folder, a file, or a folder that holds files of another kind. An
         old or damaged folder of this format may be replaced.
         """
-        folder = Path(folder).expanduser().resolve()
+        folder = expanded(folder).resolve()
         if folder == Path.cwd():
             reason = f"which a {self.name} cannot take the place of"
             raise self.error(f"{folder} is the current folder, {reason}: name another one.")
@@ -214,7 +214,7 @@ class FolderFormat:
         format's error is raised if the folder is not of this format, is of a newer version of it, or has a damaged
         manifest.
         """
-        folder = Path(folder).expanduser()
+        folder = expanded(folder)
         for _ in range(_ATTEMPTS):
             with ExitStack() as stack:
                 try:
@@ -305,11 +305,33 @@ def installed_spacy() -> str:
         return ""
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with the user's home in place of a ``~`` that is its first part; other names may begin with it.
+
+    TextcatError is raised for such a path if the user has no home folder: in a container or a service, the user's
+    number may be in no list of users.
+    """
+    path = Path(path)
+    if path.parts[:1] != ("~",):
+        return path
+    whole = Path(os.path.expanduser(path))
+    if not whole.is_absolute():
+        raise TextcatError(f"There is no home folder for {path}: set HOME to a folder, or write the path without ~.")
+    return whole
+
+
 def user_cache() -> Path:
-    """Return the path of the user's cache folder for textcat; the folder need not exist."""
+    """Return the path of the user's cache folder for textcat; the folder need not exist.
+
+    TextcatError is raised if the user has no home folder.
+    """
     from platformdirs import user_cache_path
 
-    return user_cache_path("textcat", appauthor=False)
+    with suppress(RuntimeError):
+        path = user_cache_path("textcat", appauthor=False)
+        if path.is_absolute():  # older versions leave the ~ as it is
+            return path
+    raise TextcatError("There is no home folder for a cache: set HOME or XDG_CACHE_HOME to a folder.")
 
 
 def open_regular(path: Path) -> BinaryIO:

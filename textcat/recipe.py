@@ -15,7 +15,7 @@ import numpy as np
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
-from textcat.folders import shipped
+from textcat.folders import expanded, shipped
 from textcat.former_names import RECIPE_VERSION, RECIPES
 from textcat.settings import describe_type, has_type, parse_value, read_toml
 
@@ -566,7 +566,7 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
     A TextcatError is raised if there is no such recipe, or if the file is not valid.
     """
     shipped = recipes()
-    path = shipped.get(str(name_or_path), Path(name_or_path).expanduser())
+    path = shipped.get(str(name_or_path), expanded(name_or_path))
     if str(name_or_path) in RECIPES:
         raise TextcatError(f"No recipe {str(name_or_path)!r}: use its new name {RECIPES[str(name_or_path)]!r}.")
     if path.suffix != ".toml":

@@ -45,9 +45,8 @@ def test_every_command_works(run):
         assert run(*line.split()).code == 0, run.err
     assert run("corpora").code == 0
     assert "reuters21578" in run.out
-    assert (
-        run("teach", "letters.jsonl", "--topic", "wheat", "--session", "s", "--terminal", stdin=b"y\nn\nq\n").code == 0
-    )
+    questions = ("teach", "letters.jsonl", "--topic", "wheat", "--session", "s", "--terminal")
+    assert run(*questions, stdin=b"y\nn\nq\n").code == 0
     assert run("doctor").code == 0
     assert "no home folder" in run.out
     assert not os.path.exists("~")
@@ -58,7 +57,7 @@ def test_what_needs_a_home_says_so(run):
     assert "set HOME" in run.refuses("train", "letters.jsonl", "--out", "~/m")
     assert "set HOME" in run.refuses("tag", "~/m", "letters.jsonl")
     assert "set HOME" in run.refuses("reproduce", "nosuch")
-    assert catalogue.cache_folders("corpora") == []
+    assert catalogue.cache_folders() == []
     with pytest.raises(TextcatError, match="HOME"):
         user_cache()
     assert not os.path.exists("~")

@@ -134,7 +134,7 @@ def read_keys(path: Path | None, host: str, action: str) -> "Keys":
     from textcat.serving.http.processes import is_loopback
 
     keys = Keys(path)
-    if not keys and not is_loopback(host):
+    if not keys.are_needed and not is_loopback(host):
         _say(f"warning: anyone who can reach {host} can {action}: give --keys FILE, or --host 127.0.0.1")
     return keys
 

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option, echo
 
 from textcat.cli import common, terminal
+from textcat.folders import expanded
 
 
 def push(
@@ -52,5 +53,5 @@ def pull(
 
 
 def _described_size(folder: Path) -> str:
-    sizes = [path.stat().st_size for path in folder.expanduser().iterdir()]
+    sizes = [path.stat().st_size for path in expanded(folder).iterdir()]
     return f"{len(sizes)} files, {sum(sizes) / 1e6:,.1f} MB"

@@ -11,6 +11,7 @@ from typer import Abort, Argument, BadParameter, Option, confirm, echo
 
 from textcat.cli import common, terminal
 from textcat.errors import TextcatError
+from textcat.folders import expanded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,7 +151,7 @@ def _check_replacing(folder: Path, *, force: bool) -> None:
     """
     from textcat.folders import MANIFEST
 
-    if force or not (folder.expanduser() / MANIFEST).exists():
+    if force or not (expanded(folder) / MANIFEST).exists():
         return
     if terminal.can_ask():
         with suppress(Abort):  # Ctrl-D is no
@@ -222,7 +223,7 @@ def learn(
         return
     if vocabulary_language and not vocabulary:
         raise BadParameter("--vocabulary-language is that of the names in --vocabulary: give both")
-    if out is not None and out.expanduser().resolve() != model.expanduser().resolve():
+    if out is not None and expanded(out).resolve() != expanded(model).resolve():
         _check_replacing(out, force=force)
     stages = terminal.new_stages()
     documents = [document for corpus in new or [] for document in _documents(read, corpus, stages)]

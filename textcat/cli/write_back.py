@@ -9,6 +9,7 @@ import typer
 from typer import BadParameter, Option
 
 from textcat.errors import TextcatError
+from textcat.folders import expanded
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +40,7 @@ class WriteBack(NamedTuple):
             return None
         from textcat.tagging.write_back import base_of, write_back
 
-        folder, codes = self.folder.expanduser(), str(self.codes or "")
+        folder, codes = expanded(self.folder), str(self.codes or "")
 
         def write(plan: "Plan") -> "WriteBackSummary":
             summary = write_back(plan, folder, base_of(inputs), codes, **options)
@@ -63,7 +64,7 @@ class WriteBack(NamedTuple):
                 f"--{unused[0].replace('_', '-')} is for tags in the folder of --out: leave it out, or add that"
             )
         if out is not None:
-            one, other = self.folder.expanduser().resolve(), out.expanduser().resolve()
+            one, other = expanded(self.folder).resolve(), expanded(out).resolve()
             if one == other or one in other.parents or other in one.parents:
                 raise TextcatError(f"--out {out} and --write-back {self.folder} overlap: write to separate folders.")
 

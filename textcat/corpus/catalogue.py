@@ -20,7 +20,7 @@ from textcat.corpus.descriptions import read_descriptions
 from textcat.corpus.vocabulary import Vocabulary, read_vocabulary_stream
 from textcat.documents import RECORDS, TABLE, Corpus, Document
 from textcat.errors import TextcatError, similar_files
-from textcat.folders import user_cache
+from textcat.folders import expanded, user_cache
 from textcat.frames import is_table, named_columns
 from textcat.reading import (
     NEWS,
@@ -69,8 +69,15 @@ _REASONS = {
 
 
 def cache_folder() -> Path:
-    """Return the user's folder for downloaded corpora; it need not exist."""
+    """Return the user's folder for downloaded corpora; it need not exist. Raise TextcatError without a home folder."""
     return user_cache() / "corpora"
+
+
+def cache_folders() -> list[Path]:
+    """Return the one cache folder in a list, which is empty if the user has no home folder."""
+    with suppress(TextcatError):
+        return [cache_folder()]
+    return []
 
 
 def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Path]:
@@ -79,10 +86,10 @@ def _search_folders(card: Card, corpus_dir: str | Path | None = None) -> list[Pa
     These are `corpus_dir`, the folder in the variable ``TEXTCAT_CORPORA``, the card's folder, and the user's cache.
     """
     variable = os.environ.get("TEXTCAT_CORPORA")
-    if variable and not Path(variable).expanduser().is_dir():
+    if variable and not expanded(variable).is_dir():
         warn_once(f"TEXTCAT_CORPORA names {variable}, and there is no such folder.")
     named = [folder for folder in (corpus_dir, variable) if folder]
-    return [*(Path(folder).expanduser() for folder in named), card.folder, cache_folder()]
+    return [*(expanded(folder) for folder in named), card.folder, *cache_folders()]
 
 
 @cache
@@ -114,7 +121,7 @@ def fetch_corpus(card: Card, progress: "Bar | None" = None, corpus_dir: str | Pa
             _verify(card, path)
             return path
         except TextcatError as error:
-            if not card.urls or path.parent != cache_folder():
+            if not card.urls or path.parent not in cache_folders():
                 raise
             _log.warning("%s It is fetched again.", error)
     if not card.urls:
@@ -195,7 +202,7 @@ def open_corpus(
     else:
         described, data = _describe(str(name_or_path), settings)
         stays = str(name_or_path) in cards() or is_url(data)  # the same wherever it is opened from
-        path = Path(data or name_or_path).expanduser()
+        path = expanded(data or name_or_path)
         origin["name_or_path"] = str(name_or_path) if stays else os.path.abspath(path)
         if settings is not None:
             origin["settings"] = {k: v for k, v in settings._asdict().items() if not settings.is_default(k)}
@@ -257,7 +264,7 @@ def stream_corpus(name_or_path: str, corpus_dir: str | Path | None = None, **opt
     Return None if the corpus is not a file on disk, if the file is too large, or if another process would be unsafe or
     no faster. `options` are further arguments of `open_corpus`. Nothing is downloaded.
     """
-    path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else Path(name_or_path).expanduser()
+    path = locate_corpus(card(name_or_path), corpus_dir) if name_or_path in cards() else expanded(name_or_path)
     if path is None or not path.is_file() or path.stat().st_size > _STREAMED_BYTES:
         return None
     from textcat.reading import read_forked
@@ -297,7 +304,7 @@ def _describe(text: str, settings: InputSettings | None) -> tuple[Card, str]:
     If `text` is the name of a corpus or the path of a card, the second value is "". Data without a card get a card that
     is guessed from the names of their files.
     """
-    path = Path(text).expanduser()
+    path = expanded(text)
     if is_url(text):
         return _guess_card(text, settings), text
     if path.suffix == ".toml":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from textcat.corpus.descriptions import decoded_text
 from textcat.documents import Document
 from textcat.errors import TextcatError, install_hint, similar_files
+from textcat.folders import expanded
 from textcat.reading import STEP, ByteStream, UnreadableError, open_file, plain_name, unpacked_stream
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Vocabulary:
         TextcatError
             If the file is missing or malformed, has no name in that language, or needs rdflib, which is not installed.
         """
-        path = Path(path).expanduser()
+        path = expanded(path)
         try:
             stored = open_file(str(path))
             try:

@@ -195,11 +195,14 @@ def _locale() -> dict[str, Any]:
 
 
 def _folders() -> dict[str, Any]:
-    cache = user_cache()
+    try:
+        cache = user_cache()
+        facts = {"cache": _without_home(cache), "cache is writable": _is_writable(cache)}
+    except TextcatError:
+        facts = {"cache": "no home folder"}
     named = sorted(name for name in os.environ if name.startswith("TEXTCAT_"))
     return {
-        "cache": _without_home(cache),
-        "cache is writable": _is_writable(cache),
+        **facts,
         "temporary files are writable": _is_writable(Path(tempfile.gettempdir())),
         "variables that are set": ", ".join(named) or "none",
     }
@@ -234,7 +237,10 @@ def _corpora() -> list[str]:
 
 def _warnings(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     warnings = []
-    if not facts["folders"]["cache is writable"]:
+    is_writable = facts["folders"].get("cache is writable")
+    if is_writable is None:
+        warnings.append("There is no home folder, so no cache: set HOME or XDG_CACHE_HOME to a folder.")
+    elif not is_writable:
         warnings.append("The cache is not writable: corpora and tables of languages cannot be kept.")
     if not facts["folders"]["temporary files are writable"]:
         warnings.append("The folder of temporary files is not writable: set TMPDIR to one that is.")

@@ -16,7 +16,7 @@ import scipy  # its parts load at their first use
 from numpy.lib import format as npy
 
 from textcat.errors import TextcatError
-from textcat.folders import FolderFormat, map_array, sha256_of_file
+from textcat.folders import FolderFormat, expanded, map_array, sha256_of_file
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -120,7 +120,7 @@ def write_rows(folder: str | os.PathLike[str], blocks: Iterable[csr_matrix]) -> 
     StoreError
         If there is no block, one does not fit the others or is not finite, or the folder cannot be written or replaced.
     """
-    folder = Path(folder).expanduser().resolve()
+    folder = expanded(folder).resolve()
     with ROWS.replacing(folder) as sibling:
         _write(sibling, blocks)
     return open_rows(folder, verify=False)
@@ -145,7 +145,7 @@ def open_rows(folder: str | os.PathLike[str], *, verify: bool = True) -> StoredR
     StoreError
         If the folder is no store of rows, or a file is missing or not as it was written.
     """
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     with ROWS.open(folder) as (manifest, files):
         names = {part: f"{part}.npy" for part in PARTS}
         ROWS.check_files(folder, files, dict.fromkeys(names.values(), ""), unread=ROWS.files)

@@ -104,7 +104,7 @@ class LanguageTables(NamedTuple):
 @cache
 def kept_tables(lang: str) -> LanguageTables | None:
     """Return the cached tables of a language for the installed spaCy; None if they are missing or damaged."""
-    with suppress(OSError, *_DAMAGES):
+    with suppress(OSError, TextcatError, *_DAMAGES):
         digest, content = _cache_file(lang).read_bytes().split(b"\n", 1)
         if digest == sha256(content).hexdigest().encode():
             return LanguageTables.from_json(content)

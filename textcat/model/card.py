@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textcat.errors import TextcatError
-from textcat.folders import open_regular
+from textcat.folders import expanded, open_regular
 from textcat.markup import html_text, printable_text
 from textcat.model import CARD, MOST_CARD_BYTES
 
@@ -43,7 +43,7 @@ def read_card(folder: Path) -> str | None:
 
     TextcatError is raised if the file cannot be read, or is too large for a card.
     """
-    path = Path(folder).expanduser() / CARD
+    path = expanded(folder) / CARD
     try:
         with open_regular(path) as file:
             data = file.read(MOST_CARD_BYTES + 1)

@@ -18,6 +18,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
+from textcat.folders import expanded
 from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
@@ -317,7 +318,7 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
 def is_corpus_of(tagger: "Tagger", name_or_path: str | Path) -> bool:
     """Return whether a name or path is that of a tagger's training corpus, and the tagger knows how to reopen it."""
     own, sampling = tagger.origin.get("name_or_path"), tagger.origin.get("sampling", SAMPLING)
-    return own in (str(name_or_path), os.path.abspath(Path(name_or_path).expanduser())) and sampling == SAMPLING
+    return own in (str(name_or_path), os.path.abspath(expanded(name_or_path))) and sampling == SAMPLING
 
 
 def own_split(tagger: "Tagger", name_or_path: str | Path) -> dict[str, Any]:

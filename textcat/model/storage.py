@@ -18,7 +18,7 @@ from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf
-from textcat.folders import installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
+from textcat.folders import expanded, installed_spacy, installed_version, map_array, read_arrays, sha256_of_file
 from textcat.model import (
     ARRAYS,
     CALIBRATION,
@@ -86,7 +86,7 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
     TextcatError
         If the folder has other files than a model's, or cannot be written.
     """
-    folder = Path(folder).expanduser().resolve()
+    folder = expanded(folder).resolve()
     with MODEL.replacing(folder) as sibling:
         write_model(tagger, sibling)
     return folder
@@ -155,7 +155,7 @@ def load(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool =
 
 def load_versioned(folder: str | os.PathLike[str], *, prepare: bool = True, mapped: bool = True) -> tuple[Tagger, str]:
     """Return a tagger as `load` does, and the checksum of its manifest."""
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
         tagger = _load(folder, manifest, files, mapped)
@@ -168,7 +168,7 @@ def load_training_counts(
     folder: str | os.PathLike[str],
 ) -> tuple[TrainingCounts, dict[str, Any], Evaluation | None]:
     """Read a model's training counts, manifest and evaluation; raise ModelError if the model is not updatable."""
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     with MODEL.open(folder) as (manifest, files):
         check_entries(folder, manifest)
         if COUNTS not in manifest["files"]:

@@ -6,6 +6,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +15,7 @@ import scipy.sparse as sp
 
 from textcat.corpus import catalogue
 from textcat.errors import TextcatError
+from textcat.folders import expanded
 from textcat.settings import read_toml
 
 if TYPE_CHECKING:
@@ -91,17 +93,14 @@ def missing(name: str) -> str | None:
     if catalogue.locate_corpus(card) is not None:
         return None
     remedy = f"`textcat corpora fetch {name}` downloads it. Or put" if card.urls else f"{card.obtain} Put"
-    return (
-        f"The corpus {name} is not here. {remedy} {card.files[0]} into the folder that the variable "
-        f"TEXTCAT_CORPORA names or into {_at_home(catalogue.cache_folder())}."
-    )
+    return f"The corpus {name} is not here. {remedy} {card.files[0]} into {_places('TEXTCAT_CORPORA', 'corpora')}."
 
 
 def folders() -> list[Path]:
     """Return the folders in which data sets are looked for, in order; they need not exist."""
     named = os.environ.get("TEXTCAT_DATASETS")
-    cache = catalogue.cache_folder().with_name("datasets")
-    return [Path(named).expanduser(), cache] if named else [cache]
+    caches = [cache.with_name("datasets") for cache in catalogue.cache_folders()]
+    return [expanded(named), *caches] if named else caches
 
 
 def _find(file: str) -> Path | None:
@@ -122,16 +121,24 @@ def _paths(name: str) -> list[Path]:
         path = _find(file)
         if path is None:
             raise MissingData(
-                f"The data set {name} needs the file {Path(file).name}: put it, from {source['url']}, into the folder "
-                f"that the variable TEXTCAT_DATASETS names or into {_at_home(folders()[-1])}."
+                f"The data set {name} needs the file {Path(file).name}: put it, from {source['url']}, into "
+                f"{_places('TEXTCAT_DATASETS', 'datasets')}."
             )
         paths.append(path)
     return paths
 
 
+def _places(variable: str, cached: str) -> str:
+    """Return the places for a file in words: the folder that a variable names, and one beside the cached corpora."""
+    caches = [_at_home(cache.with_name(cached)) for cache in catalogue.cache_folders()]
+    return " or into ".join([f"the folder that the variable {variable} names", *caches])
+
+
 def _at_home(folder: Path) -> str:
     """Return a path with ``~`` in place of the user's home, so that pages for others do not show the home."""
-    return f"~/{folder.relative_to(Path.home()).as_posix()}" if folder.is_relative_to(Path.home()) else str(folder)
+    with suppress(RuntimeError, ValueError):  # there is no home, or the folder is elsewhere
+        return f"~/{folder.relative_to(Path.home()).as_posix()}"
+    return str(folder)
 
 
 def _unpacked(path: Path) -> bytes:

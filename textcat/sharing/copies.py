@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from textcat.errors import TextcatError
-from textcat.folders import MANIFEST, remove_leftovers
+from textcat.folders import MANIFEST, expanded, remove_leftovers
 from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
 from textcat.progress import Stages
 from textcat.sharing.places import Folder, Repository, place_of, told
@@ -58,7 +58,7 @@ def push(
     TextcatError
         If the folder is no model or damaged, another model is at the target, or it cannot be written to.
     """
-    folder, place = Path(model).expanduser(), place_of(target)
+    folder, place = expanded(model), place_of(target)
     if stages is None or isinstance(place, Repository):
         stages = Stages()  # draws nothing: the library of the hub draws bars of its own
     with MODEL.open(folder) as (manifest, files), stages.stage("push", shows="bytes") as bar:
@@ -144,7 +144,7 @@ def pull(
         or if the folder has a model already, or cannot be written.
     """
     place = place_of(source)
-    target = Path(folder if folder is not None else Path("models", _last_part(place))).expanduser().resolve()
+    target = expanded(folder if folder is not None else Path("models", _last_part(place))).resolve()
     if (target / MANIFEST).exists() and not force:
         raise TextcatError(f"The model {target} exists: replace it with --force, or name another folder.")
     remote = place.folder() if isinstance(place, Repository) else place

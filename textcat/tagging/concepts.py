@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from textcat.errors import TextcatError, similar_files
+from textcat.folders import expanded
 from textcat.reading import Subject, subject_as_given
 
 _CODES = ("code", "uri", "qcode")  # names of the column of codes; the first that there is counts
@@ -62,7 +63,7 @@ def find_codes(path: str | Path) -> CodeTable:
     """Return the table of codes at a path; "" gives that of no codes. A TextcatError is raised as by `read_codes`."""
     if not str(path):
         return CodeTable()
-    place = Path(path).expanduser().resolve()
+    place = expanded(path).resolve()
     try:
         status = place.stat()
     except OSError as error:
@@ -84,9 +85,9 @@ def read_codes(path: str) -> Mapping[str, Subject]:
     topic whose code is empty is left out. A TextcatError is raised if the table cannot be read or a topic occurs twice.
     """
     try:
-        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
+        text = expanded(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise _unreadable(Path(path).expanduser(), error) from None
+        raise _unreadable(expanded(path), error) from None
     except UnicodeDecodeError:
         raise TextcatError(f"The codes in {path} are not UTF-8: save the table as UTF-8.") from None
     head = text.partition("\n")[0]

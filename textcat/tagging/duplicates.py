@@ -19,7 +19,7 @@ import orjson
 
 from textcat import __version__, folders
 from textcat.errors import TextcatError
-from textcat.folders import UNFINISHED
+from textcat.folders import UNFINISHED, expanded
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, Record, Rejection, Source, batch_records, find_sources, read_batches
 from textcat.reprints.groups import COPY, SKETCH, SKETCH_FORMAT, Groups, sketch_texts
@@ -103,7 +103,7 @@ def find_duplicates(
         If an input does not exist, the sketches are damaged or of a run with other settings, or a file cannot be
         written.
     """
-    out = Path(out).expanduser()
+    out = expanded(out)
     if out.is_dir():
         raise TextcatError(f"{out} is a folder: name a file to write.")
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from textcat import __version__
 from textcat.errors import TextcatError
-from textcat.folders import installed_spacy
+from textcat.folders import expanded, installed_spacy
 from textcat.model import CALIBRATION, MANIFEST, SUM, names_in, read_manifest
 from textcat.model.topic_names import find_topic
 from textcat.progress import peak_memory
@@ -132,7 +132,7 @@ def tag_archive(
     """
     how: dict[str, Any] = {"jobs": jobs, "scheduler": scheduler, "strict": strict}
     plan = make_plan(model, inputs, input_settings, output_settings, lang, **how)
-    return tag_to_folder(plan, Path(out).expanduser(), restart=restart, progress=progress)
+    return tag_to_folder(plan, expanded(out), restart=restart, progress=progress)
 
 
 def tag_to_stream(
@@ -183,7 +183,7 @@ def make_plan(
     contradict each other, or need topics or probabilities that the model does not have.
     """
     check_output(output_settings)
-    by_language = _models_by_language(Path(model).expanduser(), lang, output_settings)
+    by_language = _models_by_language(expanded(model), lang, output_settings)
     manifest = joint_manifest([*by_language.values()]) if by_language else read_manifest(model)
     names = names_in(manifest)
     topics = tuple(find_topic(manifest["topics"], names, topic) for topic in output_settings.topics)
@@ -199,7 +199,7 @@ def make_plan(
         output_settings = output_settings._replace(carry=tuple(dict.fromkeys((*output_settings.carry, FIELD))))
     if output_settings.carry:
         input_settings = input_settings._replace(fields=output_settings.carry)
-    folder = str(Path(model).expanduser().resolve())
+    folder = str(expanded(model).resolve())
     parts = tuple((language, str(Path(folder, language)), one[SUM]) for language, one in by_language.items())
     paths = [inputs] if isinstance(inputs, str | os.PathLike) else inputs
     sources = find_sources([os.fspath(path) for path in paths], input_settings)

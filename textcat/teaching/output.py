@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from textcat.errors import TextcatError
-from textcat.folders import write_atomically
+from textcat.folders import expanded, write_atomically
 from textcat.spreadsheets import safe_cell
 
 
@@ -51,6 +51,6 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iter
 
 def write_lines(out: str | os.PathLike[str], lines: Iterable[str]) -> Path:
     """Write lines to a file atomically, so that it is written whole or not at all, and return its path."""
-    path = Path(out).expanduser()
+    path = expanded(out)
     write_atomically(path, lines)
     return path

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from textcat.errors import TextcatError, similar_files
+from textcat.folders import expanded
 from textcat.teaching.pool import Pool, PoolError
 
 
@@ -28,7 +29,7 @@ def read_queues(path: str | os.PathLike[str], pool: Pool) -> list[Queue]:
     """
     documents_of: dict[str, list[tuple[int, bool | None]]] = {}
     n = 0
-    for entry in _entries(Path(path).expanduser()):
+    for entry in _entries(expanded(path)):
         n += 1
         try:
             position = pool.position_of(entry["id"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.errors import TextcatError
+from textcat.folders import expanded
 from textcat.recipe import RankerSettings
 from textcat.teaching import entries, export, progress, rankings, screening, search
 from textcat.teaching.advice import KnownBand
@@ -134,7 +135,7 @@ class Session:
             raise TextcatError(f"The share of documents that everybody is shown cannot be {overlap}: give 0 to 1.")
         if settings and settings.embeddings:
             pool.embeddings()  # fails, if it does, before anything is written
-        path = None if folder is None else Path(folder).expanduser()
+        path = None if folder is None else expanded(folder)
         journal = SessionJournal.create(path, _header(pool, path, seed, overlap, settings))
         with journal.closing_on_error():
             return cls(pool, journal=journal, **parts)
@@ -159,7 +160,7 @@ class Session:
         -------
         Session
         """
-        path = Path(folder).expanduser()
+        path = expanded(folder)
         journal = SessionJournal.open(path, read_only=read_only)
         with journal.closing_on_error():
             if pool is None and not journal.header["pool"]:

@@ -23,7 +23,7 @@ from textcat.documents import Corpus, Document, topic_counts
 from textcat.errors import TextcatError, did_you_mean
 from textcat.evaluation.evaluation import Evaluation
 from textcat.features.counts import StoredCounts
-from textcat.folders import MANIFEST, installed_version, lock_folder, remove_leftovers
+from textcat.folders import MANIFEST, expanded, installed_version, lock_folder, remove_leftovers
 from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifest, storage
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
@@ -141,8 +141,8 @@ def learn(
         If the folder is not an updatable model, is damaged or is being changed; if an id is unknown or given twice; if
         no training document is left; or if the vocabulary cannot be read, or names none of the topics.
     """
-    folder, stages = Path(model).expanduser().resolve(), stages or Stages()
-    target = folder if out is None else Path(out).expanduser().resolve()
+    folder, stages = expanded(model).resolve(), stages or Stages()
+    target = folder if out is None else expanded(out).resolve()
     with _alone(folder):
         remove_leftovers(folder, rf"{_BEFORE}[0-9a-f]+")
         remove_leftovers(target, rf"{_BEFORE}[0-9a-f]+")
@@ -201,7 +201,7 @@ def undo_learn(model: str | os.PathLike[str]) -> Path:
     TextcatError
         If there is no earlier model: no `learn` since the model was trained or restored, or one that removed documents.
     """
-    folder = Path(model).expanduser().resolve()
+    folder = expanded(model).resolve()
     with _alone(folder):
         before = _place_before(folder, read_manifest(folder)[SUM])
         if not (before / MANIFEST).exists():

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from textcat.errors import TextcatError, install_hint
-from textcat.folders import sha256_of_file, user_cache
+from textcat.folders import expanded, sha256_of_file, user_cache
 
 _NAME = "sentence-transformers/all-MiniLM-L6-v2"
 _URL = f"https://huggingface.co/{_NAME}/resolve/main/"
@@ -179,7 +179,7 @@ def _file(name: str) -> Path:
     """
     by_hand = f"put {' and '.join(CHECKSUMS)} of {_NAME} into a folder and name the folder in {_VARIABLE}"
     if folder := os.environ.get(_VARIABLE):
-        path = Path(folder).expanduser() / name
+        path = expanded(folder) / name
         try:
             checksum = sha256_of_file(path)
         except OSError as error:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 from textcat.documents import Corpus, Document
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Documents, zones_of_document
-from textcat.folders import open_regular, read_arrays
+from textcat.folders import expanded, open_regular, read_arrays
 from textcat.progress import Stages
 from textcat.reading import InputSettings
 from textcat.recipe import Recipe, read_recipe
@@ -256,7 +256,7 @@ def build_pool(
         inside an input, or cannot be written to.
     """
     recipe = recipe if isinstance(recipe, Recipe) else read_recipe(recipe)
-    folder, stages = Path(folder).expanduser(), progress or Stages()
+    folder, stages = expanded(folder), progress or Stages()
     with read_archive(inputs, folder, recipe, settings, jobs=jobs, restart=restart, stages=stages) as archive:
         rejected = f"{archive.n_rejected:,} records could not be read: {folder / REJECTED} lists them"
         if not archive.n_documents:
@@ -279,7 +279,7 @@ def open_pool(folder: str | os.PathLike[str], *, verify: bool = True) -> Pool:
 
     If `verify`, all files are read once and compared with their checksums; else only sizes and offsets are checked.
     """
-    folder = Path(folder).expanduser()
+    folder = expanded(folder)
     index = read_index(folder, verify=verify)
     texts = _StoredTexts(folder, index.shards, index.ends)
     parts = index.recipe, index.features, index.rows, index.ids, index.groups
