@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from textcat.errors import TextcatError
+from textcat.folders import expanded
 from textcat.model import manifest_status
 from textcat.model.card import read_card
 from textcat.serving.http.problems import Problem
@@ -94,7 +95,7 @@ class Store:
     models: dict[str, Served] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._folders = {name: _Folder(Path(path).expanduser().absolute()) for name, path in self.folders.items()}
+        self._folders = {name: _Folder(expanded(path).absolute()) for name, path in self.folders.items()}
 
     def __getitem__(self, name: str) -> Served:
         try:
@@ -206,7 +207,7 @@ def named_folders(models: list[str]) -> dict[str, Path]:
     for model in models:
         name, equals, folder = model.partition("=")
         if not equals or not _NAME.fullmatch(name) or Path(model).exists():
-            folder, name = model, Path(model).expanduser().absolute().name
+            folder, name = model, expanded(model).absolute().name
         if not _NAME.fullmatch(name) or name in (".", ".."):
             raise TextcatError(
                 f"A model cannot be served as {name!r}: give NAME={folder}, with a NAME of letters, digits, . _ -"

@@ -1,5 +1,6 @@
 """Keys of people."""
 
+import errno
 import os
 import threading
 
@@ -47,17 +48,16 @@ def test_a_revoked_key_stops_working_when_its_file_changes(tmp_path):
     file.write_text(f"{second_line}\n")
     assert keys.refresh()
     assert [keys.name_of(key.encode()) for key in (first, second)] == [None, "second"]
-    for spoil in (lambda: file.write_text("damaged"), file.unlink):
-        spoil()
-        with pytest.raises(TextcatError):
-            keys.refresh()
-        assert not keys.refresh()  # told once
-        assert keys.name_of(second.encode()) == "second"
+    file.write_text(f"damaged\n{second_line}\n")
+    with pytest.raises(TextcatError, match="Line 1"):
+        keys.refresh()
+    assert not keys.refresh()  # told once
+    assert [keys.name_of(key.encode()) for key in (first, second)] == [None, "second"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_keys_stay_when_their_file_is_replaced_by_what_is_no_file(tmp_path, kind):
+def test_nobody_enters_when_the_file_is_replaced_by_what_is_no_file(tmp_path, kind):
     key, line = new_key("alice")
     file = tmp_path / "keys"
     file.write_text(line)
@@ -67,7 +67,62 @@ def test_keys_stay_when_their_file_is_replaced_by_what_is_no_file(tmp_path, kind
     with pytest.raises(TextcatError, match=r"regular file|directory"):
         keys.refresh()
     assert not keys.refresh()  # told once
+    assert keys.name_of(key.encode()) is None
+    file.rmdir() if kind == "folder" else file.unlink()
+    file.write_text(line)
+    assert keys.refresh()
     assert keys.name_of(key.encode()) == "alice"
+
+
+def a_service(store, tmp_path):
+    """Return a service with one key, a function that asks with the key, and the file of keys."""
+    key, line = new_key("alice")
+    file = tmp_path / "keys"
+    file.write_text(line)
+    service = Service(store, log=Log(None), keys=Keys(file))
+
+    def status():
+        service.front.refresh_keys(now=True)
+        return get(service, "/api/v1/models", headers={"authorization": f"Bearer {key}"}).status_code
+
+    assert status() == 200
+    return service, status, file
+
+
+EMPTIED = {
+    "empty": lambda file: file.write_text(""),
+    "blank": lambda file: file.write_text(" \n\t\n"),
+    "comments": lambda file: file.write_text("# alice is gone\n"),
+    "absent": lambda file: file.unlink(),
+    "without its folder": lambda file: file.parent.rename(file.parent.with_name("away")),
+    "no text": lambda file: file.write_bytes(b"\xff\xfe\x00"),
+    "cut": lambda file: file.write_bytes(file.read_bytes()[:-1]),
+    "a link to itself": lambda file: (file.unlink(), file.symlink_to(file)),
+}
+
+
+@pytest.mark.parametrize("way", EMPTIED)
+def test_nobody_enters_while_the_file_has_no_key(store, tmp_path, way):
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    service, status, file = a_service(store, folder)
+    EMPTIED[way](file)
+    assert status() == 401
+    assert get(service, "/api/v1/models").status_code == 401  # nor without any key
+    assert service.openapi()["security"]
+
+
+def test_keys_count_again_when_a_passing_fault_has_gone(store, tmp_path, monkeypatch):
+    _, status, file = a_service(store, tmp_path)
+
+    def fail(path):
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    os.utime(file, (1, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr("textcat.serving.http.keys.open_regular", fail)
+        assert status() == 401
+    assert status() == 200  # the file has not changed since
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")

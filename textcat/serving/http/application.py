@@ -100,7 +100,7 @@ class Application(FastAPI):
         for operation in (operation for path in schema["paths"].values() for operation in path.values()):
             if "application/json" in operation["responses"].get("422", {}).get("content", {}):
                 del operation["responses"]["422"]
-        if self.front.keys:
+        if self.front.keys.are_needed:
             schema["components"]["securitySchemes"] = {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},

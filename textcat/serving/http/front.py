@@ -277,7 +277,7 @@ class Front:
         path: str = call.scope["path"]
         if path.startswith(_OPEN) or path in _OPEN_PATHS:
             return
-        if self.keys:
+        if self.keys.are_needed:
             self._check_key(call)
         if self.running > self.limits.concurrent:
             sentence = f"The server is already working on {self.limits.concurrent} requests: try again in a second."
@@ -308,9 +308,9 @@ class Front:
         self._next_look = time.monotonic() + _KEYS_SECONDS
         try:
             if self.keys.refresh():
-                self.log.write("keys_loaded", keys=len(self.keys))
+                self.log.write("keys_loaded", keys=len(self.keys.names))
         except TextcatError as error:
-            self.log.write("keys_failed", error=f"{error} The former keys stay.")
+            self.log.write("keys_failed", error=str(error), keys=len(self.keys.names))
 
     def _check_key(self, call: Call) -> None:
         self.refresh_keys()

@@ -10,34 +10,61 @@ from pathlib import Path
 from typing import BinaryIO
 
 from textcat.errors import TextcatError, similar_files
-from textcat.folders import open_regular
+from textcat.folders import expanded, open_regular
 
+_MOST_BYTES = 1 << 24  # of a file of keys, with room for more than 100,000
 _LINE = re.compile(r"([A-Za-z0-9._-]{1,64})\s+sha256:([0-9a-f]{64})")
 
 
 class Keys:
-    """The keys in a file, which has a line ``NAME sha256:HASH`` for each key; `#` begins a comment."""
+    """The keys in a file, which has a line ``NAME sha256:HASH`` for each key; `#` begins a comment.
+
+    Without a file, no key is needed. With a file, the keys that it has now are accepted, and no others, whatever
+    happens to the file: nobody may enter while it is empty, absent or unreadable.
+
+    Raises
+    ------
+    TextcatError
+        If the file cannot be read, has no key, or has a wrong line.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = None if path is None else Path(path).expanduser().absolute()
+        self._path = None if path is None else expanded(path).absolute()
         self._is_regular = self._path is not None and self._path.is_file()  # a pipe can be read only once
         self._seen = self._identity()
-        self._sums = [] if self._path is None else _sums_in(self._path, lambda path: path.open("rb"))
+        self._sums: list[tuple[str, bytes]] = []
+        self._fault = ""  # what is wrong with the file, in a sentence
+        if self._path is not None:
+            self._sums, self._fault = _sums_in(self._path, lambda path: path.open("rb"))
+        if self._fault:
+            raise TextcatError(self._fault)
 
-    def __len__(self) -> int:
-        return len(self._sums)
+    @property
+    def are_needed(self) -> bool:
+        """Whether whoever has no key may not enter."""
+        return self._path is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the keys that are accepted now."""
+        return [name for name, _ in self._sums]
 
     def refresh(self) -> bool:
-        """Read the file again if it has changed; return True if the file has been read again.
+        """Read the file again if it has changed or was faulty; return True if it has been read again.
 
-        If the file is damaged, or no regular file any more, keep the former keys, and raise TextcatError. If the path
-        was no regular file at the start, but a pipe, for example, it is not read again.
+        TextcatError is raised, once for each fault, if the file is faulty; of its keys, those in right lines are
+        accepted. If the path was no regular file at the start, but a pipe, for example, it is not read again.
         """
-        if self._path is None or not self._is_regular or (identity := self._identity()) == self._seen:
+        if self._path is None or not self._is_regular:
             return False
-        self._seen = identity
-        self._sums = _sums_in(self._path, open_regular)
-        return True
+        identity = self._identity()
+        if identity == self._seen and not self._fault:
+            return False
+        told, self._seen = self._fault, identity
+        self._sums, self._fault = _sums_in(self._path, open_regular)
+        if self._fault and self._fault != told:
+            raise TextcatError(self._fault)
+        return not self._fault
 
     def _identity(self) -> tuple[int, ...]:
         """Return numbers that change when the file changes or is replaced; () if there is no file now, or no path."""
@@ -56,32 +83,28 @@ class Keys:
         return owner
 
 
-def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> list[tuple[str, bytes]]:
-    """Return the name and the hash of each key in a file; raise TextcatError if it has no key, or a wrong line."""
+def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], str]:
+    """Return the name and the hash of each key in a file, and a sentence on what is wrong with it, or ""."""
     try:
         with open_file(path) as file:
-            lines = file.read().decode("utf-8").splitlines()
+            lines = file.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise TextcatError(
-            f"Cannot read the keys {path}: {reason}; `textcat serve --new-key NAME` makes a key and its line."
-            f"{similar_files(path)}"
-        ) from error
-    sums = []
+        remedy = f"`textcat serve --new-key NAME` makes a key and its line.{similar_files(path)}"
+        return [], f"Cannot read the keys {path}: {reason}; {remedy}"
+    sums, fault = [], ""
     for number, line in enumerate(lines, start=1):
         content = line.partition("#")[0].strip()
         match = _LINE.fullmatch(content)
         if match:
             sums.append((match[1], bytes.fromhex(match[2])))
-        elif content:
+        elif content and not fault:
             # The line itself is not shown: it may be a key that was written there by mistake.
-            raise TextcatError(
-                f"Line {number} of the keys {path} is not a name and sha256:…: "
-                "make it with `textcat serve --new-key NAME`."
-            )
-    if not sums:
-        raise TextcatError(f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`.")
-    return sums
+            wrong = f"Line {number} of the keys {path} is not a name and sha256:…"
+            fault = f"{wrong}: make it with `textcat serve --new-key NAME`."
+    if not sums and not fault:
+        fault = f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`."
+    return sums, fault
 
 
 def new_key(name: str) -> tuple[str, str]:
