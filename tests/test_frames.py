@@ -212,17 +212,33 @@ HALF = ["a", None, None, "b"] * 3
         ({}, {"text": "stori"}, r"no column 'stori'. Did you mean 'story'\? It has headline, story, section, grain"),
         ({}, {"text": "text"}, r"The table has no column 'text'. .*name the ones to take by text= and topics="),
         ({}, {"topics": "topics"}, r"The table has no column 'topics'"),
-        ({"story": HALF}, {}, r"6 of the 12 rows have no text in 'story' \(rows 2, 3, 6, 7, 10, …, counted from 1"),
-        ({"story": [None, *["a"] * 11]}, {}, r"1 of the 12 rows has no text in 'story' \(row 1, counted from 1"),
-        ({"section": HALF}, {}, r"6 of the 12 rows have no topics in 'section' \(rows 2, .* '', which is no topic"),
+        (
+            {"story": HALF},
+            {},
+            r"6 of the 12 rows have no text in 'story' \(rows 1, 2, 5, 6, 9, …, (by the index|counted from 0)\)",
+        ),
+        (
+            {"story": [None, *["a"] * 11]},
+            {},
+            r"1 of the 12 rows has no text in 'story' \(row 0, (by the index|counted from 0)\)",
+        ),
+        ({"section": HALF}, {}, r"6 of the 12 rows have no topics in 'section' \(rows .* '', which is no topic"),
         (
             {"grain": [1, None] * 6},
             {"topics": ["grain", "metal"]},
             r"no topics in 'grain' or 'metal' .* fill in 0 or 1",
         ),
         ({"grain": [1, None] * 6}, {"topics": ["grain"]}, r"no topics in 'grain' .* or fill in 0 or 1"),
-        ({"grain": [1, 2] * 6}, {"topics": ["metal", "grain"]}, r"Row 2 of the table has 2 in the column 'grain'"),
-        ({}, {"topics": ["section"]}, r"Row 1 of the table has 'grain' in .*'section': give 1 .* topics='section'"),
+        (
+            {"grain": [1, 2] * 6},
+            {"topics": ["metal", "grain"]},
+            r"Row 1 of the table has 2 in the column 'grain'",
+        ),
+        (
+            {},
+            {"topics": ["section"]},
+            r"Row 0 of the table has 'grain' in .*'section': give 1 .* topics='section'",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_table_is_told_by_column_and_row_with_the_remedy(library, changed, columns, message):
@@ -238,7 +254,7 @@ def test_the_remedy_for_missing_values_is_in_the_words_of_the_library(library):
     with pytest.raises(TextcatError, match=rf"leave them out by {remedy}, or fill in a text"):
         textcat.train(table)
     remedy = {"pandas": r"dropna\(\)", "polars": r"drop_nulls\(\)"}[library.__name__]
-    with pytest.raises(TextcatError, match=rf"1 of the 2 rows has no text \(row 2, counted from 1\): .* by {remedy}"):
+    with pytest.raises(TextcatError, match=rf"1 of the 2 rows has no text \(row 1, .*\): .* by {remedy}"):
         Frame.of(table["text"]).records("text")
 
 

@@ -223,7 +223,8 @@ class Corpus:
         **fields
             The arguments of `from_records`: ``text="abstract"``, ``topics="labels"`` and so on name the columns.
             `topics` may also name several columns, one per topic, that hold 1 where a document has the topic and 0
-            elsewhere.
+            elsewhere. Without a column `id`, the id of a row is its value in the index, as text; a value that several
+            rows have is followed by the row's number. A table of polars has no index: an id is a row number, from 0.
 
         Returns
         -------

@@ -1,6 +1,7 @@
 """Read tables of pandas and polars without importing these libraries; return results as tables of the same library."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -51,6 +52,28 @@ class Frame(NamedTuple):
     def columns(self) -> list[str]:
         """The names of the columns, in order."""
         return [str(column) for column in self.data.columns]
+
+    @property
+    def _index(self) -> Sequence[Any]:
+        """The index of a table of pandas; for any other table, the numbers of its rows, from 0."""
+        index: Sequence[Any] = self.data.index if self.library == "pandas" else range(len(self.data))
+        return index
+
+    @property
+    def index_name(self) -> str | None:
+        """The name of the index of a table of pandas; None if it has none, and for any other table."""
+        return getattr(self._index, "name", None)
+
+    @property
+    def row_names(self) -> list[str]:
+        """The names of the rows, which are all different: values of the index as `str` writes them.
+
+        A value that several rows have is followed by the row's number, from 0. The rows of a table without an index,
+        such as one of polars, have these numbers as names.
+        """
+        names = [str(value) for value in self._index]
+        times = Counter(names)
+        return [f"{name} (row {row})" if times[name] > 1 else name for row, name in enumerate(names)]
 
     def check(self, names: Iterable[str]) -> None:
         """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name."""
@@ -107,22 +130,23 @@ class Frame(NamedTuple):
         self._refuse_missing([any(map(is_missing, row)) for row in self.rows(names)], "topics", names, filled)
         if isinstance(topics, str):
             return (value for (value,) in self.rows(names))
-        for number, row in enumerate(self.rows(names), start=1):
+        for number, row in enumerate(self.rows(names)):
             for name, value in zip(names, row, strict=True):
                 if not (_is_number(value) and value in (0, 1)):
                     raise TextcatError(
-                        f"Row {number} of the table has {value!r:.60} in the column {name!r}: give 1 in a column of a "
-                        "topic if the document has it, else 0; or, if the column holds the names of topics, "
-                        f"topics={name!r}."
+                        f"Row {self._shown(number)} of the table has {value!r:.60} in the column {name!r}: give 1 in a "
+                        "column of a topic if the document has it, else 0; or, if the column holds the names of "
+                        f"topics, topics={name!r}."
                     )
         return ([name for name, value in zip(names, row, strict=True) if value] for row in self.rows(names))
 
     def _refuse_missing(self, missing: list[bool], what: str, names: Sequence[str], filled: str) -> None:
         if not any(missing):
             return
-        numbers = [str(number) for number, is_one in enumerate(missing, start=1) if is_one]
+        numbers = [number for number, is_one in enumerate(missing) if is_one]
         have, rows = ("has", "row") if len(numbers) == 1 else ("have", "rows")
-        which = f"{rows} {', '.join(numbers[:_SHOWN])}{', …' * (len(numbers) > _SHOWN)}, counted from 1"
+        which = f"{rows} {', '.join(map(self._shown, numbers[:_SHOWN]))}{', …' * (len(numbers) > _SHOWN)}"
+        which += ", by the index" if self.library == "pandas" else ", counted from 0"
         where = f" in {' or '.join(map(repr, names))}" if names else ""
         by = ""
         if len(names) <= 1:
@@ -132,6 +156,10 @@ class Frame(NamedTuple):
             f"{len(numbers):,} of the {len(missing):,} rows {have} no {what}{where} ({which}): "
             f"leave them out{by}, or fill in {filled}."
         )
+
+    def _shown(self, number: int) -> str:
+        value = self._index[number]
+        return f"{value!r:.60}" if isinstance(value, str) else f"{value!s:.60}"
 
     def answer(self, values: Any, topics: Sequence[str]) -> Any:
         """Return `values` as a table of the input's library, with a row per document and a column per topic.

@@ -4,6 +4,7 @@ import pytest
 
 from textcat.documents import Corpus, Document
 from textcat.errors import TextcatError
+from textcat.reading import document_stream
 
 # --- corpora of records and tables -----------------------------------------------------------------------------------
 
@@ -57,14 +58,14 @@ def test_a_table_is_read_by_its_columns():
     )
     corpus = Corpus.from_frame(frame, topics="label", topic_rule="both", name="own")
     assert (corpus.name, corpus.topics) == ("own", ())
-    assert corpus.train == [Document("1", {"title": "A", "body": "Corn."}, ("1",), split="train")]
-    assert corpus.test == [Document("2", {"title": "B", "body": ""}, ("2",), split="test")]
+    assert corpus.train == [Document("x", {"title": "A", "body": "Corn."}, ("1",), split="train")]
+    assert corpus.test == [Document("y", {"title": "B", "body": ""}, ("2",), split="test")]
     odd = pandas.DataFrame(
         {"text": pandas.array(["Corn.", pandas.NA]), "title": "", "date": pandas.to_datetime(["2024-03-01", None])}
     ).assign(split="dev", topics=[{"corn"}, ("corn", "tin")])
     corn, tin = Corpus.from_frame(odd, split="").train
     assert (corn.topics, corn.date[:10]) == (("corn",), "2024-03-01")
-    assert tin == Document("2", {"title": "", "body": ""}, ("corn", "tin"))
+    assert tin == Document("1", {"title": "", "body": ""}, ("corn", "tin"))
     with pytest.raises(TextcatError, match="A list is not a table"):
         Corpus.from_frame([{"text": "a"}])
 
@@ -92,3 +93,59 @@ def test_a_table_is_read_by_its_columns():
 def test_records_that_cannot_be_read_are_told_by_number(records, fields, message):
     with pytest.raises(TextcatError, match=message):
         Corpus.from_records(records, **fields)
+
+
+# --- names of rows --------------------------------------------------------------------------------------------------
+
+TWO = {"text": ["Corn.", "Tin."], "topics": ["corn", "tin"]}
+
+
+@pytest.mark.parametrize(
+    ("index", "ids"),
+    [
+        (None, ["0", "1"]),
+        (range(7, 9), ["7", "8"]),
+        (["x", "y"], ["x", "y"]),
+        ([2.5, -1], ["2.5", "-1.0"]),
+        (["x", "x"], ["x (row 0)", "x (row 1)"]),
+        ([("fr", 3), ("fr", 4)], ["('fr', 3)", "('fr', 4)"]),
+    ],
+)
+def test_a_document_of_a_table_has_the_name_that_the_index_gives_its_row(index, ids):
+    pandas = pytest.importorskip("pandas")
+    if index is not None and isinstance(index[0], tuple):
+        index = pandas.MultiIndex.from_tuples(index)
+    frame = pandas.DataFrame(TWO, index=index)
+    assert [document.id for document in Corpus.from_frame(frame).train] == ids
+    assert [document.id for document in document_stream(frame)] == ids
+    named = frame.assign(key=["a", "b"])
+    assert [document.id for document in Corpus.from_frame(named, id="key").train] == ["a", "b"]
+    assert [document.id for document in Corpus.from_frame(named.rename(columns={"key": "id"})).train] == ["a", "b"]
+    if frame.index.nlevels == 1:
+        assert [document.id for document in Corpus.from_frame(named.rename_axis("nr"), id="nr").train] == ids
+    if len({*ids}) == len({*frame.index}):
+        assert [*frame.index.map(str)] == ids
+
+
+def test_a_document_of_a_table_without_an_index_has_its_row_number_from_0():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(TWO)
+    assert [document.id for document in Corpus.from_frame(frame).train] == ["0", "1"]
+    with_ids = frame.with_columns(id=polars.Series(["a", None]))
+    assert [document.id for document in Corpus.from_frame(with_ids).train] == ["a", "1"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "message"),
+    [
+        ({"topics": [["a"], [2.5]]}, {}, r"Row y has the topics \[2.5\]"),
+        ({"split": ["train", "dev"]}, {}, "Row y has the split 'dev'"),
+        ({"text": ["a", 3]}, {}, "Row y has the text 3"),
+        ({"id": ["a", "a"]}, {}, "Rows x and y have the same id 'a'"),
+        ({}, {"id": "nosuch"}, "Row x has no field 'nosuch'"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_told_by_the_index(columns, fields, message):
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(TextcatError, match=message):
+        Corpus.from_frame(pandas.DataFrame({**TWO, **columns}, index=["x", "y"]), **fields)

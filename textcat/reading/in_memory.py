@@ -1,6 +1,7 @@
 """Turn records in memory, such as dicts and rows of tables, into documents."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count, repeat
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ def document_stream(
 ) -> Iterator[Any]:
     """Return an iterator over documents; dicts and the rows of a table are converted as by `Corpus.from_records`.
 
+    The rows of a table have the names of `Frame.row_names` as ids.
     Texts and objects with `zones` stay as they are. `text` names the fields or columns that hold texts. If it is None,
     they are those in `trained_on` if a table or record has all of them, otherwise the default ones. TextcatError is
     raised if `documents` is a single text, a single record or a table of an unknown library.
@@ -24,9 +26,10 @@ def document_stream(
         raise TextcatError("A single text is no stream of documents: give a list of texts.")
     if isinstance(documents, Mapping) or hasattr(documents, "zones"):
         raise TextcatError("A single record is no stream of documents: give a list of records.")
+    ids: Iterable[str] = repeat("")
     if (frame := Frame.of(documents)) is not None:
         if not frame.is_column:
-            text = _chosen(frame.columns, named_columns(text), trained_on) or None
+            text, ids = _chosen(frame.columns, named_columns(text), trained_on) or None, frame.row_names
         documents = frame.records(text)
     elif hasattr(documents, "columns"):
         raise TextcatError(
@@ -34,15 +37,18 @@ def document_stream(
             "of texts, or records, as `frame.to_dict('records')` returns."
         )
     names = named_columns(text)
-    return (_in_zones(document, number, names, trained_on) for number, document in enumerate(documents, start=1))
+    numbered = enumerate(zip(documents, ids, strict=False), start=1)
+    return (_in_zones(document, id_, number, names, trained_on) for number, (document, id_) in numbered)
 
 
-def _in_zones(document: Any, number: int, text: tuple[str, ...], trained_on: tuple[str, ...]) -> Any:
+def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], trained_on: tuple[str, ...]) -> Any:
     if isinstance(document, str) or hasattr(document, "zones"):
         return document
     if not isinstance(document, Mapping):
         raise TextcatError(f"Document {number} is {document!r:.60}: give a text, a dict or a Document.")
-    return Document("", _Fields(document, number).zones(_chosen(document, text, trained_on)))
+    return Document(
+        id_, _Fields(document, f"Row {id_}" if id_ else f"Record {number}").zones(_chosen(document, text, trained_on))
+    )
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,13 +77,17 @@ def as_documents(
 ) -> list[Document]:
     """Return the documents of a table or of records in memory: see `Corpus.from_frame` and `Corpus.from_records`.
 
-    `trained_on` is as for `document_stream`.
+    The rows of a table without the column `id` have the names of `Frame.row_names` as ids. `trained_on` is as for
+    `document_stream`.
     """
-    names_of_texts = named_columns(text)
+    names_of_texts, kind, row_names = named_columns(text), "Record", None
     if is_table(records):
         frame = Frame.of(records) or Frame(records)
-        if not frame.is_column:
-            names_of_texts = _chosen(frame.columns, names_of_texts, trained_on)
+        if frame.is_column:
+            raise TextcatError(f"A {type(records).__name__} is not a table: give a DataFrame that has the topics, too.")
+        names_of_texts = _chosen(frame.columns, names_of_texts, trained_on)
+        kind, row_names = "Row", frame.row_names
+        id = "" if id not in frame.columns and id == frame.index_name else id
         records = _table_records(frame, names_of_texts or None, topics)
         topics = topics if isinstance(topics, str) else "topics"
     elif not isinstance(topics, str):
@@ -85,19 +95,19 @@ def as_documents(
     fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
     named = [field for field, default in fields_of if field not in ("", default)]
     documents: list[Document] = []
-    number_of: dict[str, int] = {}
-    for number, fields in enumerate(records, start=1):
+    label_of: dict[str, str] = {}
+    for label, fields in zip(map(str, count(1)) if row_names is None else row_names, records, strict=False):
         if not isinstance(fields, Mapping):
-            raise TextcatError(f"Record {number} is a {type(fields).__name__}: give a dict of fields.")
-        record = _Fields(fields, number)
+            raise TextcatError(f"Record {label} is a {type(fields).__name__}: give a dict of fields.")
+        record = _Fields(fields, f"{kind} {label}")
         record.check(named)
         identifier, date, part = record.value(id), record.value("date"), record.text(split)
-        identifier = str(number if identifier is None else identifier)
-        if number_of.setdefault(identifier, number) != number:
-            numbers = f"{number_of[identifier]} and {number}"
-            raise TextcatError(f"Records {numbers} have the same id {identifier!r}: give each its own.")
+        identifier = label if identifier is None else str(identifier)
+        if label_of.setdefault(identifier, label) != label:
+            labels = f"{label_of[identifier]} and {label}"
+            raise TextcatError(f"{kind}s {labels} have the same id {identifier!r}: give each its own.")
         if part not in ("", *PARTS):
-            raise TextcatError(f"Record {number} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
+            raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
         names = record.topics(topics, topics_separator)
         labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
         date = "" if date is None else iso_date(str(date))
@@ -114,11 +124,9 @@ def _table_records(
 ) -> Iterator[dict[str, Any]]:
     """Return an iterator over the rows of a table, as dicts; topics from several columns are in the field "topics".
 
-    TextcatError is raised if the table has no rows or is a single column, if a named column is missing, or if a row has
+    TextcatError is raised if the table has no rows, if a named column is missing, or if a row has
     no text or no topics.
     """
-    if frame.is_column:
-        raise TextcatError(f"A {type(frame.data).__name__} is not a table: give a DataFrame that has the topics, too.")
     if not len(frame.data):
         raise TextcatError("The table has no rows: give one with a row per document.")
     frame.text_columns(text)
@@ -132,10 +140,10 @@ def _table_records(
 
 
 class _Fields(NamedTuple):
-    """Read the fields of a record in memory; `number` is the record's number, for error messages."""
+    """Read the fields of a record in memory; error messages call it `called`, such as "Record 3"."""
 
     fields: Mapping[str, Any]
-    number: int
+    called: str
 
     def zones(self, names: tuple[str, ...]) -> dict[str, str]:
         """Return the texts in the fields that are named; by default, (), those of zones, or of title and text or body.
@@ -145,7 +153,7 @@ class _Fields(NamedTuple):
         self.check(names)
         zones = self.fields.get("zones")
         if isinstance(zones, Mapping) and names in ((), ("zones",)):
-            return {str(zone): _Fields(zones, self.number).text(zone) for zone in zones}
+            return {str(zone): _Fields(zones, self.called).text(zone) for zone in zones}
         title, body = title_and_body(names or ("title", "text" if self.value("text") is not None else "body"))
         if all(self.value(name) is None for name in (*body, title)):
             raise self._fault(f"no text in {' or '.join(map(repr, body))}", self._name_fields())
@@ -183,4 +191,4 @@ class _Fields(NamedTuple):
         return f"name one of its fields: {', '.join(map(str, self.fields))}"
 
     def _fault(self, what: str, remedy: str) -> TextcatError:
-        return TextcatError(f"Record {self.number} has {what}: {remedy}.")
+        return TextcatError(f"{self.called} has {what}: {remedy}.")
