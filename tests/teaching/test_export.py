@@ -136,11 +136,13 @@ def test_labels_as_csv_have_a_row_per_document_with_its_reference(review, tmp_pa
         rows = [*csv.DictReader(file)]
     known = {"authors": "Doe, J.; Roe, R.", "year": "2001", "journal": "Tin", "doi": "10.1/a", "disputed": ""}
     assert rows == [
-        known | {"id": id, "title": f"'=Title {k}", "decision": answer, "exclusion_reason": why, "judged_as": judged}
-        for id, k, answer, why, judged in (
-            ("r0", 0, "yes", "", "r0"),
-            ("r3", 0, "yes", "", "r0"),
-            ("r1", 1, "no", "no adults", "r1"),
+        known
+        | {"id": id, "title": f"'=Title {k}", "decision": answer, "exclusion_reason": why, "judged_as": judged}
+        | {"answers": answer, "notes": "", "rank": rank}
+        for id, k, answer, why, judged, rank in (
+            ("r0", 0, "yes", "", "r0", "1"),
+            ("r3", 0, "yes", "", "r0", "1"),
+            ("r1", 1, "no", "no adults", "r1", "3"),
         )
     ]
     review.add_topic("gold")
@@ -157,10 +159,61 @@ def test_labels_as_ris_have_all_fields_and_a_note_and_are_read_again(review, tmp
     fields = {record.id: (record.zones, record.fields) for record in read}
     assert [*fields] == ["r0", "r3", "r1"]
     assert fields["r1"][0] == {"title": "=Title 1", "body": "Gold in mice and rats of two colonies"}
-    assert fields["r1"][1].items() >= {**REFERENCE, "C7": "x", "notes": ["seen", "tin: no (no adults)"]}.items()
-    assert fields["r3"][1]["notes"] == ["seen", "tin: yes", "near-duplicate of r0"]
+    assert (
+        fields["r1"][1].items()
+        >= {**REFERENCE, "C7": "x", "notes": ["seen", "tin: no (no adults)", "tin: rank 3; no"]}.items()
+    )
+    assert fields["r3"][1]["notes"] == ["seen", "tin: yes", "tin: rank 1; yes", "near-duplicate of r0"]
     included = review.export_included(tmp_path / "included.ris").read_text(encoding="utf-8")
     assert included.count("TY  - JOUR") == included.count("ER  - ") == 1
+
+
+def test_all_records_have_their_rank_and_everybodys_answers_and_notes(review, tmp_path):
+    review.answer("tin", 1, "yes", "ada", "list", note="mice\nand =rats")
+    review.answer("tin", 1, "no", "bob", "adjudicated", note="animals")
+    review.answer("tin", 2, "skip", "ada", "list", note="no abstract")
+    with open(review.export_records(tmp_path / "records.csv"), newline="", encoding="utf-8") as file:
+        rows = {row["id"]: row for row in csv.DictReader(file)}
+    assert [(id, row["decision"], row["judged_as"]) for id, row in rows.items()] == [
+        *(("r0", "yes", "r0"), ("r3", "yes", "r0"), ("r1", "no", "r1"), ("r2", "", "r2"))
+    ]
+    assert sorted(rows[id]["rank"] for id in ("r0", "r1", "r2")) == ["1", "2", "3"]
+    assert rows["r1"]["answers"] == "no; ada: yes; bob (adjudicated): no"
+    assert rows["r1"]["notes"] == "ada: mice\nand =rats; bob (adjudicated): animals"
+    assert (rows["r2"]["answers"], rows["r2"]["notes"]) == ("ada: skip", "ada: no abstract")
+    path = review.export_records(tmp_path / "records.ris")
+    read = {one.id: one for one in textcat.reading.read_documents([str(path)], textcat.InputSettings(fields=("*",)))}
+    assert len(read) == len(review.pool)
+    rank = rows["r2"]["rank"]
+    assert read["r2"].fields["notes"] == [
+        *("seen", "tin: not judged", f"tin: rank {rank}; ada: skip", "tin: note of ada: no abstract")
+    ]
+    assert "tin: note of ada: mice and =rats" in read["r1"].fields["notes"]
+    with pytest.raises(TextcatError, match="cannot be written as"):
+        review.export_records(tmp_path / "records.jsonl")
+
+
+def test_a_review_from_ris_to_ris_keeps_every_line(tmp_path):
+    lines = [
+        "TY  - JOUR",
+        "A1  - Doe, J.",
+        "TI  - Tin",
+        "UR  - http://a",
+        "UR  - http://b",
+        "Y1  - 2019/03//",
+        "XX  - 1",
+    ]
+    others = ["TY  - BOOK", "TI  - Gold in mines", "M3  - Book", "AN  - WOS:2", "N1  - first"]
+    entries = ["\n".join([*entry, "ER  - "]) for entry in (lines, others)]
+    (tmp_path / "found.ris").write_text("\n\n".join(entries) + "\n")
+    with Session.create(None, build_pool([str(tmp_path / "found.ris")], tmp_path / "pool")) as session:
+        session.add_topic("tin")
+        session.answer("tin", 0, "yes", source="list")
+        written = session.export_included(tmp_path / "included.ris").read_text().splitlines()
+        everything = session.export_records(tmp_path / "all.ris").read_text()
+    assert written[: len(lines)] == lines
+    assert written[len(lines) :] == ["N1  - tin: yes", "N1  - tin: rank 1; yes", "ER  - ", ""]
+    assert "\n".join(others) + "\nN1  - tin: not judged" in everything
 
 
 def test_a_name_with_another_ending_is_refused(review, tmp_path):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit")
+EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit", "records")
 _POOL = "pool"  # in the folder of a session
 
 
@@ -82,7 +82,7 @@ def teach(
     person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
     export: Annotated[
-        str, Option(help="Write labels, included, counts, corpus, model or audit to --out, then exit.")
+        str, Option(help="Write labels, included, counts, corpus, model, audit or records to --out, then exit.")
     ] = "",
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     learner: common.SessionsLearner = None,

@@ -51,6 +51,7 @@ _LISTED = 20  # near-duplicates shown
 _AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
 # The formats of each export, the default one first.
 _EXPORTS = {
+    "records": ("csv", "ris"),
     "labels": ("jsonl", "csv", "ris"),
     "included": ("jsonl", "csv", "ris"),
     "counts": ("csv", "jsonl"),
@@ -366,7 +367,7 @@ def queue(query: Annotated[s.QueueQuery, Query()], call: Call) -> dict[str, Any]
 
 @downloads.get("/api/v1/teach/export", response_model=None, responses={**_OF_QUERIES, **_DOWNLOAD})
 async def export(query: Annotated[s.ExportQuery, Query()], call: Call) -> None:
-    """Download labels, the included documents, counts, a corpus to train on, a trained model, or the log of actions."""
+    """Download labels, included documents, counts, a corpus, a trained model, the log of actions, or all records."""
     formats = _EXPORTS[query.what]
     made_as = query.format or formats[0]
     if made_as not in formats:
@@ -409,7 +410,7 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
     asked = session.next(topic, person) if ask else None
     row = None
     if asked is not None:
-        shown = {"zones": _filled(asked.zones), "fields": common_fields(asked.fields)}
+        shown = {"zones": _filled(asked.zones), "fields": _shown_fields(asked.fields)}
         row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
     return {"question": row, "counts": session.progress(topic, None).counts}
 
@@ -418,9 +419,14 @@ def _filled(zones: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in zones.items() if text}
 
 
+def _shown_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record without its lines in RIS, which say the same again."""
+    return {name: value for name, value in common_fields(fields).items() if name != "ris"}
+
+
 def _document(session: Session, position: int) -> dict[str, Any]:
     pool = session.pool
-    zones, fields = _filled(pool.document(position)), common_fields(pool.fields(position))
+    zones, fields = _filled(pool.document(position)), _shown_fields(pool.fields(position))
     return {"position": int(position), "id": pool.ids[position], "zones": zones, "fields": fields}
 
 

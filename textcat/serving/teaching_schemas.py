@@ -133,8 +133,10 @@ class QueueQuery(_Query):
 class ExportQuery(_Query):
     """A request to export something, and the format; some formats are for some exports only."""
 
-    what: Literal["labels", "included", "counts", "corpus", "model", "audit"]
-    format: Literal["", "jsonl", "csv", "ris"] = Field("", description="By default JSON Lines, but CSV for counts.")
+    what: Literal["records", "labels", "included", "counts", "corpus", "model", "audit"]
+    format: Literal["", "jsonl", "csv", "ris"] = Field(
+        "", description="By default JSON Lines, but CSV for records and counts."
+    )
     topic: str = Field("", max_length=LONGEST_NAME, description="Export only this topic; by default all.")
 
 

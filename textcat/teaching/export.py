@@ -1,4 +1,4 @@
-"""Export the results of a session: labels, a corpus, a trained model, and an audit log of all steps.
+"""Export the results of a session: records with labels, a corpus, a trained model, and an audit log of all steps.
 
 Each `write_…` function exports the given topics, by default all, to `out`, and returns its path. It raises TextcatError
 if the session has no such topic, or if the extension of `out` names no format that the function can write. A corpus
@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from textcat.documents import Corpus, Document, shortened_text
 from textcat.errors import TextcatError
 from textcat.reading import common_fields, ris_entry
-from textcat.teaching.judgements import judgements_of
+from textcat.teaching.judgements import TopicState, judgements_of
 from textcat.teaching.output import csv_lines, format_by_ending, json_line, write_lines
 
 if TYPE_CHECKING:
     from textcat.teaching.pool import Pool
+    from textcat.teaching.pool.duplicates import Groups
     from textcat.teaching.session import Session
 
 _REMEDY = "answer some more, or leave the topic out"
@@ -29,20 +33,48 @@ _COLUMNS = (
     *("step", "time", "person", "what", "topic", "id", "position", "answer", "source", "why", "model", "rank", "score"),
     *("note", "exclusion_reason", "undone", "detail"),
 )
-#: The formats that labels can be written in.
-LABEL_FORMATS = ("jsonl", "csv", "ris")
+#: The formats that labels can be written in, and those for all records.
+LABEL_FORMATS, RECORD_FORMATS = ("jsonl", "csv", "ris"), ("csv", "ris")
 LONGEST_FACT = 200  # characters of a bibliographic fact, such as the authors, where a document is shown
+_DECISION_COLUMNS = ("decision", "exclusion_reason", "rank", "answers", "notes")  # of each topic
 _BIBLIOGRAPHIC = ("title", "authors", "year", "journal", "doi")
 
 
-class _Labelled(NamedTuple):
-    """A document with its labels: a document that was judged, or a near-duplicate of a judged document."""
+class _Decision(NamedTuple):
+    """What is known about a document for a topic."""
+
+    label: bool | None  # None: it has none
+    exclusion_reason: str
+    is_disputed: bool
+    rank: int  # by the scores of the latest ranking, among all documents, from 1
+    answers: list[str]  # each person's, such as "ada: yes"
+    notes: list[str]
+
+    @property
+    def word(self) -> str:
+        """The label as a word; "" if there is none."""
+        return "" if self.label is None else "yes" if self.label else "no"
+
+
+_UNDECIDED = _Decision(None, "", False, 0, [], [])
+
+
+class _Exported(NamedTuple):
+    """A document with the decisions on its group of near-duplicates."""
 
     position: int
     judged_as: int  # position of the first of its near-duplicates, which represents the whole group
-    labels: dict[str, bool]  # by topic
-    disputed: list[str]  # topics on which persons disagree
-    exclusion_reasons: dict[str, str]  # by topic
+    decisions: dict[str, _Decision]  # by topic
+
+    @property
+    def labels(self) -> dict[str, bool]:
+        """The labels by topic, for topics that have one."""
+        return {topic: one.label for topic, one in self.decisions.items() if one.label is not None}
+
+    @property
+    def disputed(self) -> list[str]:
+        """The topics on which persons disagree."""
+        return [topic for topic, one in self.decisions.items() if one.is_disputed]
 
 
 def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -52,10 +84,11 @@ def write_labels(session: Session, out: str | os.PathLike[str], topics: Sequence
     no are written, and so are their near-duplicates; a near-duplicate has the label of the document in ``judged_as``.
     Topics for which a document was not judged are not in its ``labels``. ``"disputed": ["strikes"]`` names topics on
     which persons disagree and nobody has adjudicated the label; ``"exclusion_reasons": {"strikes": "no strike"}`` tells
-    why a label is no. CSV and RIS also have title, authors, year, journal and DOI. RIS has all fields of the record
-    that RIS can hold, and a note for each topic, such as ``strikes: no (no strike)``.
+    why a label is no. CSV also has title, authors, year, journal and DOI, and for each topic the rank by the latest
+    ranking, each person's answer, and notes. RIS has all fields of the record, and the rest as notes, such as
+    ``strikes: no (no strike)``.
     """
-    return _write_records(session, out, topics, included_only=False)
+    return _write_records(session, out, topics, LABEL_FORMATS, lambda one: bool(one.labels))
 
 
 def write_included(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
@@ -63,70 +96,102 @@ def write_included(session: Session, out: str | os.PathLike[str], topics: Sequen
 
     Of each group of near-duplicates, only the first document is written.
     """
-    return _write_records(session, out, topics, included_only=True)
+    return _write_records(
+        session, out, topics, LABEL_FORMATS, lambda one: any(one.labels.values()) and one.position == one.judged_as
+    )
+
+
+def write_records(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write all documents as CSV or RIS, as `write_labels` writes those that have a label."""
+    return _write_records(session, out, topics, RECORD_FORMATS, lambda one: True)
 
 
 def _write_records(
-    session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None, *, included_only: bool
+    session: Session,
+    out: str | os.PathLike[str],
+    topics: Sequence[str] | None,
+    formats: Sequence[str],
+    is_wanted: Callable[[_Exported], bool],
 ) -> Path:
-    made_as, chosen = format_by_ending(out, LABEL_FORMATS, "labels"), session.chosen_topics(topics)
-    records = [*_labelled(session, chosen)]
-    if included_only:
-        records = [one for one in records if any(one.labels.values()) and one.position == one.judged_as]
+    made_as, chosen = format_by_ending(out, formats, "records"), session.chosen_topics(topics)
+    records = filter(is_wanted, _exported(session, chosen))
     if made_as == "jsonl":
         return write_lines(out, (json_line(_label_line(session, one)) for one in records))
     if made_as == "ris":
-        return write_lines(out, (ris_entry(_as_reference(session, one)) for one in records))
+        return write_lines(
+            out, (ris_entry(bibliographic_fields(session.pool, one.position), _notes(session, one)) for one in records)
+        )
     prefixes = dict.fromkeys(chosen, "") if len(chosen) == 1 else {topic: f"{topic}: " for topic in chosen}
-    decisions = [prefix + name for prefix in prefixes.values() for name in ("decision", "exclusion_reason")]
+    decisions = [prefix + name for prefix in prefixes.values() for name in _DECISION_COLUMNS]
     columns = ["id", *_BIBLIOGRAPHIC, *decisions, "disputed", "judged_as"]
     return write_lines(out, csv_lines(columns, (_label_row(session, one, prefixes) for one in records)))
 
 
-def _labelled(session: Session, topics: list[str]) -> Iterator[_Labelled]:
+def _exported(session: Session, topics: list[str]) -> Iterator[_Exported]:
+    """Yield all documents, group by group, as they are when the first one is asked for."""
     with session.lock:
-        states = [session.topic_state(topic) for topic in topics]
-        of_group = {}
-        for group in sorted({group for state in states for group in state.labels}):
-            labels = {state.name: state.labels[group] for state in states if group in state.labels}
-            disputed = [state.name for state in states if state.is_disagreement(group)]
-            reasons = {state.name: reason for state in states if (reason := state.exclusion_reason(group))}
-            of_group[group] = labels, disputed, reasons
-    for group, facts in of_group.items():
-        for position in session.groups.members(group):
-            yield _Labelled(int(position), int(group), *facts)
+        states = {topic: session.topic_state(topic) for topic in topics}
+        ranks = {topic: _ranks(session.rankings.of(state).scores, session.groups) for topic, state in states.items()}
+        decided = {
+            topic: {group: _decision(state, group) for group in {*state.answers, *state.adjudications}}
+            for topic, state in states.items()
+        }
+        members = session.groups.all_members()
+    for group, positions in members:
+        decisions = {
+            topic: decided[topic].get(group, _UNDECIDED)._replace(rank=int(ranks[topic][group])) for topic in topics
+        }
+        for position in positions:
+            yield _Exported(position, group, decisions)
 
 
-def _label_line(session: Session, record: _Labelled) -> dict[str, Any]:
+def _decision(state: TopicState, group: int) -> _Decision:
+    adjudicated = state.adjudications.get(group, [])[-1:]
+    answers, notes = [], []
+    for judgement in (*state.standing(group).values(), *adjudicated):
+        person = judgement.person + " (adjudicated)" * (judgement.source == "adjudicated")
+        answers.append(": ".join(filter(None, [person.strip(), judgement.answer])))
+        if judgement.note:
+            notes.append(": ".join(filter(None, [person.strip(), judgement.note])))
+    reason = state.exclusion_reason(group)
+    return _Decision(state.labels.get(group), reason, state.is_disagreement(group), 0, answers, notes)
+
+
+def _ranks(scores: NDArray[np.float32], groups: Groups) -> NDArray[np.int64]:
+    """Return for each document how many groups of near-duplicates have a higher score than it has, plus 1."""
+    ordered = np.sort(scores[groups.is_first])
+    return len(ordered) - np.searchsorted(ordered, scores, side="right") + 1
+
+
+def _label_line(session: Session, record: _Exported) -> dict[str, Any]:
     ids = session.pool.ids
     line: dict[str, Any] = {"id": ids[record.position], "labels": record.labels, "judged_as": ids[record.judged_as]}
-    further = {"disputed": record.disputed, "exclusion_reasons": record.exclusion_reasons}
+    reasons = {topic: one.exclusion_reason for topic, one in record.decisions.items() if one.exclusion_reason}
+    further = {"disputed": record.disputed, "exclusion_reasons": reasons}
     return line | {name: value for name, value in further.items() if value}
 
 
-def _label_row(session: Session, record: _Labelled, prefixes: Mapping[str, str]) -> dict[str, Any]:
+def _label_row(session: Session, record: _Exported, prefixes: Mapping[str, str]) -> dict[str, Any]:
     fields = bibliographic_fields(session.pool, record.position)
     row = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
     ids = session.pool.ids
     row = {name: value for name, value in row.items() if name in _BIBLIOGRAPHIC} | {"id": ids[record.position]}
-    for topic, label in record.labels.items():
-        row[f"{prefixes[topic]}decision"] = "yes" if label else "no"
-        row[f"{prefixes[topic]}exclusion_reason"] = record.exclusion_reasons.get(topic, "")
+    for topic, one in record.decisions.items():
+        texts = one.word, one.exclusion_reason, one.rank, "; ".join(one.answers), "; ".join(one.notes)
+        row |= {prefixes[topic] + name: text for name, text in zip(_DECISION_COLUMNS, texts, strict=True)}
     return row | {"disputed": "; ".join(record.disputed), "judged_as": ids[record.judged_as]}
 
 
-def _as_reference(session: Session, record: _Labelled) -> dict[str, Any]:
-    """Return the fields of a document's record, with an additional note for each label."""
-    notes = []
-    for topic, label in record.labels.items():
-        reason = f" ({record.exclusion_reasons[topic]})" if topic in record.exclusion_reasons else ""
-        disputed = "; disputed" if topic in record.disputed else ""
-        notes.append(f"{topic}: {'yes' if label else 'no'}{reason}{disputed}")
+def _notes(session: Session, record: _Exported) -> Iterator[str]:
+    """Yield the notes that a document gets in RIS: for each topic its label, rank, answers, and persons' notes."""
+    for topic, one in record.decisions.items():
+        reason = f" ({one.exclusion_reason})" if one.exclusion_reason else ""
+        disputed = "; disputed" if one.is_disputed else ""
+        yield f"{topic}: {one.word or 'not judged'}{reason}{disputed}"
+        yield f"{topic}: {'; '.join([f'rank {one.rank}', *one.answers])}"
+        yield from (f"{topic}: note of {note}" if ": " in note else f"{topic}: note: {note}" for note in one.notes)
     if record.position != record.judged_as:
-        notes.append(f"near-duplicate of {session.pool.ids[record.judged_as]}")
-    fields = bibliographic_fields(session.pool, record.position)
-    earlier = fields.get("notes") or []
-    return fields | {"notes": [*(earlier if isinstance(earlier, list) else [earlier]), *notes]}
+        yield f"near-duplicate of {session.pool.ids[record.judged_as]}"
 
 
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:

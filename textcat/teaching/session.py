@@ -373,6 +373,7 @@ class Session:
 
     screening_counts = screening.screening_counts
 
+    export_records = export.write_records
     export_labels = export.write_labels
     export_included = export.write_included
     export_counts = screening.write_counts

@@ -1,10 +1,12 @@
 """RIS and MEDLINE: every export is read, whatever its line ends and slips; and RIS is written as it was read."""
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from read_sources import read
 
 from textcat.reading import Block, InputSettings, Record, Rejection, find_sources, formats, read_documents
-from textcat.reading.formats.references import common_fields, ris_entry
+from textcat.reading.formats.references import common_fields, divided_names, ris_entry
 
 RIS = """Provider: Ovid
 
@@ -41,6 +43,7 @@ FIELDS = {
     "doi": "10.1000/xyz123",
     "keywords": ["tin", "gold"],
     "M3": "Article",
+    "ris": RIS[RIS.index("TY") : RIS.index("ER")].rstrip("\n"),
 }
 NBIB = """
 PMID- 31234567
@@ -140,7 +143,7 @@ def test_a_reference_that_is_too_long_is_passed_over(folder):
 
 def test_columns_of_other_programs_get_the_common_names():
     pubmed = {"PMID": "1", "Authors": "Doe J", "Journal/Book": "Tin", "Publication Year": "2001", "DOI": "10.1/a"}
-    named = {"PMID": "1", "authors": "Doe J", "journal": "Tin", "year": "2001", "doi": "10.1/a"}
+    named = {"pmid": "1", "authors": "Doe J", "journal": "Tin", "year": "2001", "doi": "10.1/a"}
     assert common_fields(pubmed) == named
     assert common_fields({"author": "Doe", "date": "12 May 1999"}) == {
         "authors": "Doe",
@@ -185,3 +188,112 @@ def test_long_records_are_read_in_one_pass(form, data):
 def test_an_abstract_of_several_parts_is_read_whole(folder, name, text):
     (folder / name).write_text(text)
     assert read(name)[0].zones["body"] == "Tin rose.\nZinn stieg."
+
+
+# ---- written as RIS ----
+
+TAGS = st.from_regex(r"[A-Z][A-Z0-9]", fullmatch=True).filter(lambda tag: tag not in ("TY", "ER"))
+VALUES = st.text(st.characters(blacklist_categories=("C", "Z"), max_codepoint=0x2FFF) | st.just(" "), min_size=1)
+
+
+def lines_of(entry):
+    return [line for line in entry.splitlines() if line]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(TAGS, VALUES.map(lambda text: text.strip() or "x")), max_size=12))
+def test_no_line_of_a_record_is_lost_from_ris_to_ris(folder, tagged):
+    lines = ["TY  - JOUR", "TI  - Tin", *(f"{tag}  - {text}" for tag, text in tagged)]
+    (folder / "a.ris").write_text("\n".join([*lines, "ER  - ", ""]), encoding="utf-8")
+    (record,) = read("a.ris", fields=("*",))
+    entry = ris_entry(record.fields, ["a  note"])
+    assert lines_of(entry) == [*lines, "N1  - a note", "ER  - "]
+    (folder / "b.ris").write_text(entry, encoding="utf-8")
+    (again,) = read("b.ris", fields=("*",))
+    assert again.zones == record.zones
+    assert again.fields["notes"] == [*record.fields.get("notes", []), "a note"]
+
+
+ODD = """TY  - JOUR
+A1  - Doe, Jane
+AU  - Doe, J.
+A1  - Roe, R.
+UR  - http://a
+UR  - http://b
+Y1  - 2019/03/12/spring
+XX  - unknown
+AN  - WOS:1
+VL  - 3
+IS  - 2
+DB  - Scopus
+N1  - first
+ and more
+TI  - Tin
+"""
+
+
+def test_odd_lines_are_kept_in_their_order_and_persons_are_shown_once(folder):
+    (folder / "a.ris").write_text(ODD + "ER  - \nProvider: Ovid\n")
+    (record,) = read("a.ris", fields=("*",))
+    assert lines_of(ris_entry(record.fields)) == [*ODD.splitlines(), "ER  - "]
+    assert record.fields["authors"] == ["Doe, J.", "Roe, R."]
+
+
+def test_columns_of_databases_have_tags_of_ris():
+    scopus = {
+        "Authors": "Doe J.; Roe R.-T.",
+        "Source title": "Tin",
+        "Year": 2019,
+        "Volume": "3",
+        "Issue": "2",
+        "Page start": "12",
+        "Page end": "34",
+        "EID": "2-s2.0-85",
+        "ISSN": "1234",
+        "Publisher": "Elsevier",
+        "Author Keywords": "tin; lead",
+        "Document Type": "Article",
+        "Affiliations": "Tin Institute",
+        "DOI": "10.1/a",
+        "Cited by": "3",
+    }
+    assert lines_of(ris_entry(common_fields(scopus) | {"title": "Tin"})) == [
+        "TY  - JOUR",
+        *("AU  - Doe J.", "AU  - Roe R.-T.", "T2  - Tin", "PY  - 2019", "VL  - 3", "IS  - 2", "AN  - 2-s2.0-85"),
+        *("SN  - 1234", "PB  - Elsevier", "KW  - tin", "KW  - lead", "AD  - Tin Institute", "DO  - 10.1/a"),
+        *("SP  - 12", "TI  - Tin", "EP  - 34", "ER  - "),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Doe J, Roe RT, Poe A.", ["Doe J", "Roe RT", "Poe A"]),
+        ("Doe J., Roe R.-T.", ["Doe J.", "Roe R.-T."]),
+        ("Doe, Jane", ["Doe, Jane"]),
+        ("Doe, Jane; Roe, R.;", ["Doe, Jane", "Roe, R."]),
+        ("Jane Doe and R. Roe", ["Jane Doe", "R. Roe"]),
+        ("World Health Organization", ["World Health Organization"]),
+    ],
+)
+def test_a_text_of_several_authors_is_divided(text, names):
+    assert divided_names(text) == names
+
+
+def test_other_formats_keep_numbers_dates_and_several_urls(folder):
+    (folder / "a.nbib").write_text(NBIB.replace("TA  -", "PMC - PMC12\nPL  - Berlin\nTA  -"))
+    (folder / "a.bib").write_text(
+        "@book{k, title={Tin}, editor={Doe, J.}, edition={2}, isbn={12}, date={2019-03-12}, urldate={2020-01}}"
+    )
+    (folder / "a.xml").write_text(
+        "<xml><records><record><titles><title>Tin</title></titles><accession-num>WOS:1</accession-num><urls>"
+        "<related-urls><url>http://a</url><url>http://b</url></related-urls></urls></record></records></xml>"
+    )
+    expected = {
+        "a.nbib": ["AN  - 31234567", "C2  - PMC12", "CY  - Berlin", "J2  - J Tin", "DO  - 10.1000/abc"],
+        "a.bib": ["A2  - Doe, J.", "ET  - 2", "SN  - 12", "DA  - 2019/03/12/", "Y2  - 2020/01//"],
+        "a.xml": ["AN  - WOS:1", "UR  - http://a", "UR  - http://b"],
+    }
+    for name, lines in expected.items():
+        record = read(name, fields=("*",))[0]
+        assert set(lines) <= set(lines_of(ris_entry(record.fields)))

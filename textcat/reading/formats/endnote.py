@@ -66,8 +66,14 @@ def _fields(record: "Element") -> dict[str, object]:
         values["type"] = [kind.get("name", "")]
     if "periodical/full-title" in values and values.get("titles/secondary-title") == values["periodical/full-title"]:
         del values["titles/secondary-title"]  # it says the same again
-    fields = reference_fields(values, _TAGS)
-    return {name.rpartition("/")[2]: value for name, value in fields.items()}
+    fields: dict[str, object] = {}
+    for path, value in reference_fields(values, _TAGS).items():
+        name = path.rpartition("/")[2]
+        both = [
+            one for texts in (fields.get(name, []), value) for one in (texts if isinstance(texts, list) else [texts])
+        ]
+        fields[name] = both if name in fields else value  # a second URL, for example
+    return fields
 
 
 FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))

@@ -1,12 +1,13 @@
 """Read lists of references in RIS and MEDLINE, write RIS, and share code with other formats of references.
 
 In every format, a reference becomes fields with the same names: id, type, title, abstract, authors, year, date,
-journal, volume, issue, pages, publisher, issn, doi, url, language, keywords and notes. Any other field keeps the name
-that its source has for it. Authors, keywords and notes are lists.
+journal, volume, issue, pages, publisher, issn, doi, pmid, url, language, keywords and notes. Any other field keeps the
+name that its source has for it. Authors, keywords and notes are lists. A reference that was read from RIS also has its
+lines, as the field `ris`, so that it can be written as it was.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -56,12 +57,48 @@ _MEDLINE_TAGS = {
     "publisher": ("PB",),
     "issn": ("IS",),
     "doi": ("doi",),
+    "pmid": ("pmid",),
     "language": ("LA",),
     "keywords": ("MH", "OT"),
     "notes": ("GN",),
 }
 #: Other tags that mean in RIS what they say, whatever the format of the source.
 _OTHER_RIS = re.compile(r"A[234N]|AD|C[1-8ANY]|DB|ET|J[12AFO]|L[1-4B]|M[123]|N2|NV|OP|RI|RP|SE|ST|T[13T]|U[1-5]|Y[12]")
+#: The tags of RIS for further fields, by the names that other formats have for them, in lower case.
+_FURTHER_RIS = {
+    "accession": "AN",
+    "accession-num": "AN",
+    "address": "CY",
+    "affiliations": "AD",
+    "art. no.": "C7",
+    "article number": "C7",
+    "auth-address": "AD",
+    "database": "DB",
+    "dp": "",  # the date of MEDLINE, which `date` has
+    "edition": "ET",
+    "editor": "A2",
+    "eid": "AN",
+    "fed": "A2",
+    "institution": "PB",
+    "isbn": "SN",
+    "label": "LB",
+    "location": "CY",
+    "pl": "CY",
+    "place": "CY",
+    "pmc": "C2",
+    "pmcid": "C2",
+    "pmid": "AN",
+    "pubmed id": "AN",
+    "remote-database-name": "DB",
+    "school": "PB",
+    "series": "T3",
+    "short-title": "ST",
+    "shorttitle": "ST",
+    "ta": "J2",
+    "urldate": "Y2",
+    "ut (unique wos id)": "AN",
+    "work-type": "M3",
+}
 _RIS_TYPES = {
     "article": "JOUR",
     "journal article": "JOUR",
@@ -82,14 +119,27 @@ _OTHER_NAMES = {
     "authors": ("authors", "author", "author(s)", "creators", "creator", "author full names"),
     "year": ("year", "publication year", "publication_year", "pub_year", "published"),
     "journal": ("journal", "journal/book", "source title", "publication title", "journal title", "venue", "source"),
+    "volume": ("volume", "vol", "vol."),
+    "issue": ("issue", "issue number", "no.", "number"),
+    "pages": ("pages", "page", "page numbers", "page range"),
+    "publisher": ("publisher",),
+    "issn": ("issn", "isbn/issn", "issn/isbn"),
     "doi": ("doi", "doi link", "digital object identifier"),
-    "url": ("url", "link", "links"),
+    "pmid": ("pmid", "pubmed id", "pubmed_id", "pubmedid", "pubmed"),
+    "url": ("url", "link", "links", "urls"),
+    "language": ("language", "language of original document", "languages"),
     "keywords": ("keywords", "author keywords", "key words"),
+    "type": ("type", "document type", "publication type", "item type", "reference type"),
+    "notes": ("notes", "note"),
 }
+_PAGE_ENDS = ("page start", "start page"), ("page end", "end page")
 _RIS_START = re.compile(rb"^TY[ \t]{1,3}-", re.MULTILINE)
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
 _MEDLINE_START = re.compile(rb"^PMID-[ \t]*[0-9]", re.MULTILINE)
 _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
+_INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # of a name such as Doe J. in a list that commas divide
+_ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 
@@ -207,28 +257,57 @@ def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
         if source is not None:
             taken[source] = common
     renamed = {taken.get(name, name): value for name, value in fields.items()}
+    if "pages" not in renamed:
+        ends = [next((str(fields[names[end]]) for end in of_end if end in names), "") for of_end in _PAGE_ENDS]
+        if pages := "-".join(filter(None, ends)):
+            renamed["pages"] = pages
     if year := _YEAR.search(str(renamed.get("year") or renamed.get("date") or "")):
         renamed["year"] = year[0]
     return renamed
 
 
-def ris_entry(fields: Mapping[str, Any]) -> str:
-    """Return a reference as an entry of RIS, which ends with an empty line; fields without a tag of RIS are left out.
+def ris_entry(fields: Mapping[str, Any], notes: Iterable[str] = ()) -> str:
+    """Return a reference as an entry of RIS, with further notes behind its own; the entry ends with an empty line.
 
-    `fields` are those of `Document.fields` with title and abstract; their names are common names or tags of RIS.
+    `fields` are those of `Document.fields` with title and abstract; their names are common names or tags of RIS. If the
+    reference was read from RIS, its lines are written as they were read; otherwise, fields without a tag are left out.
     """
+    further = "".join(f"N1  - {' '.join(note.split())}\n" for note in notes)
+    if lines := fields.get("ris"):
+        return f"{lines}\n{further}ER  - \n\n"
     kind = str(fields.get("type") or "")
     by_default = "JOUR" if fields.get("journal") else "GEN"
     lines = [("TY", kind if re.fullmatch("[A-Z]{3,7}", kind) else _RIS_TYPES.get(kind.lower(), by_default))]
     first, _, last = str(fields.get("pages") or "").partition("-")
     values = {**fields, "type": None, "pages": first, "EP": last.strip("-")}
     for name, value in values.items():
-        tag = RIS_TAGS[name][0] if name in RIS_TAGS else name
-        if name in RIS_TAGS or name == "EP" or _OTHER_RIS.fullmatch(name):
-            lines += [
-                (tag, " ".join(str(one).split())) for one in (value if isinstance(value, list) else [value]) if one
-            ]
-    return "".join(f"{tag}  - {text}\n" for tag, text in [*lines, ("ER", "")]) + "\n"
+        tag = RIS_TAGS[name][0] if name in RIS_TAGS else _FURTHER_RIS.get(name.lower(), name)
+        if name in RIS_TAGS or name.lower() in _FURTHER_RIS or name == "EP" or _OTHER_RIS.fullmatch(name):
+            lines += [(tag, text) for one in _texts_for_ris(tag, value) if tag and (text := " ".join(one.split()))]
+    return "".join(f"{tag}  - {text}\n" for tag, text in dict.fromkeys(lines)) + f"{further}ER  - \n\n"
+
+
+def _texts_for_ris(tag: str, value: Any) -> list[str]:
+    """Return the texts that a field has in RIS: each author or keyword is one, and dates have slashes."""
+    texts = [str(one) for one in (value if isinstance(value, list) else [value]) if one is not None]
+    if tag in ("AU", "A2", "KW") and isinstance(value, str):
+        return divided_names(value) if tag != "KW" else value.split(";")
+    if tag in ("DA", "Y2"):
+        return [f"{date[1]}/{date[2]}/{date[3] or ''}/" if (date := _ISO_DATE.match(text)) else text for text in texts]
+    return texts
+
+
+def divided_names(names: str) -> list[str]:
+    """Return the names of persons in a text: divided by semicolons, the word "and", or commas behind initials."""
+    if ";" in names:
+        return [*filter(None, map(str.strip, names.split(";")))]
+    if " and " in names:
+        return [*filter(None, map(str.strip, names.split(" and ")))]
+    parts = [*filter(None, map(str.strip, names.split(",")))]
+    if not (parts[1:] and all(map(_INITIALS.fullmatch, parts))):
+        return [names.strip()]
+    ends_list = parts[-1].endswith(".") and not parts[0].endswith(".")
+    return [*parts[:-1], parts[-1].removesuffix(".") if ends_list else parts[-1]]
 
 
 def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[str, list[str]]:
@@ -255,11 +334,29 @@ def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         values = _tagged_values(settings.text_of(span), _RIS_LINE, "ER")
         if "TY" not in values:
             raise UnreadableError("has no line such as 'TY  - JOUR', so it is not RIS: name its format with --format")
+        if "AU" in values and "A1" in values:  # maybe the same persons, by other forms of their names
+            persons = {_surname(name) for name in values["AU"]}
+            values["A1"] = [name for name in values["A1"] if _surname(name) not in persons]
         if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
             values["SP"][0] += f"-{values.pop('EP')[0]}"
-        return reference_content(reference_fields(values, RIS_TAGS), settings)
+        fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
+        return reference_content({**fields, "ris": _lines_of_ris(settings.text_of(span))}, settings)
 
     return parse
+
+
+def _surname(name: str) -> str:
+    return name.partition(",")[0].strip().casefold()
+
+
+def _lines_of_ris(text: str) -> str:
+    """Return the lines of a record, up to the one that ends it, as they are."""
+    lines = []
+    for line in _LINE_END.split(text):
+        if (match := _RIS_LINE.fullmatch(line)) and match[1] == "ER":
+            break
+        lines.append(line.rstrip())
+    return "\n".join(lines).strip("\n")
 
 
 def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
@@ -271,6 +368,7 @@ def _medline_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan],
             )
         short = values.pop("AU", [])  # names that stand in full in FAU, unless they are old
         values.setdefault("FAU", short)
+        values["pmid"] = values["PMID"][:1]
         values["doi"] = [one for tag in ("LID", "AID") for one in values.get(tag, ()) if one.endswith("[doi]")]
         return reference_content(
             reference_fields({tag: one for tag, one in values.items() if one}, _MEDLINE_TAGS), settings

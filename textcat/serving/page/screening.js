@@ -28,8 +28,9 @@ function link(url, text) {
 export function record(fields = {}) {
   const authors = Array.isArray(fields.authors) && fields.authors.length > AUTHORS ? `${words(fields.authors.slice(0, AUTHORS))} and ${fields.authors.length - AUTHORS} more` : words(fields.authors);
   const doi = words(fields.doi).replace(/^(https?:\/\/(dx\.)?doi\.org\/|doi:\s*)/i, "");
+  const url = words([fields.url].flat()[0]);
   const facts = [authors && bdi(authors), fields.journal && node("cite", {}, bdi(words(fields.journal))), fields.year && bdi(words(fields.year)),
-    doi && link(DOI + encodeURI(doi), `doi:${doi}`), !doi && fields.url && link(words(fields.url), words(fields.url))].filter(Boolean);
+    doi && link(DOI + encodeURI(doi), `doi:${doi}`), !doi && url && link(url, url)].filter(Boolean);
   const others = Object.entries(fields).filter(([name, value]) => !SHOWN.includes(name) && words(value));
   return [facts.length ? node("p", { class: "reference" }, facts.flatMap((fact, i) => (i ? [" · ", fact] : [fact]))) : null,
     others.length ? node("details", { class: "fields" }, node("summary", {}, "Other fields"), node("dl", {}, others.flatMap(([name, value]) => [node("dt", {}, bdi(name)), node("dd", {}, bdi(words(value)))]))) : null].filter(Boolean);

@@ -585,7 +585,8 @@ async function showPeople() {
 
 // ---------------------------------------------------------------- topics
 
-const EXPORTS = [["included", ["ris", "csv", "jsonl"], "Included documents", "those with the label yes; RIS is for reference managers"], ["labels", ["csv", "ris", "jsonl"], "Labels", "all judged documents, each with its label and exclusion reason"],
+const EXPORTS = [["included", ["ris", "csv", "jsonl"], "Included documents", "those with the label yes; RIS is for reference managers"], ["labels", ["csv", "ris", "jsonl"], "Labels", "all judged documents, each with its label, rank, answers and notes"],
+  ["records", ["csv", "ris"], "All records", "judged or not, each with its rank, and everybody's answers and notes"],
   ["counts", ["csv"], "Counts", "records at each stage of screening, as PRISMA 2020 asks for them"], ["corpus", ["jsonl"], "Corpus", "documents and labels, for `textcat train`"],
   ["model", ["zip"], "Model", "trained on the answers; unpack it for `textcat tag`"], ["audit", ["csv", "jsonl"], "Audit log", "all answers: who, when, by which ranking, rank and score"]];
 const FORMATS = { csv: "CSV", jsonl: "JSON Lines", ris: "RIS", zip: "ZIP" };

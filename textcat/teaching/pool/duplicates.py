@@ -1,5 +1,7 @@
 """Group near-duplicates: documents whose terms have a Jaccard coefficient of at least .9 with an earlier document's."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -75,6 +77,15 @@ class Groups:
         """Return the given positions in their order, without those whose group has an earlier one among them."""
         _, first = np.unique(self._firsts[positions], return_index=True)
         return positions[np.sort(first)]
+
+    def all_members(self) -> Iterator[tuple[int, list[int]]]:
+        """Return an iterator over all groups, ascending: the group, and the ascending positions of its documents."""
+        order = np.argsort(self._firsts, kind="stable")
+        groups, starts = np.unique(self._firsts[order], return_index=True)
+        return (
+            (int(group), order[start:stop].tolist())
+            for group, start, stop in zip(groups, starts, [*starts[1:], len(order)], strict=True)
+        )
 
     def members(self, position: int) -> list[int]:
         """Return the ascending positions of the near-duplicates of the document at a position, with its own."""
