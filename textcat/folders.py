@@ -141,10 +141,11 @@ class FolderFormat:
     negation: str  # in error messages: "not a model"
     error: type[TextcatError]  # the class of the errors raised
     version: int  # the format that is written, as the manifest's entry "format"; newer ones cannot be read
-    files: frozenset[str]  # names of the files, without the manifest
+    files: frozenset[str]  # names of the files that `open` opens, without the manifest
     checksum: str  # name of the manifest's entry that holds the sha256 of all other entries
     origin: str  # a sentence on what to do if there is no manifest
     remedy: str  # a clause on what to do if the folder is damaged
+    unchecked: frozenset[str] = frozenset()  # names of files that may be there, and have no checksum
 
     @contextmanager
     def replacing(self, folder: Path) -> Iterator[Path]:
@@ -182,9 +183,9 @@ class FolderFormat:
             raise self.error(f"{folder} is the current folder, {reason}: name another one.")
         if folder.exists():
             there = {path.name for path in folder.iterdir()} if folder.is_dir() else {"."}
-            if there and not there & self.files:
+            if there and not there & (self.files | self.unchecked):
                 raise self.error(f"{folder} exists and is {self.negation}: name another folder.")
-            if foreign := sorted(there - self.files - {MANIFEST}):
+            if foreign := sorted(there - self.files - self.unchecked - {MANIFEST}):
                 reason = f"for {foreign[0]} would be lost"
                 raise self.error(f"The {self.name} {folder} is not replaced, {reason}: name another folder.")
         above = next(parent for parent in folder.parents if parent.exists())
@@ -334,9 +335,14 @@ def user_cache() -> Path:
     raise TextcatError("There is no home folder for a cache: set HOME or XDG_CACHE_HOME to a folder.")
 
 
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file to read its bytes; raise OSError at once for a pipe or a device, which might never end."""
-    file = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115
+def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
+    """Open a regular file to read its bytes; raise OSError at once for a pipe or a device, which might never end.
+
+    OSError is also raised for a symbolic link, unless links are followed.
+    """
+    if not follow_links and path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a link: put the file itself in its place, or remove it", str(path))
+    file = open(path, "rb", opener=_open_without_waiting if follow_links else _open_itself)  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is a pipe or a device, no regular file: restore it from a backup", str(path))
@@ -345,6 +351,10 @@ def open_regular(path: Path) -> BinaryIO:
 
 def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe that nobody writes to opens, too
+
+
+def _open_itself(path: str, flags: int) -> int:
+    return _open_without_waiting(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
 def sha256_of_file(file: Path | BinaryIO) -> str:

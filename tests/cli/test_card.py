@@ -26,6 +26,20 @@ def test_a_card_is_written_once_and_replaced_only_when_forced(run, model):
     assert run.code == 0  # the card is not among the files that are checked
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_card_that_is_a_link_is_replaced_and_not_written_through(run, model, tmp_path, is_there):
+    secret = tmp_path / "secret"
+    if is_there:
+        secret.write_text("kept")
+    (model / CARD).symlink_to(secret)
+    assert "exists: replace it with --force" in run.refuses("card", model)
+    assert "is a link" in run.refuses("report", model, "--out", tmp_path / "report.html")
+    run("card", model, "--force", "--bootstrap", "0")
+    assert "without intervals" in (model / CARD).read_text()
+    assert not (model / CARD).is_symlink()
+    assert secret.exists() == is_there
+
+
 def test_a_card_is_printed(run, model):
     run("card", model, "--out", "-", "--bootstrap", "0")
     assert run.out.startswith("---\n")

@@ -42,4 +42,8 @@ def test_the_card_in_a_models_folder_is_told_as_it_is_now(tmp_path, newswire_mod
     assert answer["elements"] == [["h1", "", ["Mine"]], ["p", "", ["<b>bold</b> ", ["em", "", ["said"]]]]]
     (folder / "README.md").write_bytes(b"x" * 1_000_000)
     assert get(service, path).json()["text"] is None
+    (folder / "README.md").unlink()
+    (tmp_path / "secret").write_text("not for others\n")
+    (folder / "README.md").symlink_to(tmp_path / "secret")
+    assert get(service, path).json()["text"] is None
     assert get(service, "/api/v1/models/none/card").status_code == 404

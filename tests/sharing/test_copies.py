@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import textcat
 from textcat.errors import TextcatError
 from textcat.folders import MANIFEST
 from textcat.model import CARD, MODEL, ModelError
-from textcat.sharing import copies
+from textcat.sharing import copies, places
 from textcat.sharing.copies import kept_documents, pull, push
 from textcat.sharing.places import Folder
 
@@ -477,3 +478,96 @@ def test_what_a_model_keeps_of_its_documents_is_told(model, tmp_path):
     assert kept_documents(textcat.save(tagger, tmp_path / "bare")) == ""
     with_entry(model, origin={"name_or_path": "/home/ann/letters.jsonl"})
     assert "/home/ann/letters.jsonl" in kept_documents(model)
+
+
+SECRET = "root:x:0:0"
+
+
+@pytest.fixture
+def secret(tmp_path):
+    """A file that nobody else may read."""
+    path = tmp_path / "secret"
+    path.write_text(f"{SECRET}:root:/root:/bin/bash\n")
+    return path
+
+
+def texts_below(folder):
+    return [path.read_bytes().decode("latin-1") for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links and pipes")
+@pytest.mark.parametrize("kind", ["link", "link to a device", "link to nothing", "pipe", "folder"])
+def test_a_card_that_is_no_file_is_not_pushed(model, tmp_path, secret, kind):
+    make_no_file(model / "README.md", kind, secret)
+    with pytest.raises(TextcatError, match=r"README\.md cannot be read"):
+        push(model, (tmp_path / "there").as_uri())
+    assert not (tmp_path / "there").exists() or SECRET not in "".join(texts_below(tmp_path / "there"))
+
+
+def make_no_file(path, kind, secret):
+    path.unlink(missing_ok=True)
+    match kind:
+        case "link":
+            path.symlink_to(secret)
+        case "link to a device":
+            path.symlink_to("/dev/zero")
+        case "link to nothing":
+            path.symlink_to("nothing")
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links and pipes")
+@pytest.mark.parametrize("kind", ["link", "link to a device", "pipe"])
+@pytest.mark.parametrize("name", ["README.md", "manifest.json", "vocabulary.json"])
+def test_what_is_no_file_is_not_pulled(model, tmp_path, secret, kind, name):
+    make_no_file(model / name, kind, secret)
+    with pytest.raises(TextcatError, match=f"{name} of .* is a link, a pipe or a device"):
+        pull(model.as_uri(), tmp_path / "pulled")
+    assert not (tmp_path / "pulled").exists()
+    assert not sibling_names(tmp_path / "pulled")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links and pipes")
+@pytest.mark.parametrize("name", ["README.md", "bias.npy", "manifest.json"])
+def test_a_push_does_not_write_through_a_link(model, tmp_path, secret, name):
+    (model / "README.md").write_text("# Mine\n")
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / name).symlink_to(secret)
+    push(model, there.as_uri(), force=True)
+    assert SECRET in secret.read_text()
+    assert contents(there) == contents(model)
+    assert not (there / name).is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links and pipes")
+@pytest.mark.parametrize("kind", ["link to a device", "pipe"])
+def test_a_push_waits_for_no_pipe(model, tmp_path, secret, kind):
+    there = tmp_path / "there"
+    there.mkdir()
+    make_no_file(there / "manifest.json", kind, secret)
+    with pytest.raises(TextcatError, match="is a link, a pipe or a device"):
+        push(model, there.as_uri())
+    push(model, there.as_uri(), force=True)
+    assert contents(there) == contents(model)
+
+
+def test_a_manifest_of_no_manifests_size_is_refused_before_it_is_read(model, tmp_path, monkeypatch):
+    with open(model / "manifest.json", "ab") as file:
+        file.truncate(120 << 20)
+    monkeypatch.setattr(places.Folder, "opened", lambda folder, name: pytest.fail(f"{name} was opened"))
+    with pytest.raises(ModelError, match=r"manifest\.json of .* is larger than its 67,108,864 bytes"):
+        pull(model.as_uri(), tmp_path / "pulled")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="system: links")
+def test_files_with_checksums_may_be_links_as_the_hubs_library_makes_them(model, tmp_path):
+    blobs = tmp_path / "blobs"
+    blobs.mkdir()
+    for path in [*model.iterdir()]:
+        path.rename(blobs / path.name)
+        path.symlink_to(blobs / path.name)
+    assert textcat.load(model).topics

@@ -1,5 +1,6 @@
 """Commands that measure models: `evaluate`, `compare`, and `report`, which makes one HTML file of their quality."""
 
+import os
 import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
@@ -196,7 +197,7 @@ def card(
     from textcat.report.card import CardFields, card_text, measure_for_card, write_card
 
     path = model / CARD if out is None else out
-    if str(path) != "-" and path.exists() and not force:
+    if str(path) != "-" and os.path.lexists(path) and not force:
         raise TextcatError(f"The card {path} exists: replace it with --force, or name another file with --out.")
     tagger, stages = storage.load(model), terminal.new_stages()
     evaluation = tagger.evaluation
@@ -207,6 +208,8 @@ def card(
     if str(path) == "-":
         echo(card_text(tagger, evaluation, fields), nl=False)
     else:
+        if out is None and path.is_symlink():  # a link that came with the model is replaced, not what it leads to
+            path.unlink()
         echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
 
 

@@ -1,7 +1,8 @@
 """A model's card, the file README.md in its folder → text, and nested elements that a page can show without danger.
 
 A card is written for people, and may be edited by hand, as on a hub. So the checksums of a model leave it out, and
-nothing but what is shown depends on it. The card of a stranger's model is hostile text: of its Markdown, only the
+nothing but what is shown depends on it. As no checksum says what is in it, it is never read through a link, which might
+lead to a file that is not for others. The card of a stranger's model is hostile text: of its Markdown, only the
 elements below are shown, HTML in it is text, and pictures are their descriptions.
 """
 
@@ -41,11 +42,17 @@ class Element(NamedTuple):
 def read_card(folder: Path) -> str | None:
     """Return the card of the model in a folder, as it is written; None if there is none.
 
-    TextcatError is raised if the file cannot be read, or is too large for a card.
+    TextcatError is raised if the file cannot be read, is a link, or is too large for a card.
     """
+    data = card_bytes(folder)
+    return None if data is None else printable_text(data.decode("utf-8", "replace"))
+
+
+def card_bytes(folder: Path) -> bytes | None:
+    """Return the card as `read_card` does, in bytes."""
     path = expanded(folder) / CARD
     try:
-        with open_regular(path) as file:
+        with open_regular(path, follow_links=False) as file:
             data = file.read(MOST_CARD_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -53,7 +60,7 @@ def read_card(folder: Path) -> str | None:
         raise TextcatError(f"The card {path} cannot be read ({error.strerror or error}): check it.") from error
     if len(data) > MOST_CARD_BYTES:
         raise TextcatError(f"{path} has more than {MOST_CARD_BYTES:,} bytes, too many for a card: shorten it.")
-    return printable_text(data.decode("utf-8", "replace"))
+    return data
 
 
 @lru_cache(maxsize=8)

@@ -7,17 +7,19 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from textcat.errors import TextcatError
 from textcat.folders import MANIFEST, expanded, remove_leftovers
 from textcat.model import CARD, COUNTS, MODEL, MOST_CARD_BYTES, SUM, SUPPORT, ModelError, check_entries, read_manifest
+from textcat.model.card import card_bytes
 from textcat.progress import Stages
 from textcat.sharing.places import Folder, Repository, place_of, told
 
 _log = logging.getLogger(__name__)
-_MOST_MANIFEST = 1 << 27  # bytes: a manifest of 100,000 topics has some millions
+_MOST_MANIFEST = 1 << 26  # bytes: a manifest has some 700 for each topic
 MOST_BYTES = 10 * 10**9  # of a model that is pulled, unless a larger size is allowed
 _PIECE = 1 << 20
 # What a stranger's folder is told to be.
@@ -64,10 +66,12 @@ def push(
     with MODEL.open(folder) as (manifest, files), stages.stage("push", shows="bytes") as bar:
         check_entries(folder, manifest)
         MODEL.check_files(folder, files, manifest["files"])
-        kept = {name: files[name] for name in (*manifest["files"], MANIFEST, CARD) if name in files}
+        kept = {name: files[name] for name in (*manifest["files"], MANIFEST)}
+        if (card := card_bytes(folder)) is not None:
+            kept[CARD] = BytesIO(card)
+        bar.show(total=sum(file.seek(0, os.SEEK_END) for file in kept.values()))
         for file in kept.values():
             file.seek(0)
-        bar.show(total=sum(os.fstat(file.fileno()).st_size for file in kept.values()))
         there = _there(place, public=public)
         if there and not force and _sum_there(place, there) != manifest[SUM]:
             raise TextcatError(
@@ -75,7 +79,7 @@ def push(
             )
         # At a URL, where files change one by one, no manifest stands while they do.
         stale = there - kept.keys() - {CARD} | (there & {MANIFEST} if isinstance(place, Folder) else set())
-        place.write(folder, kept, stale, bar)
+        place.write(kept, stale, bar)
         if read_manifest(folder)[SUM] != manifest[SUM]:
             raise ModelError(f"The model {folder} was replaced while it was pushed: push it again.")
     return place.name
@@ -95,9 +99,10 @@ def _sum_there(place: Folder | Repository, there: set[str]) -> str | None:
     """Return the checksum that the manifest at a place claims; None without a readable manifest."""
     import json
 
-    if MANIFEST not in there:
+    folder = place.folder() if isinstance(place, Repository) else place
+    if MANIFEST not in there or folder.size(MANIFEST) is None:
         return None
-    with (place.folder() if isinstance(place, Repository) else place).opened(MANIFEST) as stream:
+    with folder.opened(MANIFEST) as stream:
         content = stream.read(_MOST_MANIFEST)
     try:
         manifest = json.loads(content)
@@ -185,8 +190,11 @@ def _as_of(name: str, folder: Path) -> Iterator[None]:
 
 
 def _pull_manifest(remote: Folder, new: Path) -> dict[str, Any]:
-    if remote.size(MANIFEST) is None:
+    size = remote.size(MANIFEST)
+    if size is None:
         raise ModelError(f"{remote.name} is not a model: it has no {MANIFEST}. `textcat push` writes models.")
+    if size > _MOST_MANIFEST:
+        raise _too_large(remote, MANIFEST, _MOST_MANIFEST)
     _copy(remote, MANIFEST, new / MANIFEST, _MOST_MANIFEST)
     with _PULLED.open(new) as (manifest, _):
         check_entries(new, manifest)  # the only names of files that it lets through are those of a model
@@ -220,11 +228,15 @@ def _copy(remote: Folder, name: str, path: Path, most: int, advance: Any = lambd
         while piece := _read(remote, stream):
             n += len(piece)
             if n > most:
-                raise ModelError(f"{name} of {remote.name} is larger than its {most:,} bytes: pull nothing from there.")
+                raise _too_large(remote, name, most)
             digest.update(piece)
             file.write(piece)
             advance(len(piece))
     return digest.hexdigest()
+
+
+def _too_large(remote: Folder, name: str, most: int) -> ModelError:
+    return ModelError(f"{name} of {remote.name} is larger than its {most:,} bytes: pull nothing from there.")
 
 
 def _read(remote: Folder, stream: BinaryIO) -> bytes:

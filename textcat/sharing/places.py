@@ -5,7 +5,7 @@ Credentials come from the libraries alone: ``HF_TOKEN`` or ``hf auth login``, an
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -34,13 +34,20 @@ class Folder(NamedTuple):
     root: str
 
     def size(self, file: str) -> int | None:
-        """Return the size of a file in bytes, -1 if it is not told, and None if there is no such file."""
+        """Return the size of a file in bytes, -1 if it is not told, and None if there is no such file.
+
+        TextcatError is raised for a link, which may lead to any file there, and for a pipe or a device.
+        """
         try:
             with told(self.name, but=FileNotFoundError):
                 info = self.system.info(self._path(file))
         except FileNotFoundError:
             return None
-        return None if info.get("type") == "directory" else self._size(info)
+        if info.get("type") == "directory":
+            return None
+        if not _is_file(info):
+            raise TextcatError(f"{file} of {self.name} is a link, a pipe or a device: models have files only.")
+        return self._size(info)
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of the files right in the folder; {} if there is no such folder."""
@@ -58,16 +65,18 @@ class Folder(NamedTuple):
         with told(self.name), self.system.open(self._path(file), "rb", block_size=0) as stream:
             yield stream
 
-    def write(self, model: Path, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
+    def write(self, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
         """Write the open files of a model, and remove the files named in `stale`.
 
-        The manifest is removed first and written last, so that a reader meets a whole model or none.
+        The manifest is removed first and written last, so that a reader meets a whole model or none. A link in the
+        place of a file is removed, and not followed.
         """
         order = sorted(files, key=lambda name: (name == MANIFEST, name != CARD, name))
         with told(self.name):
             protocols = [self.system.protocol] if isinstance(self.system.protocol, str) else self.system.protocol
             if _BUCKETS.isdisjoint(protocols):
                 self.system.makedirs(self.root, exist_ok=True)
+                stale = {*stale, *self._links(files)}
             for name in sorted(stale, key=lambda name: name != MANIFEST):
                 self.system.rm_file(self._path(name))
             for name in order:
@@ -76,6 +85,12 @@ class Folder(NamedTuple):
                         target.write(piece)
                         advance(len(piece))
             self.system.invalidate_cache()
+
+    def _links(self, files: Iterable[str]) -> list[str]:
+        """Return the names of those of some files in whose place there is a link, a pipe or a device."""
+        listed = self.system.ls(self.root, detail=True, refresh=True)
+        others = {entry["name"].rstrip("/").rpartition("/")[2] for entry in listed if not _is_file(entry)}
+        return [name for name in files if name in others]
 
     def _path(self, file: str) -> str:
         return f"{self.root.rstrip('/')}/{file}"
@@ -114,17 +129,24 @@ class Repository(NamedTuple):
         with told(self.name):
             _hub().HfApi(**_options()).create_repo(self.id, private=not public, exist_ok=True)
 
-    def write(self, model: Path, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
-        """Write the files of the model in a folder, and remove those named in `stale`, in one commit."""
+    def write(self, files: Mapping[str, BinaryIO], stale: Collection[str], advance: Any) -> None:
+        """Write the open files of a model, and remove those named in `stale`, in one commit."""
         hub = _hub()
-        operations = [hub.CommitOperationAdd(name, str(model / name)) for name in sorted(files)]
+        size = sum(file.seek(0, os.SEEK_END) for file in files.values())
+        for file in files.values():
+            file.seek(0)
+        operations = [hub.CommitOperationAdd(name, files[name]) for name in sorted(files)]
         operations += [hub.CommitOperationDelete(name) for name in sorted(stale)]
         with told(self.name):
             message = "Add a model of textcat"
             hub.HfApi(**_options()).create_commit(
                 self.id, operations, commit_message=message, revision=self.revision, num_threads=2
             )
-        advance(sum(os.fstat(file.fileno()).st_size for file in files.values()))
+        advance(size)
+
+
+def _is_file(info: Mapping[str, Any]) -> bool:
+    return info.get("type", "file") == "file" and not info.get("islink")
 
 
 def place_of(text: str) -> Folder | Repository:
