@@ -180,3 +180,40 @@ def test_probabilities_of_learners_are_no_matter_of_recipes():
     with pytest.raises(TextcatError, match=r"\[learner\] has no parameter 'probability'"):
         Recipe("r", learner={"probability": True}).make_learner()
     assert Recipe("r", tags={"probability": 0.5}).make_tags().probability == 0.5
+
+
+def test_one_setting_may_be_given_as_a_text():
+    assert read_recipe("paum").with_settings("tags.strategy=single") == read_recipe("paum").with_settings(
+        ["tags.strategy=single"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        (
+            {"strategy": "single"},
+            r"'strategy' is no parameter of the learner, but of \[tags\]: .*'tags.strategy=single'",
+        ),
+        ({"lang": "de"}, r"but of \[tokens\]"),
+        ({"nosuch": 1}, r"\[learner\] has no parameter 'nosuch'"),
+        ({"tau_pos": float("nan")}, "tau_pos"),
+        ({"eta": -1.0}, "eta"),
+        ({"max_epochs": 0}, "max_epochs"),
+        ({"max_epochs": 10**20}, "max_epochs in .* cannot be 1.*: give at most|max_epochs in .* give at most 9"),
+        ({"seed": "x"}, "seed in .* cannot be 'x'"),
+    ],
+)
+def test_parameters_are_checked_where_they_are_changed(parameters, message):
+    with pytest.raises(TextcatError, match=message):
+        read_recipe("default").changed(**parameters)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[tags]\nstrategy = 'best'", "[tags]\nprobability = nan", "[tokens]\nmemo_bytes = -1", "[learner]\neta = inf"],
+)
+def test_a_recipe_file_is_checked_when_it_is_read(tmp_path, line):
+    (tmp_path / "own.toml").write_text(line)
+    with pytest.raises(TextcatError):
+        read_recipe(tmp_path / "own.toml")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from textcat.margin.learners import MarginClassifier
 
 _OF_PROBABILITIES = ("probability", "single", "zero")  # strategies that need no scores but those to decide on
+_MOST = 2**63 - 1  # of whole numbers, as in TOML
 SHORT_TEXT = 300  # characters, some 50 words, on average: below, stop words and parts of words count
 _N_SAMPLED = 1000  # documents by which texts are found to be short
 # Texts of a length that a hundredth of the training documents have are scored as a whole, as they were learnt.
@@ -234,7 +235,7 @@ class Recipe:
         Raises
         ------
         TextcatError
-            If there is no such learner.
+            If there is no such learner, or a parameter that it has not, or a value that it cannot have.
         """
         if learner is not None and learner != self.learner.get("name", "paum"):
             new = learner_class(learner)
@@ -246,10 +247,19 @@ class Recipe:
             changed = replace(self, name=name, title=title, learner=settings, many=many, short=short)
             return changed.changed(**parameters)
         changes = {name: value for name, value in parameters.items() if value is not None}
-        return replace(self, learner={**self.learner, **changes})
+        changed = replace(self, learner={**self.learner, **changes})
+        if changes:
+            for section, name, _ in self._field_types():
+                if section != "learner" and name in changes.keys() - _parameters_of(self._class_of("learner")).keys():
+                    raise TextcatError(
+                        f"{name!r} is no parameter of the learner, but of [{section}]: set it by "
+                        f"with_settings('{section}.{name}={changes[name]}')."
+                    )
+            changed.make_learner()
+        return changed
 
-    def with_settings(self, assignments: Iterable[str]) -> "Recipe":
-        """Return the recipe with other values of some fields, given as texts such as ``learner.tau_pos=50``.
+    def with_settings(self, assignments: str | Iterable[str]) -> "Recipe":
+        """Return the recipe with other values of some fields: a text such as ``learner.tau_pos=50``, or several.
 
         Values are written as in TOML, and quotes around a text may be left out: ``features.zones={title=2, body=1}``.
         ``learner.name`` is set before the learner's parameters. The recipes `many` and `short` are changed in the same
@@ -257,7 +267,7 @@ class Recipe:
         for an unknown field, or for a value that a field cannot have.
         """
         pairs = []
-        for assignment in assignments:
+        for assignment in [assignments] if isinstance(assignments, str) else assignments:
             path, equals, text = assignment.partition("=")
             if not equals:
                 raise TextcatError(f"A recipe's field cannot be set by {assignment!r}: write SECTION.FIELD=VALUE.")
@@ -469,6 +479,8 @@ class Recipe:
             if not has_type(value, kind):
                 kinds = describe_type(kind)
                 raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value!r}; give {kinds}.")
+            if type(value) is int and value > _MOST:
+                raise TextcatError(f"Recipe {self.name}: {key} in [{section}] cannot be {value}; give at most {_MOST}.")
             keywords[keyword] = value
         return cls(**keywords, **options)
 
@@ -577,7 +589,10 @@ def read_recipe(name_or_path: str | Path) -> Recipe:
             raise TextcatError(f"The recipe {path} has an unknown entry {key!r}. {_known('entries', key, _SECTIONS)}")
         if not isinstance(value, str if key == "title" else dict):
             raise TextcatError(f"The recipe {path}: {key} must be a {'text' if key == 'title' else 'section'}.")
-    return Recipe(name=path.stem, **entries)
+    recipe = Recipe(name=path.stem, **entries)
+    if path not in shipped.values():
+        recipe.check()
+    return recipe
 
 
 def _known(what: str, wrong: str, names: Iterable[str]) -> str:

@@ -316,6 +316,22 @@ def test_what_cannot_be_written_or_followed_is_told_by_the_name_that_was_given(r
     assert run.refuses(*(part.format(model=model) for part in command)).startswith(told)
 
 
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "m", "--seconds"),
+        ("serve", "m", "--rate"),
+        ("train", "newswire", "--test-size"),
+        ("tag", "m", "x.jsonl", "--min-probability"),
+        ("simulate", "newswire", "--target"),
+        ("teach", "x.jsonl", "--overlap"),
+    ],
+)
+def test_a_number_that_is_not_finite_is_wrong_usage(run, command, value):
+    assert "--" in run.misuses(*command, value)
+
+
 def test_on_a_terminal_progress_is_drawn_on_stderr(tmp_path):
     ours, theirs = pty.openpty()
     process = subprocess.Popen(

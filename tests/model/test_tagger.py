@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import naive_features
 import numpy as np
@@ -280,3 +281,50 @@ def test_stages_are_timed_in_the_order_they_ran(corpus):
     stages = Stages()
     textcat.Tagger.fit(corpus, textcat.read_recipe("paum"), stages=stages).evaluate(corpus, stages=stages)
     assert list(stages.seconds) == ["tokens to rows", "train topics", "thresholds", "evaluate"]
+
+
+@pytest.mark.parametrize("thresholds", [0.5, [0.5], [[0.0, 0.0]], ["a", "b"], [0.0, np.nan], None, [True, False]])
+def test_thresholds_that_cannot_be_are_refused_where_they_are_set(tmp_path, two_topics, thresholds):
+    before = two_topics.thresholds
+    with pytest.raises(TextcatError, match="threshold"):
+        two_topics.thresholds = thresholds
+    with pytest.raises(TextcatError, match="threshold"):
+        replace(two_topics, thresholds=thresholds)
+    assert two_topics.thresholds is before
+    changed = replace(two_topics, thresholds=np.array([0.5, np.inf]))
+    textcat.save(changed, tmp_path / "model")
+    np.testing.assert_array_equal(textcat.load(tmp_path / "model").thresholds, [0.5, np.inf])
+    changed.thresholds[1] = np.nan
+    with pytest.raises(TextcatError, match="The threshold of 'metal' is NaN"):
+        textcat.save(changed, tmp_path / "model")
+    np.testing.assert_array_equal(textcat.load(tmp_path / "model").thresholds, [0.5, np.inf])
+
+
+@pytest.mark.parametrize("probability", [50, 1.5, -0.1, float("nan"), float("inf"), "0.5"])
+def test_what_is_no_probability_is_refused(two_topics, probability):
+    for ask in (
+        lambda: two_topics.tag(["corn"], min_probability=probability),
+        lambda: two_topics.with_min_probability(probability),
+        lambda: two_topics.select(np.zeros((1, 2), np.float32), min_probability=probability),
+        lambda: two_topics.calibration.threshold(probability),
+    ):
+        with pytest.raises(TextcatError, match="is not a probability: give one from 0 to 1"):
+            ask()
+
+
+def test_a_probability_of_0_is_one_and_0_topics_are_refused(two_topics):
+    assert [len(tags) for tags in two_topics.tag(["corn", "gold"], min_probability=0)] == [2, 2]
+    assert two_topics.tag(["corn"], min_probability=1) == [[]]
+    for top in (0, -1, 2.5, float("nan")):
+        with pytest.raises(TextcatError, match="highest topics cannot be given: ask for 1 or more"):
+            two_topics.tag(["corn"], top=top)
+
+
+@pytest.fixture(scope="module")
+def two_topics():
+    rows = [
+        {"text": f"{text} {k}", "topics": topic}
+        for k in range(5)
+        for text, topic in (("corn", "grain"), ("gold", "metal"))
+    ]
+    return textcat.train(rows, textcat.read_recipe("paum").with_settings("tags.strategy=probability"))

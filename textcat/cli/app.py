@@ -2,6 +2,7 @@
 
 import gc
 import io
+import math
 import os
 import re
 import signal
@@ -38,7 +39,12 @@ class _WithoutPydantic:
         for param in command.get_params(ctx):
             if getattr(param, "_runtime_param", self) is None:
                 param._runtime_param = _Check()
-        return command.parse_args(ctx, args)
+        rest = command.parse_args(ctx, args)
+        for param in command.get_params(ctx):
+            value = ctx.params.get(param.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise BadParameter(f"{value} is not a number that can be used: give a finite one", ctx=ctx, param=param)
+        return rest
 
 
 class Command(_WithoutPydantic, TyperCommand):

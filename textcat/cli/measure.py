@@ -39,8 +39,13 @@ def evaluate(
     trec: Annotated[Path | None, Option(help="Write run and qrels files for trec_eval to this folder.")] = None,
     labelled_only: common.LabelledOnly = False,
     bootstrap: Annotated[
-        int, Option(min=0, help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.")
-    ] = 0,
+        int | None,
+        Option(
+            min=0,
+            help="Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.",
+            show_default="0, but 1000 in a report",
+        ),
+    ] = None,
     report: common.ReportFile = None,
 ) -> None:
     """Measure how well a model ranks a corpus' test documents."""
@@ -65,7 +70,9 @@ def evaluate(
     if report:
         from textcat.report.write import write_report
 
-        write_report(report, tagger, documents, bands=band, resamples=bootstrap or 1000, stages=stages)
+        write_report(
+            report, tagger, documents, bands=band, resamples=1000 if bootstrap is None else bootstrap, stages=stages
+        )
     if evaluation.sample is None and not form:
         terminal.console().print(f"Measured after training, on {evaluation.test_documents} {evaluation.measured_on}:\n")
     show_evaluation(terminal.console(), evaluation, form=form, per_topic=topics, every_measure=True)

@@ -33,6 +33,8 @@ def resampled_measures(
     number of documents, so values of two models can be subtracted. A value is nan if no topic of the band has a
     positive.
     """
+    if n_resamples < 1:
+        raise TextcatError(f"Intervals cannot be made of {n_resamples} resamples: give 1 or more, such as 1000.")
     if evaluation.sample is None:
         raise TextcatError(
             "Only the figures of this evaluation were kept, and resampling needs the scores: "

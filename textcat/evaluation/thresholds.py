@@ -10,11 +10,13 @@ the sample gets the threshold +inf. Thresholds have the type of the scores. `Y` 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from textcat.errors import TextcatError
 from textcat.evaluation._sigmoid import expit, fit_curve
 from textcat.evaluation.metrics import PositivePlaces, checked_labels
 
@@ -104,6 +106,12 @@ def _under_rank(ranked: NDArray[Any], k: int) -> Any:
     return middle if middle < lowest else next_lower
 
 
+def check_probability(probability: float) -> None:
+    """Raise TextcatError if a value is not a number from 0 to 1."""
+    if not isinstance(probability, Real) or not 0 <= probability <= 1:
+        raise TextcatError(f"{probability!r} is not a probability: give one from 0 to 1.")
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration:
     """One curve per topic from scores to probabilities: ``P(topic | score) = 1 / (1 + exp(-(a·score + b)))``.
@@ -128,8 +136,10 @@ class Calibration:
     def threshold(self, probability: float) -> NDArray[np.float64]:
         """Return for each topic the score that has a given probability.
 
-        If a topic's curve is flat, return -inf if the curve is above the probability, and inf otherwise.
+        If a topic's curve is flat, return -inf if the curve is above the probability, and inf otherwise. Raise
+        TextcatError if it is no probability.
         """
+        check_probability(probability)
         from scipy.special import logit  # here, so that tagging need not import it
 
         wanted = logit(probability) - self.b

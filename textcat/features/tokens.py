@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from textcat.errors import TextcatError
 from textcat.features._token_cache import (
     ANYTHING,
     LETTERS,
@@ -134,6 +135,10 @@ class Tokens(Parameters):
     singularize: bool = False
     segmenter: str = NGRAMS
     memo_bytes: int = 256 * 2**20
+
+    def __post_init__(self) -> None:
+        if self.memo_bytes < 0:
+            raise TextcatError(f"The memo_bytes of tokens cannot be {self.memo_bytes}: give 0 or more.")
 
     def prepare(self) -> Tokens:
         """Load the language now instead of at the first text; loading takes about a second."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, repeat
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from textcat.errors import TextcatError
-from textcat.evaluation.thresholds import Calibration
+from textcat.evaluation.thresholds import Calibration, check_probability
 from textcat.features.rows import Rows
 from textcat.frames import Frame, empty_frame
 from textcat.model._product import highest
@@ -72,11 +73,16 @@ class Selection(NamedTuple):
     min_probability: float | None = None
 
     def checked(self) -> "Selection":
-        """Return this selection; raise TextcatError if `top` is below 1, or given together with `everything`."""
+        """Return this selection; raise TextcatError if an option has a value that it cannot have.
+
+        `top` and `everything` cannot be given together.
+        """
         if self.top is not None and self.everything:
             raise TextcatError(f"Every topic and the {self.top} highest cannot be asked for together: choose one.")
-        if self.top is not None and self.top < 1:
+        if self.top is not None and (not isinstance(self.top, Integral) or self.top < 1):
             raise TextcatError(f"The {self.top} highest topics cannot be given: ask for 1 or more.")
+        if self.min_probability is not None:
+            check_probability(self.min_probability)
         return self
 
     def likely(self, tags: list[list[Tag]]) -> list[list[Tag]]:

@@ -44,7 +44,7 @@ from textcat.model._product import are_rows
 from textcat.model.related import RelatedTopics
 from textcat.model.shortlist import Shortlist
 from textcat.model.support import SupportDocuments
-from textcat.model.tagger import Tagger
+from textcat.model.tagger import Tagger, checked_thresholds
 from textcat.model.topic_names import facts_with_names
 from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import FEW_TOPICS, csr_weights, sparse_parts
@@ -95,7 +95,8 @@ def save(tagger: Tagger, folder: str | os.PathLike[str]) -> Path:
 def write_model(tagger: Tagger, folder: Path) -> None:
     """Write a tagger's files to an empty folder."""
     recipe = Recipe("", **tagger.recipe).stored()
-    arrays = {"bias": tagger.bias, "thresholds": tagger.thresholds, "idf": tagger.features.idf_}
+    thresholds = checked_thresholds(tagger.thresholds, tagger.topics)  # again: single ones may have been set since
+    arrays = {"bias": tagger.bias, "thresholds": thresholds, "idf": tagger.features.idf_}
     arrays |= (
         dict(zip(PARTS, sparse_parts(tagger), strict=True)) if tagger.sparse_weights else {WEIGHTS: tagger.weights}
     )

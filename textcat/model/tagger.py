@@ -43,6 +43,20 @@ if TYPE_CHECKING:
     from textcat.model.explain import Explanation
     from textcat.recipe import Recipe
 
+
+def checked_thresholds(thresholds: Any, topics: Sequence[str]) -> np.ndarray:
+    """Return thresholds as an array; raise TextcatError unless each topic has one, and none of them is NaN."""
+    values = np.asanyarray(thresholds)  # as it is mapped into memory, perhaps
+    if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
+        raise TextcatError(f"The thresholds {thresholds!r:.80} are not {len(topics):,} numbers, one for each topic.")
+    if np.isnan(values).any():
+        topic = topics[int(np.isnan(values).argmax())]
+        raise TextcatError(
+            f"The threshold of {topic!r} is NaN: give a number, or inf for a topic that no document gets."
+        )
+    return values
+
+
 Records: TypeAlias = Iterable[str | Zoned | Mapping[str, Any]] | Any
 
 
@@ -117,6 +131,12 @@ class Tagger:
     def __post_init__(self) -> None:
         if not isinstance(self.weights, np.ndarray):
             self.weights = canonical_weights(self.weights)
+        self.thresholds = checked_thresholds(self.thresholds, self.topics)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "thresholds" and "topics" in vars(self):  # `__post_init__` checks those that come before the topics
+            value = checked_thresholds(value, self.topics)
+        super().__setattr__(name, value)
 
     @cached_property
     def names_in_texts(self) -> NamesInTexts:

@@ -106,6 +106,7 @@ def check_output(settings: OutputSettings) -> None:
         f"Tags cannot be compressed as {settings.compress!r}: choose zst.": settings.compress not in ("", "zst"),
         "Parquet is already compressed: leave out --compress.": settings.to == "parquet" and settings.compress,
         "Ask for at least 1 topic, or for all scores, not both.": top is not None and (top < 1 or everything),
+        f"{settings.explain} terms cannot be written with each topic: give 0 or more.": settings.explain < 0,
         f"{least} is not a probability: give one from 0 to 1.": least is not None and not 0 <= least <= 1,
         f"The field {taken!r} cannot be carried: the output has a column {taken!r} of its own.": taken,
         f"A row per document is for CSV, not for {settings.to}: add --to csv.": settings.per_document

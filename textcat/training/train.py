@@ -396,6 +396,11 @@ class _Training:
         with self.stages.stage("thresholds", tags.folds * n_topics) as advance:
             fold_of = assign_folds(labels, tags.folds, seed=0)
             scores = held_out_scores(examples, learner, fold_of, progress=advance)
+            if np.isinf(scores).any() or np.isnan(scores).all(axis=0).any():
+                raise TextcatError(
+                    f"Recipe {self.recipe.name} cannot be followed: scores of training documents overflowed; choose "
+                    "less extreme parameters of the learner."
+                )
             return choose_thresholds(tags.strategy, scores, labels, tags.probability)
 
 
