@@ -62,6 +62,7 @@ def test_a_line_is_printed_for_each_text_file_in_their_order(run, model, tagger)
     assert (run.code, run.err) == (0, "")
     assert rows(run.out) == [
         {"id": name, "source": name, "position": 1, "topics": topics(tags)}
+        | ({} if texts[name] else {"reason": "no_known_term"})
         for name, tags in zip(texts, tagger.tag(texts.values()), strict=True)
     ]
 
@@ -111,7 +112,7 @@ def test_the_options_of_the_output_count(run, model, tagger):
     assert len(rows(run("tag", model, "--top", "3", stdin=b"wheat").out)[0]["topics"]) == 3
     assert len(rows(run("tag", model, "--scores", "all", stdin=b"wheat").out)[0]["topics"]) == len(tagger.topics)
     lines = run("tag", model, "--to", "csv", "--top", "2", stdin=b"wheat").out.splitlines()
-    assert lines[0] == "id,source,position,topic,score,probability"
+    assert lines[0] == "id,source,position,topic,score,probability,reason"
     assert len(lines) == 3
 
 

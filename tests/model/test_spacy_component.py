@@ -139,7 +139,7 @@ def test_topics_are_measured_as_spacy_does_it(nlp, tagger):
 
 def test_a_document_that_fails_goes_to_the_error_handler(nlp, monkeypatch):
     component, failed = spacy_component.TopicTagger(nlp.get_pipe("textcat_paum").tagger), []
-    monkeypatch.setattr(component.tagger, "scores", lambda texts: 1 / 0)
+    monkeypatch.setattr(component.tagger, "scored", lambda texts: 1 / 0)
     component.set_error_handler(lambda name, proc, docs, error: failed.append((name, len(docs), type(error))))
     assert list(component.pipe(map(nlp.make_doc, TEXTS), batch_size=3)) == []
     assert failed == [("textcat_paum", 3, ZeroDivisionError), ("textcat_paum", 1, ZeroDivisionError)]

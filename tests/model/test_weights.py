@@ -177,12 +177,13 @@ def thin(dense):
 
 def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypatch):
     documents = [*corpus.test[:60], "", "qqqq"]
-    scores = dense.scores(documents)
+    scores, has_terms = dense.scored(documents)
     np.testing.assert_array_equal(thin.scores(documents), scores, strict=True)
+    np.testing.assert_array_equal(thin.scored(documents).has_terms, has_terms)
     assert thin.scores([]).shape == dense.scores([]).shape
     np.testing.assert_array_equal(thin.predict_proba(documents), dense.predict_proba(documents), strict=True)
     np.testing.assert_array_equal(thin.decide(scores), dense.decide(scores))
-    assert thin.tag(documents) == dense.tag(documents) == dense.select(scores)
+    assert thin.tag(documents) == dense.tag(documents) == dense.select(scores, has_terms=has_terms)
     assert repr(thin) == repr(dense)
     for topic in dense.topics:
         assert thin.terms(topic, 30) == dense.terms(topic, 30)
@@ -190,12 +191,12 @@ def test_sparse_weights_give_what_dense_ones_give(corpus, dense, thin, monkeypat
             assert thin.explain(document, topic) == dense.explain(document, topic)
     assert thin._repr_html_() == dense._repr_html_()
     for k in (1, 3, 10_000):
-        expected = [tags[:k] for tags in dense.select(scores, everything=True)]
+        expected = [tags[:k] for tags in dense.select(scores, everything=True, has_terms=has_terms)]
         for tagger in (dense, thin):
-            assert tagger.tag(documents, top=k) == tagger.select(scores, top=k) == expected
+            assert tagger.tag(documents, top=k) == tagger.select(scores, top=k, has_terms=has_terms) == expected
     monkeypatch.setattr(selection, "SCORE_BYTES", 8 * len(dense.topics) * 7)  # seven documents at a time, or fourteen
-    assert list(thin.tag_stream(documents, top=2)) == dense.select(scores, top=2)
-    assert list(thin.tag_stream(documents)) == dense.select(scores)
+    assert list(thin.tag_stream(documents, top=2)) == dense.select(scores, top=2, has_terms=has_terms)
+    assert list(thin.tag_stream(documents)) == dense.select(scores, has_terms=has_terms)
 
 
 def test_a_number_of_highest_topics_that_makes_no_sense_is_told_of(thin):

@@ -32,6 +32,6 @@ def test_what_was_flushed_can_be_read_before_the_file_ends():
 
 def test_a_form_makes_one_file_after_the_other():
     for to in ENCODERS:
-        made, block = file_format(OutputSettings(to)), ENCODERS[to]([Record("a", "b", 1, {})], [[]])
+        made, block = file_format(OutputSettings(to)), ENCODERS[to]([Record("a", "b", 1, {})], [[]], [None])
         files = [made.begin() + made.add(block) + made.end() for _ in range(2)]
         assert files[0] == files[1]

@@ -55,8 +55,9 @@ def test_a_stream_answers_a_line_for_each_line_and_goes_on_behind_a_bad_one(serv
         ["model", "tags", "version"],
         ["error"],
         ["error"],
-        ["model", "tags", "version"],
+        ["model", "reason", "tags", "version"],
     ]
+    assert (rows[3]["tags"], rows[3]["reason"]) == ([], "no_known_term")
     assert rows[0]["tags"] == post(service, TAG, json={"text": STORY}).json()["tags"]
 
 

@@ -11,14 +11,14 @@ from textcat.tagging.run import make_plan
 
 
 def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(model, archive, undisturbed, monkeypatch):
-    of_model = textcat.Tagger.scores
+    of_model = textcat.Tagger.scored
 
-    def scores(self, documents):
+    def scored(self, documents):
         if any(getattr(record, "id", "") == "1-7" for record in documents):
             raise ValueError("no such luck")
         return of_model(self, documents)
 
-    monkeypatch.setattr(textcat.Tagger, "scores", scores)
+    monkeypatch.setattr(textcat.Tagger, "scored", scored)
     stream, told, _ = to_stream(model, archive)
     assert rows(stream) == [row for row in rows(undisturbed[1]) if row["id"] != "1-7"]
     (rejection,) = [one for one in told if "ValueError" in one.reason]
@@ -27,7 +27,9 @@ def test_a_record_that_cannot_be_tagged_is_rejected_and_the_others_are_tagged(mo
 
 def test_a_lost_record_is_no_small_matter(model, archive, monkeypatch):
     tag = job.ENCODERS["jsonl"]
-    monkeypatch.setitem(job.ENCODERS, "jsonl", lambda records, tags, **_: tag(records[1:], tags[1:]))
+    monkeypatch.setitem(
+        job.ENCODERS, "jsonl", lambda records, tags, reasons, **_: tag(records[1:], tags[1:], reasons[1:])
+    )
     with pytest.raises(RuntimeError, match=r"\d+ records up to .*a.jsonl were read, but \d+ written and \d+ rejected"):
         to_stream(model, archive)
 

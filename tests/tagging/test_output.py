@@ -48,7 +48,7 @@ def test_a_line_of_json_holds_a_document(documents):
 def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
     settings = OutputSettings("csv", raw_cells=True)
     rows = list(csv.reader(io.StringIO(file_of(documents, settings).decode(), newline="")))
-    assert rows[0] == ["id", "source", "position", "topic", "score", "probability"]
+    assert rows[0] == ["id", "source", "position", "topic", "score", "probability", "reason"]
     wanted = []
     for line in expected(documents):
         of_document = [line["id"], line["source"], str(line["position"])]
@@ -58,18 +58,19 @@ def test_a_row_of_csv_holds_a_topic_of_a_document(documents):
                 tag["topic"],
                 str(tag["score"]),
                 str("" if tag["probability"] is None else tag["probability"]),
+                "",
             ]
             for tag in line["topics"]
-        ] or [[*of_document, "", "", ""]]
+        ] or [[*of_document, "", "", "", ""]]
     assert rows[1:] == wanted
 
 
 @given(documents)
 def test_a_row_of_parquet_holds_a_document(documents):
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    assert parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist() == list(
-        expected(documents, with_dates=False)
-    )
+    assert parquet.read_table(io.BytesIO(file_of(documents, OutputSettings("parquet")))).to_pylist() == [
+        {**row, "reason": None} for row in expected(documents, with_dates=False)
+    ]
 
 
 def test_dates_are_kept_in_every_format():
@@ -82,7 +83,9 @@ def test_dates_are_kept_in_every_format():
     def rows(to, **how):
         settings = OutputSettings(to, dates=True, **how)
         made = file_format(settings)
-        return made.begin() + made.add(ENCODERS[to](records, tags, settings=settings)) + made.end()
+        return (
+            made.begin() + made.add(ENCODERS[to](records, tags, [None] * len(records), settings=settings)) + made.end()
+        )
 
     dates = [record.date for record in records]
     assert [json.loads(line).get("date", "") for line in rows("jsonl").splitlines()] == dates
@@ -102,7 +105,7 @@ def test_terms_that_explain_stand_behind_each_topic_in_every_format():
 
     def written(to, records, tags):
         made = file_format(OutputSettings(to, explain=2))
-        return made.begin() + made.add(ENCODERS[to](records, tags, terms)) + made.end()
+        return made.begin() + made.add(ENCODERS[to](records, tags, [None] * len(records), terms)) + made.end()
 
     records, tags = [record, record], [[("grain", 1.0, None)], []]
     expected = {"topic": "grain", "score": 1.0, "terms": {"corn": 0.1235, "grain": 1.0}}
@@ -174,9 +177,9 @@ def test_fields_of_records_go_along():
     lines = [json.loads(line) for line in file_of(CARRIED, OutputSettings(carry=carry)).splitlines()]
     assert [line["fields"] for line in lines] == [CARRYING, {}]
     rows = cells(CARRIED, carry=carry)
-    assert rows[0] == ["id", "source", "position", *carry, "topic", "score", "probability"]
-    assert rows[1] == ["1", "a.csv", "1", "Wheat up", "A; B", "3", "", "", "corn", "0.5", "0.9"]
-    assert rows[3] == ["2", "a.csv", "2", *[""] * 8]
+    assert rows[0] == ["id", "source", "position", *carry, "topic", "score", "probability", "reason"]
+    assert rows[1] == ["1", "a.csv", "1", "Wheat up", "A; B", "3", "", "", "corn", "0.5", "0.9", ""]
+    assert rows[3] == ["2", "a.csv", "2", *[""] * 9]
     parquet = pytest.importorskip("pyarrow.parquet", reason="system: pyarrow is not installed")
     table = parquet.read_table(io.BytesIO(file_of(CARRIED, OutputSettings("parquet", carry=carry)))).to_pylist()
     assert [row["authors"] for row in table] == ["A; B", ""]
@@ -184,9 +187,9 @@ def test_fields_of_records_go_along():
 
 def test_a_row_per_document_has_its_topics_in_one_cell():
     assert cells(CARRIED, carry=("title",), per_document=True) == [
-        ["id", "source", "position", "title", "topics", "scores", "probabilities"],
-        ["1", "a.csv", "1", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8"],
-        ["2", "a.csv", "2", "", "", "", ""],
+        ["id", "source", "position", "title", "topics", "scores", "probabilities", "reason"],
+        ["1", "a.csv", "1", "Wheat up", "corn; wheat", "0.5; 0.25", "0.9; 0.8", ""],
+        ["2", "a.csv", "2", "", "", "", "", ""],
     ]
 
 

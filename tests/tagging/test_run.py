@@ -126,9 +126,11 @@ def test_the_formats_hold_the_same(model, archive, undisturbed, out):
     for to in ("csv", "parquet"):
         run(model, archive, out.with_name(to), write=OutputSettings(to))
     names = sorted(out.with_name("parquet").glob("part*"))
-    assert [row for name in names for row in parquet.read_table(name).to_pylist()] == rows(undisturbed[1])
+    assert [row for name in names for row in parquet.read_table(name).to_pylist()] == [
+        {"reason": None} | row for row in rows(undisturbed[1])
+    ]
     flat = [
-        [row["id"], row["source"], str(row["position"]), *map(str, tag.values())]
+        [row["id"], row["source"], str(row["position"]), *map(str, tag.values()), row.get("reason", "")]
         for row in rows(undisturbed[1])
         for tag in row["topics"] or [{"topic": "", "score": "", "probability": ""}]
     ]
@@ -176,7 +178,7 @@ def test_tag_archive_is_a_run_in_one_call(model, archive, undisturbed, out):
     counts = summary.counts
     assert repr(summary) == (
         f"<Summary: 450 records, {counts.tagged} tagged, {counts.rejected} rejected, {counts.untagged} untagged, "
-        "0 left out>"
+        "0 unknown, 0 left out>"
     )
     with pytest.raises(TextcatError, match="-7 jobs"):
         textcat.tag_archive(model, archive, out.with_name("other"), jobs=-7)

@@ -342,12 +342,13 @@ def show_summary(
     formats = (f"{form} (by {by[form]})" if by.get(form) else form for form in summary.formats)
     rate = (counts.records - before.counts.records) / max(summary.seconds, 1e-9)
     share = f" ({counts.untagged / counts.tagged:.1%} of those tagged)" if counts.tagged else ""
+    unknown = f"; {counts.unknown:,} documents have no term that the model knows" if counts.unknown else ""
     left_out = f", {counts.left_out:,} of them left out as no documents" if counts.left_out else ""
     facts = {
         "documents": f"{counts.records:,}",
         "tagged": f"{counts.tagged:,}",
         "rejected": f"{counts.rejected:,}{left_out}",
-        "without a topic": f"{counts.untagged:,}{share}",
+        "without a topic": f"{counts.untagged:,}{share}{unknown}",
         "languages": ", ".join(f"{language} {n:,}" for language, n in counts.languages.most_common()) or None,
         "done before": f"{before.counts.records:,}" if before.counts.records else None,
         "since then": growth_in_words(summary.growth) if summary.growth else None,

@@ -362,6 +362,7 @@ def evaluate_scores(
     *,
     spec: str | Iterable[str] | None = None,
     threshold: ArrayLike = 0.0,
+    has_terms: ArrayLike | None = None,
     facts: Mapping[str, ArrayLike] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
 ) -> Evaluation:
@@ -382,6 +383,8 @@ def evaluate_scores(
     threshold : float or array-like of shape (n_topics,) or (n_documents, n_topics), default 0
         A document gets a topic if ``score > threshold``. With a threshold for every score, as
         `textcat.evaluation.evaluation.one_topic` returns them, accuracy and confusions are counted.
+    has_terms : array-like of shape (n_documents,), bool, optional
+        Which documents have a term that the model knows, by default all; the others get no topic.
     facts : mapping of str to array-like of shape (n_topics,), optional
         Other facts about each topic, which are shown in its row; ``support``, its number of support documents, is also
         averaged per band.
@@ -401,10 +404,13 @@ def evaluate_scores(
     """
     from scipy import sparse  # here, so that tagging need not import it
 
-    ranked, chosen = metrics.topic_rankings(Y, scores), metrics.topic_decisions(Y, scores, threshold)
+    ranked = metrics.topic_rankings(Y, scores)
     labels, values, cut = sparse.csc_array(Y), np.asarray(scores), np.asarray(threshold, dtype=np.float64)
     is_single = cut.ndim == 2
-    cut = cut if is_single else np.broadcast_to(cut, ranked.ndcg.shape)
+    cut = of_topics = cut if is_single else np.broadcast_to(cut, ranked.ndcg.shape)
+    if has_terms is not None and not np.all(has_terms):
+        cut = np.where(np.asarray(has_terms)[:, np.newaxis], cut, np.inf)
+    chosen = metrics.topic_decisions(Y, scores, cut)
     measures = {
         "average_precision": ranked.average_precision,
         "r_precision": ranked.r_precision,
@@ -418,7 +424,7 @@ def evaluate_scores(
         "train_positives": train_sizes,
         "test_positives": chosen.positives,
         "prevalence": np.asarray(train_sizes) / max(train_documents, 1),
-        "threshold": np.full(len(topics), np.nan) if is_single else cut,
+        "threshold": np.full(len(topics), np.nan) if is_single else of_topics,
     }
     facts = dict(facts or {})
     rows = zip(topics, _rows(sizes | measures, topics), _rows(facts, topics), strict=True)

@@ -26,6 +26,11 @@ class Rows(NamedTuple):
         """Return the arrays of a matrix in CSR form, as compiled code takes them."""
         return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data)
 
+    @property
+    def has_terms(self) -> np.ndarray:
+        """Whether each row has an entry, that is, the document has a term that the features know: a bool array."""
+        return np.asarray(self.indptr[1:] > self.indptr[:-1])
+
     def matrix(self, n_columns: int) -> csr_matrix:
         """Return the rows as a matrix with a given number of columns; the matrix shares the arrays."""
         from scipy import sparse  # here, for whoever tags in blocks needs no matrix

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any
 
 from textcat.errors import TextcatError
@@ -38,6 +39,12 @@ _ENTRIES = {
     **dict.fromkeys(("corpus", SUM), str),
     "train_documents": int,
 }
+
+
+class Reason(str, Enum):
+    """Why a document gives no evidence for any topic, as outputs name it."""
+
+    NO_KNOWN_TERM = "no_known_term"  # it is empty, or none of its terms is one of the model's
 
 
 class ModelError(TextcatError):

@@ -181,7 +181,8 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
             words, least = _least_words(left, weights, c - rounding, len(answer.words) - 1 if answer.words else None)
             answer = Without(words or answer.words, answer.least and least)
         chosen = np.array([word in answer.words for word in left.words], np.float64)
-        if not answer.words or not tagger.decide(tagger.score_rows(left.row(chosen)))[0, column]:
+        row = left.row(chosen)
+        if not answer.words or not tagger.decide(tagger.score_rows(row), row.has_terms)[0, column]:
             break
     return answer._replace(least=answer.least and (tagger.shortlist is None or len(answer.words) < 2))
 

@@ -250,9 +250,9 @@ def explain_document(
     counted = tagger.features.counted_texts([document])
     row = tagger.features.rows_of_counts(*counted)
     scores = tagger.score_rows(row)
-    assigned = tagger.decide(scores)[0]
+    assigned = tagger.decide(scores, row.has_terms)[0]
     if topics is None:
-        topics = [tag.topic for tag in tagger.select(scores)[0]]
+        topics = [tag.topic for tag in tagger.select(scores, has_terms=row.has_terms)[0]]
     topics = [find_topic(tagger.topics, tagger.topic_names, topic) for topic in topics]
     explained = []
     for topic in topics:

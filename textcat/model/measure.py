@@ -114,10 +114,15 @@ def evaluate_tagger(
         )
     with (stages or Stages()).stage("evaluate", len(corpus.test)) as advance:
         documents = advance_over(corpus.test, advance)
-        scores = _score_blocks(tagger, documents) if has_many_topics(tagger) else tagger.scores(documents)
-        measured = measure_test_documents(tagger, corpus, scores, bands=bands, in_parts=are_long(tagger, corpus.test))
+        scores: Any
+        if has_many_topics(tagger):
+            scores, has_terms = _score_blocks(tagger, documents), None
+        else:
+            scores, has_terms = tagger.scored(documents)
+        in_parts = are_long(tagger, corpus.test)
+        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands, in_parts=in_parts)
     twins = corpus.twins() if twins is None else twins
-    return with_twins(measured, tagger, corpus, twins, scores, bands=bands)
+    return with_twins(measured, tagger, corpus, twins, scores, has_terms, bands=bands)
 
 
 def with_twins(
@@ -126,6 +131,7 @@ def with_twins(
     corpus: Corpus,
     twins: NDArray[np.bool_],
     scores: Any,
+    has_terms: NDArray[np.bool_] | None = None,
     *,
     bands: str | Iterable[str] | None = None,
 ) -> Evaluation:
@@ -142,7 +148,8 @@ def with_twins(
     if isinstance(scores, np.ndarray) and not has_many_topics(tagger):
         others = replace(corpus, test=[document for document, twin in zip(corpus.test, twins, strict=True) if not twin])
         if relevant_topics(tagger, others).nnz:
-            rows = measure_test_documents(tagger, others, scores[~twins], bands=bands).bands
+            known = None if has_terms is None else has_terms[~twins]
+            rows = measure_test_documents(tagger, others, scores[~twins], known, bands=bands).bands
     if rows:
         names = ("macro_average_precision", "macro_f1", "micro_f1")
         with_, without = ([_rounded(row[name]) for name in names] for row in (measured.bands[0], rows[0]))
@@ -162,6 +169,7 @@ def measure_test_documents(
     tagger: "Tagger",
     corpus: Corpus,
     scores: NDArray[Any] | Iterable[NDArray[Any]],
+    has_terms: NDArray[np.bool_] | None = None,
     *,
     bands: str | Iterable[str] | None = None,
     in_parts: NDArray[Any] | None = None,
@@ -179,6 +187,7 @@ def measure_test_documents(
         scores,
         relevant,
         bands=bands,
+        has_terms=has_terms,
         n_unknown=np.array(unknown, np.int64),
         unjudged=unjudged,
         in_parts=in_parts,
@@ -191,6 +200,7 @@ def measure_scores(
     relevant: Any,
     *,
     bands: str | Iterable[str] | None = None,
+    has_terms: NDArray[np.bool_] | None = None,
     n_unknown: NDArray[Any] | None = None,
     measured_on: MeasuredOn = MeasuredOn.TEST,
     unjudged: Any = None,
@@ -200,7 +210,8 @@ def measure_scores(
 
     With many topics, scores may come in blocks, and `n_unknown` has each document's number of unknown topics: see
     `textcat.evaluate_at_k`. Documents that were not judged for a topic, according to `unjudged`, rank last for it and
-    count as irrelevant, so the topic is measured on the other documents. `in_parts` is as in `Tagger.select`.
+    count as irrelevant, so the topic is measured on the other documents. `has_terms` and `in_parts` are as in
+    `Tagger.select`.
     """
     if has_many_topics(tagger):
         options: dict[str, Any] = {"n_unknown": n_unknown, "measured_on": measured_on, "unjudged": unjudged}
@@ -214,6 +225,7 @@ def measure_scores(
         tagger.train_documents,
         spec=bands,
         threshold=tagger.cut_scores(scores),
+        has_terms=None if tagger.single else has_terms,
         facts=facts_with_names(tagger.facts, tagger.topics, tagger.topic_names),
         measured_on=measured_on,
     )

@@ -26,6 +26,13 @@ _LEAST, _MOST = 1e-12, 1 - 1e-7  # probabilities are kept between these, so that
 _OF_FIRST = 2.0
 
 
+class Scored(NamedTuple):
+    """Hold the scores of documents, and which of them have a term that the model knows: others give no evidence."""
+
+    scores: np.ndarray  # shape (n_documents, n_topics), float32
+    has_terms: np.ndarray  # shape (n_documents,), bool
+
+
 class Part(NamedTuple):
     """Hold one part of a long document: a piece of each zone that is so long, and where these pieces start."""
 
@@ -146,19 +153,24 @@ def scores_of_parts(tagger: "Tagger", rows: Rows, of_names: np.ndarray) -> np.nd
     return np.where(total > 0, np.maximum(scores, NOT_LISTED + 1), NOT_LISTED).astype(np.float32)
 
 
-def score_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[np.ndarray]:
+def score_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Scored]:
     """Yield the scores of documents for every topic in blocks; long documents are scored in parts."""
     if not tagger.part_length:
-        yield from map(tagger.score_rows, tagger.features.row_blocks(documents))
+        yield from (_scored(tagger, rows) for rows in tagger.features.row_blocks(documents))
         return
     for are_in_parts, run in runs_of_documents(tagger, documents):
         if are_in_parts:
-            yield from (long_document_scores(tagger, document) for document in run)
+            yield from (score_long_document(tagger, document) for document in run)
         else:
-            yield from map(tagger.score_rows, tagger.features.row_blocks(run))
+            yield from (_scored(tagger, rows) for rows in tagger.features.row_blocks(run))
 
 
-def long_document_scores(tagger: "Tagger", document: Any) -> np.ndarray:
-    """Return the scores of a long document for every topic: shape (1, n_topics), float32."""
+def _scored(tagger: "Tagger", rows: Rows) -> Scored:
+    return Scored(tagger.score_rows(rows), rows.has_terms)
+
+
+def score_long_document(tagger: "Tagger", document: Any) -> Scored:
+    """Return the scores of a long document for every topic, scored in parts."""
     rows = rows_of_parts(tagger, parts_of_document(document, tagger.part_length))
-    return scores_of_parts(tagger, rows, log_odds_of_names(tagger, occurrences_of_names(tagger, document)))[None]
+    scores = scores_of_parts(tagger, rows, log_odds_of_names(tagger, occurrences_of_names(tagger, document)))
+    return Scored(scores[None], np.array([rows.has_terms.any()]))

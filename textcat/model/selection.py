@@ -11,9 +11,10 @@ from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration, check_probability
 from textcat.features.rows import Rows
 from textcat.frames import Frame, empty_frame
+from textcat.model import Reason
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top
-from textcat.model.parts import long_document_scores, runs_of_documents
+from textcat.model.parts import runs_of_documents, score_long_document
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.weights import is_compiled, sparse_parts
 
@@ -42,11 +43,19 @@ class Tags(list[list[Tag]]):
         The documents that were tagged. If they are a table, `to_frame` makes a table of the same library and index.
     names : mapping of str to str
         The names of topics, by id.
+    reasons : sequence of Reason or None
+        For each document, why it gives no evidence for any topic; None where it gives some.
     """
 
-    def __init__(self, tags: Iterable[list[Tag]], documents: Any = None, names: Mapping[str, str] | None = None):
+    def __init__(
+        self,
+        tags: Iterable[list[Tag]],
+        documents: Any = None,
+        names: Mapping[str, str] | None = None,
+        reasons: Iterable[Reason | None] = (),
+    ):
         super().__init__(tags)
-        self._frame, self._names = Frame.of(documents), dict(names or {})
+        self._frame, self._names, self.reasons = Frame.of(documents), dict(names or {}), [*reasons]
 
     def to_frame(self) -> Any:
         """Return a table with a row per tag of a document, and columns for topic, name, score and probability.
@@ -97,21 +106,32 @@ def n_held(tagger: "Tagger") -> int:
     return max(1, min(BATCH_DOCUMENTS, SCORE_BYTES // (tagger.bias.itemsize * max(len(tagger.topics), 1))))
 
 
-def tags_of_batches(tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection) -> Iterator[list[Tag]]:
-    """Yield the tags of each document; documents come in batches, and are scored batch by batch."""
-    return chain.from_iterable(chain.from_iterable(_tags_of_batch(tagger, batch, selection) for batch in batches))
+def reasons_of(has_terms: np.ndarray) -> list[Reason | None]:
+    """Return for each document why it gives no evidence: None if it has a term that the model knows."""
+    return [None if known else Reason.NO_KNOWN_TERM for known in has_terms.tolist()]
 
 
-def _tags_of_batch(tagger: "Tagger", documents: Iterable[Any], selection: Selection) -> Iterator[list[list[Tag]]]:
-    """Yield the tags of documents in blocks whose scores fit in memory."""
+def tags_of_batches(
+    tagger: "Tagger", batches: Iterable[Iterable[Any]], selection: Selection
+) -> Iterator[tuple[list[Tag], Reason | None]]:
+    """Yield the tags of each document, and why it gives no evidence; documents come and are scored in batches."""
+    for batch in batches:
+        for tags, has_terms in _tags_of_batch(tagger, batch, selection):
+            yield from zip(tags, reasons_of(has_terms), strict=True)
+
+
+def _tags_of_batch(
+    tagger: "Tagger", documents: Iterable[Any], selection: Selection
+) -> Iterator[tuple[list[list[Tag]], np.ndarray]]:
+    """Yield the tags of documents, and whether these have known terms, in blocks whose scores fit in memory."""
     if not tagger.part_length:
         yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, documents))
         return
     for are_in_parts, run in runs_of_documents(tagger, documents):
         if are_in_parts:
             for document in run:
-                scores = long_document_scores(tagger, document)
-                yield selected_tags(tagger, scores, selection, np.ones(1, bool))
+                scored = score_long_document(tagger, document)
+                yield selected_tags(tagger, *scored, selection, np.ones(1, bool)), scored.has_terms
         else:
             yield from (_tags_of_rows(tagger, rows, selection) for rows in _held_blocks(tagger, run))
 
@@ -126,9 +146,10 @@ def _held_blocks(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[Rows]:
             yield Rows(indptr - indptr[0], rows.indices[entries], rows.data[entries])
 
 
-def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[list[Tag]]:
+def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> tuple[list[list[Tag]], np.ndarray]:
+    has_terms = rows.has_terms
     if selection.top is None or tagger.single or not tagger.sparse_weights or not is_compiled(tagger, rows):
-        return selected_tags(tagger, tagger.score_rows(rows), selection)
+        return selected_tags(tagger, tagger.score_rows(rows), has_terms, selection), has_terms
     n = min(selection.top, len(tagger.topics))
     if tagger.shortlist is None:
         columns, values = sparse_top(*rows, *sparse_parts(tagger), tagger.bias, n)
@@ -136,20 +157,32 @@ def _tags_of_rows(tagger: "Tagger", rows: Rows, selection: Selection) -> list[li
         columns, values = tagger.shortlist.top(rows, tagger.weights, tagger.bias, n)
     n_documents, n = columns.shape
     tags = _tags(tagger, np.repeat(np.arange(n_documents), n), columns.ravel(), values.ravel(), n_documents)
-    return selection.likely(tags)
+    return _with_evidence(tagger, selection.likely(tags), has_terms), has_terms
+
+
+def _with_evidence(tagger: "Tagger", tags: list[list[Tag]], has_terms: np.ndarray | None) -> list[list[Tag]]:
+    """Return the tags, but none for documents without a known term, unless each document must have a topic."""
+    if has_terms is None or tagger.single or has_terms.all():
+        return tags
+    return [tags_of_document if known else [] for tags_of_document, known in zip(tags, has_terms, strict=True)]
 
 
 def selected_tags(
-    tagger: "Tagger", scores: np.ndarray, selection: Selection, in_parts: np.ndarray | None = None
+    tagger: "Tagger",
+    scores: np.ndarray,
+    has_terms: np.ndarray | None,
+    selection: Selection,
+    in_parts: np.ndarray | None = None,
 ) -> list[list[Tag]]:
     """Return the tags of documents, given their scores: see `Tagger.select`."""
     if selection.everything or selection.top:
         columns = first_topics(tagger, scores, selection.top, in_parts)
         rows, columns = np.repeat(np.arange(len(scores)), columns.shape[1]), columns.ravel()
-        return selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))
+        tags = selection.likely(_tags(tagger, rows, columns, scores[rows, columns], len(scores)))
+        return _with_evidence(tagger, tags, has_terms)
     if selection.min_probability is not None:
         tagger = tagger.with_min_probability(selection.min_probability)
-    rows, columns = np.nonzero(tagger.decide(scores))
+    rows, columns = np.nonzero(tagger.decide(scores, has_terms))
     by_score = np.lexsort((columns, -_by_probability(tagger, scores, in_parts)[rows, columns], rows))
     rows, columns = rows[by_score], columns[by_score]
     return _tags(tagger, rows, columns, scores[rows, columns], len(scores))

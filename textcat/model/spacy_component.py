@@ -142,16 +142,19 @@ class TopicTagger(Pipe):
     def _fill(self, docs: list[Doc]) -> None:
         if not docs:
             return
-        scores = self.tagger.scores([doc.text for doc in docs])
+        scores, has_terms = self.tagger.scored([doc.text for doc in docs])
         values = scores if self.tagger.calibration is None else self.tagger.calibration.probabilities(scores)
-        labels, topics_of_docs = self.labels, self._topics(scores, values)
+        labels, topics_of_docs = self.labels, self._topics(scores, values, has_terms)
         for doc, row, topics in zip(docs, values[:, self._columns].tolist(), topics_of_docs, strict=True):
             doc.cats.update(zip(labels, row, strict=True))
             doc._.set(EXTENSION, topics)
 
-    def _topics(self, scores: np.ndarray, values: np.ndarray) -> list[list[str]]:
+    def _topics(self, scores: np.ndarray, values: np.ndarray, has_terms: np.ndarray) -> list[list[str]]:
         topics = self.tagger.topics
-        above = self.tagger.decide(scores) if self.threshold is None else values > self.threshold
+        by_threshold = self.threshold is not None
+        above = (
+            (values > self.threshold) & has_terms[:, None] if by_threshold else self.tagger.decide(scores, has_terms)
+        )
         above &= np.isin(np.arange(len(topics)), self._columns)
         places = [np.flatnonzero(has) for has in above]
         orders = (here[np.argsort(-row[here], kind="stable")] for row, here in zip(scores, places, strict=True))

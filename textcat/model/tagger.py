@@ -18,7 +18,7 @@ from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned
 from textcat.frames import answer_in_kind
 from textcat.model.named import NamesInTexts
-from textcat.model.parts import score_blocks
+from textcat.model.parts import Scored, score_blocks
 from textcat.model.selection import (
     BATCH_DOCUMENTS,
     Selection,
@@ -198,14 +198,33 @@ class Tagger:
         TextcatError
             If a single text or a single record is given, a column is missing, or a document has no text.
         """
-        blocks = list(score_blocks(self, document_stream(documents, text, self.text_columns)))
-        scores = np.concatenate(blocks) if blocks else np.zeros((0, len(self.topics)), np.float32)
-        return answer_in_kind(documents, scores, self.topics)
+        return answer_in_kind(documents, self.scored(documents, text=text).scores, self.topics)
+
+    def scored(self, documents: Records, *, text: str | Sequence[str] | None = None) -> Scored:
+        """Return the scores of documents, and which documents have a term that the model knows.
+
+        Parameters
+        ----------
+        documents, text
+            As for `scores`, which also says what is raised.
+
+        Returns
+        -------
+        Scored
+            `scores`, of shape (n_documents, n_topics), and `has_terms`, of shape (n_documents,).
+        """
+        blocks = list(score_blocks(self, self._stream(documents, text)))
+        if not blocks:
+            return Scored(np.zeros((0, len(self.topics)), np.float32), np.zeros(0, bool))
+        return Scored(*map(np.concatenate, zip(*blocks, strict=True)))
 
     @property
     def text_columns(self) -> tuple[str, ...]:
         """The columns or fields of texts that training named; () if it named none."""
         return named_in_training(self.origin)
+
+    def _stream(self, documents: Records, text: str | Sequence[str] | None) -> Iterator[Any]:
+        return document_stream(documents, text, self.text_columns)
 
     def score_rows(self, rows: Rows) -> np.ndarray:
         """Return the scores of documents, given their rows: see `scores`."""
@@ -248,7 +267,7 @@ class Tagger:
         -------
         given : ndarray of shape (n_documents, n_topics), int64, or DataFrame
         """
-        given = self.decide(np.asarray(self.scores(documents, text=text))).astype(np.int64)
+        given = self.decide(*self.scored(documents, text=text)).astype(np.int64)
         return answer_in_kind(documents, given, self.topics)
 
     def tag(
@@ -262,7 +281,8 @@ class Tagger:
     ) -> Tags:
         """Return the topics of each document, the highest score first: by default those that score above thresholds.
 
-        With a recipe for one topic per document (`single`), each document gets exactly one topic.
+        A document without a term that the model knows gets no topic. With a recipe for one topic per document
+        (`single`), each document gets exactly one topic.
 
         Parameters
         ----------
@@ -274,11 +294,12 @@ class Tagger:
         Returns
         -------
         Tags
-            A list of tags per document; `to_frame` returns them as a table.
+            A list of tags per document; `reasons` says which documents have no known term, and `to_frame` returns the
+            tags as a table.
         """
-        choice: dict[str, Any] = {"top": top, "everything": everything, "min_probability": min_probability}
-        tags = self.tag_stream(documents, batch=BATCH_DOCUMENTS, text=text, **choice)
-        return Tags(tags, documents, self.topic_names)
+        selection = Selection(top, everything, min_probability).checked()
+        tagged = [*tags_of_batches(self, _batches(self._stream(documents, text), BATCH_DOCUMENTS), selection)]
+        return Tags((tags for tags, _ in tagged), documents, self.topic_names, (reason for _, reason in tagged))
 
     def tag_stream(
         self,
@@ -312,8 +333,8 @@ class Tagger:
         if batch < 1:
             raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
         selection = Selection(top, everything, min_probability).checked()
-        stream = document_stream(documents, text, self.text_columns)
-        return tags_of_batches(self, iter(lambda: list(islice(stream, batch)), []), selection)
+        tagged = tags_of_batches(self, _batches(self._stream(documents, text), batch), selection)
+        return (tags for tags, _ in tagged)
 
     def select(
         self,
@@ -322,6 +343,7 @@ class Tagger:
         top: int | None = None,
         everything: bool = False,
         min_probability: float | None = None,
+        has_terms: np.ndarray | None = None,
         in_parts: np.ndarray | None = None,
     ) -> list[list[Tag]]:
         """Return the tags of documents, given their scores; each document's highest score first.
@@ -339,6 +361,9 @@ class Tagger:
         min_probability : float in [0, 1], optional
             Return only topics of this probability or a higher one; thresholds count only if each document gets one
             topic.
+        has_terms : ndarray of shape (n_documents,), bool, optional
+            Which documents have a term that the model knows, as `scored` returns it; by default all. The others get no
+            topic, unless each document must get one (`single`).
         in_parts : ndarray of shape (n_documents,), bool, optional
             Which documents were scored in parts, as `textcat.model.parts.are_long` returns it: their topics are
             ordered by probability instead of score.
@@ -352,7 +377,7 @@ class Tagger:
         TextcatError
             If the number of topics is not possible, or the tagger has no probabilities to compare.
         """
-        return selected_tags(self, scores, Selection(top, everything, min_probability).checked(), in_parts)
+        return selected_tags(self, scores, has_terms, Selection(top, everything, min_probability).checked(), in_parts)
 
     def with_min_probability(self, probability: float) -> "Tagger":
         """Return a copy of the tagger whose thresholds are the scores that have the given probability."""
@@ -363,9 +388,15 @@ class Tagger:
         """Whether each document gets exactly one topic: the topic of the highest probability."""
         return bool(self.recipe.get("tags", {}).get("strategy") == "single")
 
-    def decide(self, scores: np.ndarray) -> np.ndarray:
-        """Return a bool array (n_documents, n_topics): whether each document gets each topic, given the scores."""
-        return np.asarray(scores > self.cut_scores(scores))
+    def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
+        """Return a bool array (n_documents, n_topics): whether each document gets each topic, given the scores.
+
+        `has_terms` is as for `select`.
+        """
+        above = np.asarray(scores > self.cut_scores(scores))
+        if has_terms is not None and not self.single:
+            above &= has_terms[:, None]
+        return above
 
     def cut_scores(self, scores: np.ndarray) -> np.ndarray:
         """Return the thresholds that scores are compared with: one per topic or, if `single`, one per score.
@@ -450,3 +481,7 @@ class Tagger:
         from textcat.model.measure import evaluate_tagger  # here, so that tagging need not import it
 
         return evaluate_tagger(self, corpus, bands=bands, stages=stages, **columns)
+
+
+def _batches(stream: Iterator[Any], n: int) -> Iterator[list[Any]]:
+    return iter(lambda: list(islice(stream, n)), [])

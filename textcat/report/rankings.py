@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from textcat.features.rows import Rows
 from textcat.model.measure import relevant_topics, score_row_blocks, without_unjudged
 from textcat.model.selection import first_topics
 from textcat.model.shortlist import NOT_LISTED
@@ -46,14 +47,16 @@ def rank_documents(tagger: Tagger, corpus: Corpus, stages: Stages) -> Rankings:
     tops: list[NDArray[np.int32]] = []
     with stages.stage("rank topics", len(documents)) as advance:
         rows = tagger.features.transform(documents)
+        has_terms = Rows.of(rows).has_terms
         blocks, start = score_row_blocks(tagger, rows, advance), 0
         for scores in without_unjudged(blocks, corpus.unjudged(documents)):
             top = first_topics(tagger, scores, RANKS)
             is_listed = np.take_along_axis(scores, top, axis=1) > NOT_LISTED
             tops.append(np.where(is_listed, top, -1).astype(np.int32))
-            labels = relevant[start : start + len(scores)].toarray() > 0
+            here = slice(start, start + len(scores))
+            labels = relevant[here].toarray() > 0
             start += len(scores)
-            given_here = tagger.decide(scores)
+            given_here = tagger.decide(scores, has_terms[here])
             given += given_here.sum(axis=0)
             right += (given_here & labels).sum(axis=0)
             places, ranks = np.nonzero(is_listed & np.take_along_axis(labels, top, axis=1))

@@ -194,8 +194,8 @@ def measured_documents(
 def _earlier(before: Tagger, measured: Measured, bands: Any, resamples: int) -> Measured:
     if measured.evaluation.measured_on is not MeasuredOn.TEST:
         raise TextcatError("Two models are compared on test documents, and the corpus has none: give one that has.")
-    scores = before.scores(measured.documents)
-    evaluation = measure_scores(before, scores, measured.scored.relevant, bands=bands)
+    scores, has_terms = before.scored(measured.documents)
+    evaluation = measure_scores(before, scores, measured.scored.relevant, bands=bands, has_terms=has_terms)
     if resamples:
         evaluation = add_intervals(evaluation, n_resamples=resamples)
     return Measured(before, measured.documents, evaluation, before.calibration)

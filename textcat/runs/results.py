@@ -25,6 +25,7 @@ class Counts:
     tagged: int = 0  # documents that were written
     rejected: int = 0
     untagged: int = 0  # documents that were written without a topic above its threshold
+    unknown: int = 0  # documents that were written and have no term that the model knows
     left_out: int = 0  # of those rejected, what is whole but no document, as a request in a web archive
     topics: Counter[str] = field(default_factory=Counter)  # documents above each topic's threshold
     reasons: Counter[str] = field(default_factory=Counter)  # rejections by kind of reason, see `kind_of_reason`
@@ -39,7 +40,7 @@ class Counts:
 
     def add(self, other: "Counts") -> None:
         """Add other counts to these."""
-        for name in ("records", "tagged", "rejected", "left_out", "untagged"):
+        for name in ("records", "tagged", "rejected", "left_out", "untagged", "unknown"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.topics.update(other.topics)
         self.fields.update(other.fields)

@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from textcat.model import Reason
 from textcat.serving.http.front import Call
 from textcat.serving.http.problems import Problem, json_bytes
 from textcat.serving.http.routes import check_documents, form_body, form_of, problems, router
-from textcat.serving.schemas import VersionedAnswer
+from textcat.serving.schemas import NO_EVIDENCE, VersionedAnswer
 from textcat.serving.store import Served, served_model
 from textcat.serving.work import Choice, Tags
 
@@ -115,6 +116,7 @@ class AnnifSuggestions(VersionedAnswer):
     """The suggested subjects of a text."""
 
     results: list[AnnifSubject]
+    reason: Reason | None = NO_EVIDENCE
 
 
 class AnnifBatchRow(BaseModel):
@@ -122,6 +124,7 @@ class AnnifBatchRow(BaseModel):
 
     document_id: str | None
     results: list[AnnifSubject]
+    reason: Reason | None = NO_EVIDENCE
 
 
 @routes.get("/v1/projects", response_model=AnnifProjects, responses=problems())
@@ -146,8 +149,9 @@ async def suggest(project: Project, call: Call) -> bytes:
     """Suggest subjects for a text, as Annif does; the request is a form with `text`, `limit` and `threshold`."""
     form: SuggestForm = await form_of(call, SuggestForm)
     served = served_model(call, project, 1)
-    tags = await served.work.tag_one(form.text, _choice(form, served))
-    return served.answer("results", _subjects(tags, call.app.labels, _language(form, call, served), served))
+    answer = await served.work.tag_one(form.text, _choice(form, served))
+    subjects = _subjects(answer.tags, call.app.labels, _language(form, call, served), served)
+    return served.answer(answer.entries("results", subjects))
 
 
 @routes.post("/v1/projects/{project}/suggest-batch", response_model=list[AnnifBatchRow], responses=problems(body=True))
@@ -161,10 +165,14 @@ async def suggest_batch(
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, project, len(body.documents))
     language = _language(query, call, served)
-    tags = await served.work.tag_all([document.text for document in body.documents], _choice(query, served), call.pause)
+    texts = [document.text for document in body.documents]
+    answers = await served.work.tag_all(texts, _choice(query, served), call.pause)
     rows = [
-        {"document_id": document.document_id, "results": _subjects(tags_of_document, call.app.labels, language, served)}
-        for document, tags_of_document in zip(body.documents, tags, strict=True)
+        {
+            "document_id": document.document_id,
+            **answer.entries("results", _subjects(answer.tags, call.app.labels, language, served)),
+        }
+        for document, answer in zip(body.documents, answers, strict=True)
     ]
     await call.answer(json_bytes(rows), headers={"X-Model": served.name, "X-Model-Version": served.version})
 

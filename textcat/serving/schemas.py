@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from textcat.documents import Document
+from textcat.model import Reason
 from textcat.serving.work import Choice
 
 _STORY = "Wheat exports rose to 12 mln tonnes, the ministry said."
@@ -241,16 +242,21 @@ class TagRow(BaseModel):
     name: str | None = _NAME
 
 
+NO_EVIDENCE = Field(None, description="Why a document gives no evidence for any topic; missing if it gives some.")
+
+
 class Tagged(VersionedAnswer):
     """The topics of a document, the highest score first."""
 
     tags: list[TagRow]
+    reason: Reason | None = NO_EVIDENCE
 
 
 class BatchRow(BaseModel):
     """The topics of one of the documents in a request."""
 
     tags: list[TagRow]
+    reason: Reason | None = NO_EVIDENCE
 
 
 class BatchAnswer(VersionedAnswer):

@@ -45,9 +45,9 @@ class Served:
         rows = getattr(self.tagger.evaluation, "topics", ())
         self.quality = {row.topic: row for row in rows}
 
-    def answer(self, key: str, value: Any) -> bytes:
-        """Return an answer to a request as JSON: the model's name and version, and `value` under the name `key`."""
-        return b'%b,"%b":%b}' % (self._begin, key.encode(), orjson.dumps(value))
+    def answer(self, entries: dict[str, Any]) -> bytes:
+        """Return an answer to a request as JSON: the model's name and version, and the given entries."""
+        return b"%b,%b" % (self._begin, orjson.dumps(entries)[1:])
 
     def column_of(self, topic: str) -> int:
         """Return the column of a topic in the model's scores.

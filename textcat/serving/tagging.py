@@ -114,7 +114,8 @@ class Service(Application):
 async def tag(model: Model, body: s.TagRequest, call: Call) -> bytes:
     """Tag a document: its topics above their thresholds, or as many as asked for, the highest score first."""
     served = served_model(call, model, 1)
-    return served.answer("tags", await served.work.tag_one(body.document, body.choice))
+    answer = await served.work.tag_one(body.document, body.choice)
+    return served.answer(answer.entries("tags", answer.tags))
 
 
 @routes.post("/api/v1/models/{model}/tag-batch", response_model=s.BatchAnswer, responses=problems(body=True))
@@ -122,8 +123,8 @@ async def tag_batch(model: Model, body: s.TagBatch, call: Call) -> bytes:
     """Tag several documents: return the topics of each, the highest score first."""
     check_documents(len(body.documents), call.front.limits)
     served = served_model(call, model, len(body.documents))
-    tags = await served.work.tag_all([row.document for row in body.documents], body.choice, call.pause)
-    return served.answer("results", [{"tags": tags_of_document} for tags_of_document in tags])
+    answers = await served.work.tag_all([row.document for row in body.documents], body.choice, call.pause)
+    return served.answer({"results": [answer.entries("tags", answer.tags) for answer in answers]})
 
 
 @routes.post(
@@ -149,8 +150,8 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
     """Explain why a document has, or does not have, topics: which terms occur where, and what they add to the score."""
     served = served_model(call, model, 1)
     if body.topics is None:
-        (tags,) = served.work.tags([body.document], Choice())
-        topics = [tag["topic"] for tag in tags]
+        (answer,) = served.work.tags([body.document], Choice())
+        topics = [tag["topic"] for tag in answer.tags]
     else:
         topics = list(dict.fromkeys(body.topics))
     for topic in topics:
@@ -164,7 +165,7 @@ async def explain(model: Model, body: s.ExplainRequest, call: Call) -> bytes:
         )
     with bounded_time(call.front.limits.seconds):
         explanations = served.tagger.explain_all(body.document, topics, n=body.n)
-    return served.answer("explanations", [explanation.as_dict() for explanation in explanations])
+    return served.answer({"explanations": [explanation.as_dict() for explanation in explanations]})
 
 
 @routes.post("/api/v1/text", response_model=s.FileAnswer, openapi_extra=_FILE, responses=problems(body=True))
@@ -248,12 +249,12 @@ class _Stream:
         for choice, group in groups.items():
             places, documents = zip(*group, strict=True)
             try:
-                tags = await self._served.work.tag_all(documents, choice, self._call.pause)
+                tagged = await self._served.work.tag_all(documents, choice, self._call.pause)
             except Problem as problem:
-                tags = []
+                tagged = []
                 for i in places:
                     answers[i] = {"error": problem.detail}
-            for i, of_document in zip(places, tags, strict=False):
-                answers[i] = {**self._served.named, "tags": of_document}
+            for i, answer in zip(places, tagged, strict=False):
+                answers[i] = {**self._served.named, **answer.entries("tags", answer.tags)}
             self._call.documents += len(documents)
         return b"".join(json_bytes(answer) + b"\n" for answer in answers)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from textcat.model import Reason
 from textcat.model.topic_names import name_entry
 from textcat.serving.http.limits import bounded_time
 from textcat.serving.http.problems import Problem
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 Tags: TypeAlias = list[dict[str, Any]]
+
+
+class Answer(NamedTuple):
+    """The tags of a document, and why it gives no evidence for any topic; None if it gives some."""
+
+    tags: Tags
+    reason: Reason | None
+
+    def entries(self, name: str, tags: Any) -> dict[str, Any]:
+        """Return the entries of an object of JSON: tags under a name, and the reason if there is one."""
+        return {name: tags} if self.reason is None else {name: tags, "reason": self.reason}
+
+
 _MOST_DOCUMENTS = 128  # the largest number of documents that are tagged before other requests have their turn,
 _MOST_CHARACTERS = 200_000  # the largest number of their characters, if there are several: some milliseconds of work,
 _MOST_TAGS = 1 << 18  # and the largest number of tags that they get
@@ -42,13 +56,13 @@ class Work:
 
     def __init__(self, tagger: Tagger, on_batch: Callable[[int], object], seconds: Callable[[], float]) -> None:
         self._tagger, self._on_batch, self._seconds = tagger, on_batch, seconds
-        self._waiting: list[tuple[Any, Choice, asyncio.Future[Tags]]] = []
+        self._waiting: list[tuple[Any, Choice, asyncio.Future[Answer]]] = []
         self._turns: dict[asyncio.AbstractEventLoop, asyncio.Lock] = {}  # of requests with several documents
 
-    def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Tags]:
+    def tag_one(self, document: Any, choice: Choice) -> asyncio.Future[Answer]:
         """Return a future for the tags of a document; documents that arrive at the same time are tagged together."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Tags] = loop.create_future()
+        future: asyncio.Future[Answer] = loop.create_future()
         if not self._waiting:
             loop.call_soon(self._tag_waiting)
         self._waiting.append((document, choice, future))
@@ -56,28 +70,29 @@ class Work:
 
     async def tag_all(
         self, documents: Sequence[Any], choice: Choice, pause: Callable[[], Awaitable[None]]
-    ) -> list[Tags]:
+    ) -> list[Answer]:
         """Tag the documents of one request in parts, and return the tags of each document.
 
         `pause` is awaited after each part, so that other requests can be answered in between. Requests with several
         documents wait for each other, because the tags of all of them at once would fill the memory. Raise a Problem
         (an error sent to the client) if the documents get too many tags.
         """
-        tags: list[Tags] = []
+        answers: list[Answer] = []
         n_tags = 0
         async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             for part in self._parts(documents, choice):
-                tags += self.tags(part, choice)
-                n_tags += sum(map(len, tags[-len(part) :]))
+                of_part = self.tags(part, choice)
+                answers += of_part
+                n_tags += sum(len(answer.tags) for answer in of_part)
                 if n_tags > MOST_ANSWERED:
                     raise Problem(
                         413, f"The documents have more than {MOST_ANSWERED:,} tags: send fewer, or ask for fewer tags."
                     )
                 await pause()
-        return tags
+        return answers
 
-    def tags(self, documents: Sequence[Any], choice: Choice) -> list[Tags]:
-        """Tag documents together, and return the tags of each document.
+    def tags(self, documents: Sequence[Any], choice: Choice) -> list[Answer]:
+        """Tag documents together, and return the answer for each document.
 
         Raise a Problem (an error sent to the client) if this takes too long, or if the choice needs probabilities, and
         the model has none.
@@ -90,14 +105,15 @@ class Work:
         everything, names = everything and top is None, tagger.topic_names
         with bounded_time(self._seconds()):
             tagged = tagger.tag(documents, top=top, everything=everything, min_probability=least)
-        return [
+        of_documents = (
             [tag._asdict() | name_entry(tag.topic, names) if names else tag._asdict() for tag in tags]
             for tags in tagged
-        ]
+        )
+        return [Answer(tags, reason) for tags, reason in zip(of_documents, tagged.reasons, strict=True)]
 
     def _tag_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
-        groups: dict[Choice, list[tuple[Any, asyncio.Future[Tags]]]] = {}
+        groups: dict[Choice, list[tuple[Any, asyncio.Future[Answer]]]] = {}
         for document, choice, future in waiting:
             if not future.cancelled():
                 groups.setdefault(choice, []).append((document, future))
@@ -107,10 +123,10 @@ class Work:
                 self._answer(part, choice, [future for _, future in group[start : start + len(part)]])
                 start += len(part)
 
-    def _answer(self, documents: list[Any], choice: Choice, futures: list[asyncio.Future[Tags]]) -> None:
+    def _answer(self, documents: list[Any], choice: Choice, futures: list[asyncio.Future[Answer]]) -> None:
         try:
-            for future, tags in zip(futures, self.tags(documents, choice), strict=True):
-                future.set_result(tags)
+            for future, answer in zip(futures, self.tags(documents, choice), strict=True):
+                future.set_result(answer)
         except Exception as error:
             if len(futures) == 1:
                 futures[0].set_exception(error)

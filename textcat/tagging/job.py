@@ -95,10 +95,10 @@ def tag_by_language(
     tagged.counts.languages.update(language or UNKNOWN_LANGUAGE for language in languages)
     chosen = [model_language(language, taggers) for language in languages]
     rows_of = {language: [i for i, of_record in enumerate(chosen) if of_record == language] for language in taggers}
-    scores: dict[int, np.ndarray] = {}  # of records, by their positions, so that each language is scored at once
+    scored: dict[int, Any] = {}  # scores of a record, and whether it has a known term: each language is scored at once
     for language, rows in rows_of.items():
         try:
-            scores |= zip(rows, taggers[language].scores([records[i] for i in rows]), strict=True) if rows else ()
+            scored |= zip(rows, zip(*taggers[language].scored([records[i] for i in rows]), strict=True), strict=True)
         except MemoryError:
             raise
         except Exception:  # found again where records are tagged, which rejects those that cannot be
@@ -107,8 +107,8 @@ def tag_by_language(
         positions = list(run)
         in_run = [records[i] for i in positions]
         if language:
-            scored = [scores[i] for i in positions] if positions[0] in scores else None
-            tag_records(taggers[language], output, in_run, tagged, scored)
+            known = [scored[i] for i in positions] if positions[0] in scored else None
+            tag_records(taggers[language], output, in_run, tagged, known)
         elif output.other_languages == "untagged":
             _write_untagged(output, in_run, tagged)
         else:
@@ -129,9 +129,10 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     options: dict[str, Any] = {"names": {}} if output.names else {}
     if output.explain:
         options["terms"] = lambda record, topics: []
-    tagged.rows.append(ENCODERS[output.to](records, [[]] * len(records), settings=output, **options))
-    tagged.counts.tagged += len(records)
-    tagged.counts.untagged += len(records)
+    n = len(records)
+    tagged.rows.append(ENCODERS[output.to](records, [[]] * n, [None] * n, settings=output, **options))
+    tagged.counts.tagged += n
+    tagged.counts.untagged += n
     tagged.counts.fields.update(name for record in records for name in record.fields or ())
 
 
@@ -140,17 +141,17 @@ def tag_records(
     output: OutputSettings,
     records: list[Record],
     tagged: BatchResult,
-    scored: "list[np.ndarray] | None" = None,
+    scored: "list[tuple[np.ndarray, np.bool_]] | None" = None,
 ) -> None:
     """Tag records, and add their encoded rows and counts to `tagged`; a record that cannot be tagged is rejected.
 
-    `scored` has the scores of each record, if they are known.
+    `scored` has the scores of each record, and whether it has a term that the model knows, if it was scored before.
     """
     if not records:
         return
     try:
-        scores = tagger.scores(records) if scored is None else _stacked(scored)
-        tagged.rows.append(_encode(tagger, output, records, scores))
+        scores, has_terms = tagger.scored(records) if scored is None else _stacked(scored)
+        tagged.rows.append(_encode(tagger, output, records, scores, has_terms))
     except MemoryError:  # the run tries again, with fewer batches at a time
         raise
     except Exception as error:
@@ -163,27 +164,39 @@ def tag_records(
         reason = f"It cannot be tagged ({type(error).__name__}: {error})."
         tagged.rejections.append(Rejection(source, position, reason))
     else:
-        above, counts = tagger.decide(scores), tagged.counts
+        above, counts = tagger.decide(scores, has_terms), tagged.counts
         counts.tagged += len(above)
+        counts.unknown += len(above) - int(has_terms.sum())
         counts.fields.update(chain.from_iterable(filter(None, map(_FIELDS, records))))
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
 
 
-def _stacked(scored: "list[np.ndarray]") -> "np.ndarray":
-    """Return the scores of records as an array with a row for each record."""
+def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":
+    """Return the scores of records as an array with a row for each record, and which records have known terms."""
     import numpy as np  # here, so that a process which only hands out work stays small
 
-    return np.stack(scored)
+    scores, has_terms = zip(*scored, strict=True)
+    return np.stack(scores), np.array(has_terms)
 
 
-def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray") -> bytes:
-    from textcat.model.parts import are_long  # here, so that a process which only hands out work stays small
+def _encode(
+    tagger: "Tagger", output: OutputSettings, records: list[Record], scores: "np.ndarray", has_terms: "np.ndarray"
+) -> bytes:
+    # Here, so that a process which only hands out work stays small:
+    from textcat.model.parts import are_long
+    from textcat.model.selection import reasons_of
 
     least, everything = output.min_probability, output.everything
-    in_parts = are_long(tagger, records)
-    tags = tagger.select(scores, top=output.top, everything=everything, min_probability=least, in_parts=in_parts)
+    tags = tagger.select(
+        scores,
+        top=output.top,
+        everything=everything,
+        min_probability=least,
+        has_terms=has_terms,
+        in_parts=are_long(tagger, records),
+    )
 
     def terms(record: Record, topics: Sequence[str]) -> list[dict[str, float]]:
         from textcat.model.explain import term_contributions  # here, as it is only needed if asked for
@@ -191,7 +204,8 @@ def _encode(tagger: "Tagger", output: OutputSettings, records: list[Record], sco
         return term_contributions(tagger, record, topics, output.explain)
 
     options = ({"terms": terms} if output.explain else {}) | ({"names": tagger.topic_names} if output.names else {})
-    return ENCODERS[output.to](records, tags, settings=output, **options)
+    reasons = [reason and reason.value for reason in reasons_of(has_terms)]
+    return ENCODERS[output.to](records, tags, reasons, settings=output, **options)
 
 
 @lru_cache(maxsize=1)

@@ -23,6 +23,7 @@ _OF_DOCUMENT, _OF_TOPIC = ("id", "source", "position"), ("topic", "name", "score
 _OF_TOPICS = ("topics", "names", "scores", "probabilities")
 BETWEEN_TOPICS = "; "  # in a cell that has all topics of a document
 
+REASON = "reason"  # why a document gives no evidence for any topic
 # A document's tags: topic, score, and probability (None if the model has no probabilities).
 Tags: TypeAlias = Sequence[tuple[str, float, float | None]]
 # A function of a record and topics, which returns for each topic how much terms add to its score.
@@ -97,7 +98,9 @@ _DEFAULT = OutputSettings()
 def check_output(settings: OutputSettings) -> None:
     """Raise a TextcatError if settings contradict each other, or need a library that is not installed."""
     top, least, everything = settings.top, settings.min_probability, settings.everything
-    taken = next((name for name in settings.carry if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms")), "")
+    taken = next(
+        (name for name in settings.carry if name in (*_OF_DOCUMENT, *_OF_TOPIC, *_OF_TOPICS, "terms", REASON)), ""
+    )
     faults = {
         f"Tags cannot be written as {settings.to!r}: choose one of {', '.join(ENCODERS)}.": settings.to not in ENCODERS,
         f"Documents of other languages can be 'rejected' or 'untagged', not {settings.other_languages!r}.": (
@@ -130,6 +133,7 @@ def library_versions(settings: OutputSettings) -> dict[str, str]:
 def _encode_jsonl(
     records: Sequence[Record],
     tags: Sequence[Tags],
+    reasons: Sequence[str | None],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
@@ -137,10 +141,10 @@ def _encode_jsonl(
     """Return a line for each record, with a JSON object of its id, source, position, topics, scores and probabilities.
 
     If the function `terms` is given, the object of each topic has the terms that the function returns. If `names` are
-    given, it has the name of the topic.
+    given, it has the name of the topic. A document that gives no evidence has its reason.
     """
     lines, is_plain, carries = [], terms is None and names is None, bool(settings.carry)
-    for record, tags_of_record in zip(records, tags, strict=True):
+    for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
         if is_plain:
             topics = [_topic_object(*tag) for tag in tags_of_record]
         else:
@@ -151,6 +155,8 @@ def _encode_jsonl(
         if carries:
             line["fields"] = record.fields or {}
         line["topics"] = topics
+        if reason is not None:
+            line["reason"] = reason
         try:
             lines.append(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
         except TypeError:  # a file's name is not UTF-8
@@ -204,14 +210,15 @@ def _text_of(value: Any) -> str:
 def _encode_csv(
     records: Sequence[Record],
     tags: Sequence[Tags],
+    reasons: Sequence[str | None],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
 ) -> bytes:
     """Return CSV with a row per document and topic; a document without topics has one row, with an empty topic.
 
-    With `settings.per_document`, there is one row per document instead. If terms are requested, the last column has a
-    JSON object of terms.
+    With `settings.per_document`, there is one row per document instead. If terms are requested, a column has a JSON
+    object of terms. The last column has the reason of a document that gives no evidence.
     """
     rows = io.StringIO(newline="")
     # All texts are quoted: a carriage return would not be, where lines end without one.
@@ -221,18 +228,19 @@ def _encode_csv(
     def write(cells: Iterable[Any]) -> None:
         write_row(map(safe, cells))
 
-    for record, tags_of_record in zip(records, tags, strict=True):
+    for record, tags_of_record, reason in zip(records, tags, reasons, strict=True):
         date = (record.date,) if settings.dates else ()
         of_document = (record.id, record.source, record.position, *date, *_carried(record, settings))
         if settings.per_document:
-            write((*of_document, *map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names))))
+            write((*of_document, *map(BETWEEN_TOPICS.join, _columns_of(tags_of_record, names)), reason or ""))
             continue
         of_topics = [(orjson.dumps(adds_of).decode(),) for adds_of in _rounded_terms(record, tags_of_record, terms)]
         for (topic, score, p), extra in zip(tags_of_record, of_topics or repeat(()), strict=False):
             name = () if names is None else (names.get(topic, ""),)
-            write((*of_document, topic, *name, round(score, DECIMALS), "" if p is None else round(p, DECIMALS), *extra))
+            probability = "" if p is None else round(p, DECIMALS)
+            write((*of_document, topic, *name, round(score, DECIMALS), probability, *extra, reason or ""))
         if not tags_of_record:
-            write((*of_document, *[""] * (3 + (terms is not None) + (names is not None))))
+            write((*of_document, *[""] * (3 + (terms is not None) + (names is not None)), reason or ""))
     return escape_undecodable(rows.getvalue()).encode()
 
 
@@ -251,6 +259,7 @@ def _columns_of(tags: Tags, names: Mapping[str, str] | None) -> list[list[str]]:
 def _encode_parquet(
     records: Sequence[Record],
     tags: Sequence[Tags],
+    reasons: Sequence[str | None],
     terms: TermsOf | None = None,
     names: Mapping[str, str] | None = None,
     settings: OutputSettings = _DEFAULT,
@@ -258,6 +267,7 @@ def _encode_parquet(
     """Return rows for a Parquet file, serialised as an Arrow IPC stream.
 
     There is a row per document, with a list of its topics; if terms are requested, each topic has a list of its terms.
+    A document that gives no evidence has its reason.
     """
     import pyarrow as pa
 
@@ -272,7 +282,8 @@ def _encode_parquet(
     if settings.dates:
         columns["date"] = [escape_undecodable(record.date) for record in records]
     cells = [[escape_undecodable(text) for text in _carried(record, settings)] for record in records]
-    columns |= dict(zip(settings.carry, map(list, zip(*cells, strict=True)), strict=False)) | {"topics": topics}
+    columns |= dict(zip(settings.carry, map(list, zip(*cells, strict=True)), strict=False))
+    columns |= {"topics": topics, "reason": reasons}
     schema = _arrow_schema(terms is not None, names is not None, _extra_columns(settings))
     return packed_column(pa, pa.RecordBatch.from_pydict(columns, schema))
 
@@ -292,7 +303,7 @@ def _arrow_schema(with_terms: bool, with_names: bool, extra: Sequence[str]) -> A
         [("topic", pa.string()), *name, ("score", pa.float64()), ("probability", pa.float64()), *extra_fields]
     )
     types = {"id": pa.string(), "source": pa.string(), "position": pa.int64()}
-    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag)}
+    types |= dict.fromkeys(extra, pa.string()) | {"topics": pa.list_(tag), "reason": pa.string()}
     return pa.schema(types.items())
 
 
@@ -318,5 +329,5 @@ def _csv_head(settings: OutputSettings) -> bytes:
     carried = columns if settings.raw_cells else map(safe_cell, columns)
     line = io.StringIO()
     terms = ["terms"] if settings.explain else []
-    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *carried, *topic_columns, *terms])
+    csv.writer(line, lineterminator="\n").writerow([*_OF_DOCUMENT, *carried, *topic_columns, *terms, REASON])
     return line.getvalue().encode()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from textcat.errors import TextcatError
+from textcat.model import Reason
 from textcat.reading import FaultKind, Rejection, superseded_reason
 from textcat.runs.folder import RemovedRows
 from textcat.runs.growth import is_within
@@ -16,7 +17,7 @@ from textcat.runs.results import Counts
 from textcat.runs.versions import OldRows, hash_of_id
 from textcat.spreadsheets import safe_cell
 from textcat.surrogates import escape_undecodable
-from textcat.tagging.output import BETWEEN_TOPICS, OutputSettings, file_format
+from textcat.tagging.output import BETWEEN_TOPICS, REASON, OutputSettings, file_format
 
 _MOST_UNPACKED = 1 << 31  # bytes of a shard, which has some 64 MiB before compression
 
@@ -28,6 +29,7 @@ class TaggedDocument(NamedTuple):
     source: str
     position: int
     topics: tuple[str, ...]
+    reason: str | None = None  # why it gives no evidence for any topic
 
 
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) -> RemovedRows:
@@ -103,6 +105,7 @@ def _count(counts: Counts, document: TaggedDocument) -> None:
     counts.records -= 1
     counts.tagged -= 1
     counts.untagged -= not document.topics
+    counts.unknown -= document.reason == Reason.NO_KNOWN_TERM
     counts.topics.subtract({*document.topics})
 
 
@@ -119,7 +122,7 @@ def _json_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
     for line in data.splitlines(keepends=True):
         row = orjson.loads(line)
         topics = tuple(tag["topic"] for tag in row["topics"])
-        yield TaggedDocument(row["id"], row["source"], row["position"], topics), line
+        yield TaggedDocument(row["id"], row["source"], row["position"], topics, row.get(REASON)), line
 
 
 def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
@@ -132,7 +135,9 @@ def _csv_rows(data: bytes) -> Iterator[tuple[TaggedDocument, bytes]]:
         cells = dict(zip(names, next(csv.reader(io.StringIO(row.decode(), newline=""))), strict=True))
         many = [topic for topic in cells.get("topics", "").split(BETWEEN_TOPICS) if topic]
         topics = (*many, *filter(None, [cells.get("topic", "")]))
-        found = TaggedDocument(cells["id"], cells["source"], int(float(cells["position"])), topics)
+        found = TaggedDocument(
+            cells["id"], cells["source"], int(float(cells["position"])), topics, cells.get(REASON) or None
+        )
         if document is not None and found[:3] == document[:3]:
             document, rows = document._replace(topics=(*document.topics, *topics)), [*rows, row]
             continue
@@ -159,10 +164,10 @@ def _without_parquet(path: Path, removed: Callable[[TaggedDocument], bool], form
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    columns = (table.column(name).to_pylist() for name in ("id", "source", "position", "topics"))
+    columns = (table.column(name).to_pylist() for name in ("id", "source", "position", "topics", REASON))
     keep = []
-    for id_, source, position, tags in zip(*columns, strict=True):
-        document = TaggedDocument(id_, source, position, tuple(tag["topic"] for tag in tags))
+    for id_, source, position, tags, reason in zip(*columns, strict=True):
+        document = TaggedDocument(id_, source, position, tuple(tag["topic"] for tag in tags), reason)
         keep.append(not removed(document))
         if not keep[-1]:
             _count(counts, document)
@@ -185,9 +190,9 @@ def read_tags(folder: Path) -> Iterator[TaggedDocument]:
         if ".parquet" in shard.name:
             import pyarrow.parquet as pq
 
-            for row in pq.read_table(shard, columns=["id", "source", "position", "topics"]).to_pylist():
+            for row in pq.read_table(shard, columns=["id", "source", "position", "topics", REASON]).to_pylist():
                 topics = tuple(tag["topic"] for tag in row["topics"])
-                yield TaggedDocument(row["id"], row["source"], row["position"], topics)
+                yield TaggedDocument(row["id"], row["source"], row["position"], topics, row[REASON])
         else:
             rows = _csv_rows if ".csv" in shard.name else _json_rows
             for document, _ in rows(_unpacked(shard)):

@@ -18,7 +18,7 @@ from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
 from textcat.evaluation.thresholds import Calibration, choose_thresholds
-from textcat.features.rows import release_memory
+from textcat.features.rows import Rows, release_memory
 from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
 from textcat.margin.learners import MarginClassifier
@@ -193,8 +193,11 @@ def _evaluation(
         return evaluate_tagger(tagger, corpus, bands=bands, stages=stages, twins=twins)
     with stages.stage("evaluate", len(corpus.test) if has_many_topics(tagger) else None) as advance:
         scores = score_rows(tagger, trained.test_rows, advance)
-        measured = measure_test_documents(tagger, corpus, scores, bands=bands)
-        return measured if twins is None else with_twins(measured, tagger, corpus, twins, scores, bands=bands)
+        has_terms = Rows.of(trained.test_rows).has_terms
+        measured = measure_test_documents(tagger, corpus, scores, has_terms, bands=bands)
+        return (
+            measured if twins is None else with_twins(measured, tagger, corpus, twins, scores, has_terms, bands=bands)
+        )
 
 
 class Trained(NamedTuple):

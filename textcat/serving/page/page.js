@@ -66,7 +66,7 @@ function showVersion() {
 
 // ---------------------------------------------------------------- messages
 
-// A notice that goes by itself, unless another has taken its place.
+// A notice goes by itself, unless another took its place.
 function brief(...content) {
   notice(...content);
   const box = $("notice").firstChild;
@@ -219,7 +219,7 @@ async function tagNow() {
   clearTimeout(timer);
   running?.abort();
   if (empty() || !drawSize()) {
-    Object.assign(state, { tags: [], tagged: false });
+    Object.assign(state, { tags: [], tagged: false, reason: "" });
     state.given.clear();
     busy(false);
     return drawTopics();
@@ -246,10 +246,10 @@ async function tagBy(signal, top) {
     ask(of(model, "tag"), { json: { ...document_, top }, signal }), ask(of(model, "tag"), { json: document_, signal })]));
   const extra = given.tags.filter((tag) => !candidates.tags.some((other) => other.topic === tag.topic));
   const tags = [...candidates.tags, ...extra].sort((a, b) => worth(b) - worth(a) || b.score - a.score);
-  Object.assign(state, { tags, given: new Set(given.tags.map((tag) => tag.topic)), tagged: true, top });
+  Object.assign(state, { tags, given: new Set(given.tags.map((tag) => tag.topic)), tagged: true, top, reason: given.reason });
 }
 
-// Answers that belong together must be of one version: if the model was replaced in between, ask once more.
+// Answers that belong together must be of one version: ask again if the model was replaced.
 async function sameVersion(asking) {
   const answers = await asking();
   return answers.every((answer) => answer.version === answers[0].version) ? answers : asking();
@@ -370,7 +370,7 @@ const passing = () => state.tags.filter(passes);
 
 function scale() {
   const values = state.tags.map(worth);
-  if (!state.tags.length || state.tags[0].probability !== null && state.tags[0].probability !== undefined) return { low: 0, high: 1, name: "probability", show: percent };
+  if (!state.tags.length || (state.tags[0].probability ?? null) !== null) return { low: 0, high: 1, name: "probability", show: percent };
   return { low: Math.min(0, ...values), high: Math.max(1e-6, ...values), name: "score", show: decimal };
 }
 
@@ -379,7 +379,8 @@ function drawTopics() {
   const others = state.tags.filter((tag) => !passes(tag)).slice(0, NEXT);
   const pinned = state.tags.find((tag) => tag.topic === state.pinned);
   if (pinned && !tags.includes(pinned) && !others.includes(pinned)) others.push(pinned);
-  $("empty").hidden = state.tags.length > 0;
+  $("unknown").hidden = !state.reason;
+  $("empty").hidden = state.tags.length > 0 || state.reason;
   $("minimal-box").hidden = !state.tags.length;
   $("others-box").hidden = !others.length;
   if (!state.tags.length) $("summary").textContent = "";
@@ -393,7 +394,7 @@ function drawTopics() {
   return drawEvidence();
 }
 
-// Rows are kept by topic, so that the focus stays when a list changes or a topic moves to the other list.
+// Rows are kept by topic, so that the focus stays when a topic moves to the other list.
 const rows = new Map();
 function drawRows(list, tags, given) {
   const focused = document.activeElement;
