@@ -140,6 +140,7 @@ _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
 _INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # of a name such as Doe J. in a list that commas divide
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_PUBMED = re.compile(r"pubmed|medline|\bnlm\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?<!\d)(1[5-9]|20)\d\d(?!\d)")
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 
@@ -339,7 +340,10 @@ def _ris_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
             values["A1"] = [name for name in values["A1"] if _surname(name) not in persons]
         if "EP" in values and "SP" in values and "-" not in values["SP"][0]:
             values["SP"][0] += f"-{values.pop('EP')[0]}"
+        accession = values.get("AN", [""])[0]  # which is the id of a reference without another one
+        of_pubmed = accession.isdecimal() and _PUBMED.search(" ".join(values.get("DB", []) + values.get("DP", [])))
         fields = reference_fields({tag: texts for tag, texts in values.items() if texts}, RIS_TAGS)
+        fields |= {"pmid": accession} if of_pubmed else {}
         return reference_content({**fields, "ris": _lines_of_ris(settings.text_of(span))}, settings)
 
     return parse

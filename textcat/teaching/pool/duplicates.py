@@ -1,6 +1,10 @@
-"""Group near-duplicates: documents whose terms have a Jaccard coefficient of at least .9 with an earlier document's."""
+"""Group near-duplicates: records of the same DOI or PMID, and documents with nearly the same terms.
 
-from collections.abc import Iterator
+`near_duplicates` groups documents by their terms: those with a Jaccard coefficient of at least .9 with an earlier one.
+`same_works` then divides these groups where records contradict each other, and joins groups of the same work.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +12,10 @@ from scipy.sparse import csr_matrix
 
 from textcat.features.rows import Rows
 from textcat.teaching.pool._duplicates import leaders
+from textcat.teaching.pool.identity import Identity
+
+_PARTS, _OF_TITLE = 32, 8  # the most that a record is compared with
+_UNKNOWN = Identity()
 
 
 def near_duplicates(
@@ -39,6 +47,87 @@ def near_duplicates(
     bits = max(n_keys, 2).bit_length()
     columns = np.ascontiguousarray(counted).view(np.uint8)
     return leaders(indptr, indices, columns, sizes, everywhere, class_of, differences, bits, n_keys)
+
+
+def same_works(
+    firsts: NDArray[np.int32], identities: Sequence[Identity | None], are_similar: Callable[[int, int], bool]
+) -> NDArray[np.int32]:
+    """Return groups of records, given the groups of their texts: the first position of each, shape (n_documents,).
+
+    A group of texts is divided where records conflict (see `Identity.conflicts`): each joins the first part that it
+    does not conflict with. Then all parts with the same DOI are joined; then those with the same PMID, unless their DOI
+    differs; then those of the same title (see `Identity.is_same_title`) that do not conflict, and whose texts
+    `are_similar` if both have one. A record is compared with at most 32 parts, and 8 records of the same title.
+    """
+    works = _Works(firsts, identities)
+    known = [(i, identity) for i, identity in enumerate(identities) if identity is not None]
+    for name in ("doi", "pmid"):
+        first_of: dict[str, int] = {}
+        for i, identity in known:
+            if value := getattr(identity, name):
+                other = first_of.setdefault(value, i)
+                one_doi, other_doi = works.identity_of(i).doi, works.identity_of(other).doi
+                if not (one_doi and other_doi and one_doi != other_doi):
+                    works.join(i, other)
+    of_title: dict[tuple[str, ...], list[int]] = {}
+    for i, identity in known:
+        others = of_title.setdefault(identity.main_title, [])
+        for other in others:
+            before = identities[other]
+            assert before is not None
+            if works.first_of(i) == works.first_of(other) or not identity.is_same_title(before):
+                continue
+            if works.identity_of(i).conflicts(works.identity_of(other)):
+                continue
+            if not (identity.has_text and before.has_text) or are_similar(i, other):
+                works.join(i, other)
+        if len(others) < _OF_TITLE:
+            others.append(i)
+    return works.firsts()
+
+
+class _Works:
+    """Groups of records that grow; each knows its first record, and what its records together say."""
+
+    def __init__(self, firsts: NDArray[np.int32], identities: Sequence[Identity | None]):
+        self._first = firsts.tolist()
+        self._identities: dict[int, Identity] = {}
+        sizes = np.bincount(firsts, minlength=len(firsts))
+        parts_of: dict[int, list[int]] = {}  # the first records of the parts of a group of texts
+        for i, identity in enumerate(identities):
+            if sizes[firsts[i]] == 1:
+                self._identities[i] = identity or _UNKNOWN
+                continue
+            parts, mine = parts_of.setdefault(int(firsts[i]), []), identity or _UNKNOWN
+            part = next((one for one in parts[:_PARTS] if not self._identities[one].conflicts(mine)), i)
+            self._first[i] = part
+            if part == i:
+                parts.append(i)
+                self._identities[i] = mine
+            else:
+                self._identities[part] = self._identities[part].joined(mine)
+
+    def first_of(self, i: int) -> int:
+        """Return the first record of a record's group."""
+        while self._first[i] != i:
+            self._first[i] = self._first[self._first[i]]  # shortens the way for the next time
+            i = self._first[i]
+        return int(i)
+
+    def identity_of(self, i: int) -> Identity:
+        """Return what the records of a record's group together say."""
+        return self._identities[self.first_of(i)]
+
+    def join(self, i: int, j: int) -> None:
+        """Make one group of the groups of two records."""
+        first, second = sorted((self.first_of(i), self.first_of(j)))
+        if first != second:
+            self._first[second] = first
+            self._identities[first] = self._identities[first].joined(self._identities[second])
+
+    def firsts(self) -> NDArray[np.int32]:
+        """Return the first record of each record's group."""
+        return np.fromiter(map(self.first_of, range(len(self._first))), np.int32, len(self._first))
 
 
 def size_class_bounds(largest: int) -> NDArray[np.int64]:

@@ -25,7 +25,8 @@ from textcat.former_names import todays_recipe
 from textcat.progress import Advance, Stages, advance_over
 from textcat.recipe import Recipe
 from textcat.teaching.pool._duplicates import distinct_terms, single_terms
-from textcat.teaching.pool.duplicates import near_duplicates
+from textcat.teaching.pool.duplicates import near_duplicates, same_works
+from textcat.teaching.pool.identity import Identity, identity_of
 from textcat.teaching.pool.pieces import Pieces, for_many
 from textcat.teaching.pool.texts import PIECES, Archive, Shard
 
@@ -126,20 +127,37 @@ def recipe_for(recipe: Recipe, n_documents: int) -> Recipe:
     return recipe if n_documents <= ALL_UP_TO else for_many(recipe)
 
 
-def rows_and_groups(documents: Documents, recipe: Recipe) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
-    """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates."""
+def rows_and_groups(
+    documents: Documents, recipe: Recipe, identities: Sequence[Identity | None]
+) -> tuple[TfIdf, csr_matrix, NDArray[np.int32]]:
+    """Fit features to documents in memory, and return them with the documents' rows and groups of near-duplicates.
+
+    `identities` are those of the documents; they may be filled while the documents are read.
+    """
     features = recipe.make_features()
     counted = features.count(documents)
     rows = features.fit_counted(counted).rows_of(counted)
     parts, counts, _ = counted
     sizes = distinct_terms(parts.ends, counts.ends, counts.ids, parts.sources, len(counts.terms))
-    return features, rows, _groups(features, rows, sizes)
+    return features, rows, _groups(features, rows, sizes, identities)
 
 
-def _groups(features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32]) -> NDArray[np.int32]:
+def _groups(
+    features: TfIdf, rows: csr_matrix, sizes: NDArray[np.int32], identities: Sequence[Identity | None]
+) -> NDArray[np.int32]:
     # All columns except n-grams of terms, and except a zone's own columns of terms that also have a shared column.
     counted = single_terms(features.listed_names(), features.zone_prefixes(), features.zone_terms is True)
-    return near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
+    firsts = near_duplicates(rows, sizes, counted, int((counted & (features.idf_ == 0)).sum()))
+    if not any(identities):
+        return firsts
+
+    def are_similar(i: int, j: int) -> bool:
+        """Return whether two documents have half of their terms in common."""
+        one, other = (rows.indices[rows.indptr[k] : rows.indptr[k + 1]] for k in (i, j))
+        one, other = one[counted[one]], other[counted[other]]
+        return 2 * len(np.intersect1d(one, other)) >= len(np.union1d(one, other))
+
+    return same_works(firsts, identities, are_similar)
 
 
 class _Made(NamedTuple):
@@ -214,16 +232,18 @@ def from_texts(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
     """
     lines: list[int] = []
     ids: list[bytes] = []
+    identities: list[Identity | None] = []
 
     def documents() -> Iterator[Document]:
         for line in archive.lines():
             fields = orjson.loads(line)
             lines.append(len(line))
             ids.append(fields["id"].encode())
+            identities.append(identity_of(fields["zones"], fields.get("fields")))
             yield Document("", fields["zones"])
 
     with stages.stage("weigh terms", archive.n_documents) as advance:
-        features, rows, groups = rows_and_groups(advance_over(documents(), advance), recipe)
+        features, rows, groups = rows_and_groups(advance_over(documents(), advance), recipe, identities)
         n = rows.shape[0]
         blocks = (rows[start : start + _ROWS_PER_BLOCK] for start in range(0, max(n, 1), _ROWS_PER_BLOCK))
         write_rows(archive.folder / ROWS, blocks)
@@ -242,8 +262,15 @@ def _from_pieces(archive: Archive, recipe: Recipe, stages: Stages) -> _Made:
             blocks = _ahead(threads, lambda k: pieces.rows(features, k), len(pieces))
             stored = write_rows(archive.folder / ROWS, map(features.matrix, _advancing(blocks, advance)))
     with stages.stage("near-duplicates"):
-        groups = _groups(features, stored[:], facts.sizes)
+        groups = _groups(features, stored[:], facts.sizes, [*map(_identity_in, archive.lines())])
     return _Made(features, groups, facts.lines, facts.id_sizes, facts.id_bytes.tobytes())
+
+
+def _identity_in(line: bytes) -> Identity | None:
+    if b'"fields":' not in line:
+        return None
+    fields = orjson.loads(line)
+    return identity_of(fields["zones"], fields.get("fields"))
 
 
 def _ahead(threads: ThreadPoolExecutor, function: Callable[[int], Rows], n: int) -> Iterator[Rows]:

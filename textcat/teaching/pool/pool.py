@@ -28,6 +28,7 @@ from textcat.reading import InputSettings
 from textcat.recipe import Recipe, read_recipe
 from textcat.runs.folder import REJECTED
 from textcat.teaching.pool.embeddings import N_TEXT, N_TITLE, embeddings_of
+from textcat.teaching.pool.identity import identity_of
 from textcat.teaching.pool.index import (
     ALL_UP_TO,
     INDEX,
@@ -62,7 +63,7 @@ class Pool:
     ids : sequence of str
         The documents' own ids, not necessarily unique.
     groups : ndarray of shape (n_documents,), int32
-        For each document, the position of the first document of its group of near-duplicates: see `near_duplicates`.
+        For each document, the position of the first document of its group of near-duplicates: see `same_works`.
     texts : sequence of dict
         The ``zones`` of each document, and maybe ``source``, ``position``, ``topics``, ``fields`` and ``date``.
     folder : Path or None
@@ -126,12 +127,15 @@ class Pool:
         if len(ids) != len(records):
             raise PoolError(f"There are {len(ids)} ids for {len(records)} documents: give one for each.")
         recipe = recipe_for(recipe, len(records))
-        features, rows, groups = rows_and_groups(records, recipe)
+        fields = [getattr(document, "fields", None) for document in records]
+        zones = [zones_of_document(document, i) for i, document in enumerate(records)]
+        identities = [*map(identity_of, zones, fields)]
+        features, rows, groups = rows_and_groups(records, recipe, identities)
         texts = [
             {
-                "zones": zones_of_document(document, i),
+                "zones": zones[i],
                 "topics": getattr(document, "topics", ()),
-                "fields": getattr(document, "fields", None),
+                "fields": fields[i],
                 "date": getattr(document, "date", ""),
             }
             for i, document in enumerate(records)
