@@ -56,7 +56,7 @@ def rejections(folder):
 
 @pytest.mark.parametrize(
     ("name", "library", "data"),
-    [("a.html", "lxml", b"x"), ("a.docx", "docx", word("x")), ("a.pdf", "pypdf", pdf("x"))],
+    [("a.docx", "docx", word("x")), ("a.pdf", "pypdf", pdf("x"))],
 )
 def test_without_the_extra_such_files_are_rejected_with_how_to_install_it(tmp_path, monkeypatch, name, library, data):
     monkeypatch.setitem(sys.modules, library, None)
@@ -70,6 +70,17 @@ def test_without_the_extra_such_files_are_rejected_with_how_to_install_it(tmp_pa
     with pytest.raises(TextcatError) as error:
         text_of_file(name, data)
     assert str(error.value) == f"{name} {sentence}."
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.html", b"x"), ("a.xml", b"<rss version='2.0'><channel><item><title>Tin</title></item></channel></rss>")],
+)
+def test_where_lxml_was_left_out_such_files_are_rejected_by_its_name(tmp_path, monkeypatch, name, data):
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    (tmp_path / name).write_bytes(data)
+    (missing,) = rejections(tmp_path)
+    assert "needs lxml, which is not installed: run `pip install lxml`" in missing.reason
 
 
 def test_in_a_folder_per_topic_files_are_texts_unless_they_can_be_none(tmp_path):

@@ -20,6 +20,7 @@ from textcat.surrogates import mark_surrogates
 
 #: How many times longer than other records those files may be that hold pictures, too.
 LARGER = 4
+NO_LXML = "needs lxml, which is not installed: run `pip install lxml`, then start again"
 MISSING = f"needs a package that is not installed: run `{install_hint('documents')}`, then start again"
 
 

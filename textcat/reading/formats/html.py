@@ -8,7 +8,7 @@ from typing import Any
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import (
-    MISSING,
+    NO_LXML,
     ExtractedText,
     broken_file,
     document_format,
@@ -171,7 +171,7 @@ def extract_page(text: str) -> ExtractedText:
     try:
         from lxml import etree
     except ImportError:
-        raise UnreadableError(MISSING) from None
+        raise UnreadableError(NO_LXML) from None
     try:
         # Without a tree there is no limit to the depth, and a page takes time in proportion to its length.
         parser = etree.HTMLParser(target=_Page(), encoding="utf-8", huge_tree=True, no_network=True)

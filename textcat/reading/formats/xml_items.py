@@ -13,7 +13,7 @@ from html.entities import name2codepoint
 from typing import Any, NamedTuple, TypeAlias
 
 from textcat.reading.formats.charsets import encoding_meant
-from textcat.reading.formats.documents import MISSING, tidy_lines
+from textcat.reading.formats.documents import NO_LXML, tidy_lines
 from textcat.reading.formats.html import extract_page, is_block, is_html, is_unseen
 from textcat.reading.formats.news import left_out
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
@@ -290,7 +290,7 @@ def _tree(data: bytes, encoding: str) -> Any:
     try:
         from lxml import etree
     except ImportError:
-        raise UnreadableError(MISSING) from None
+        raise UnreadableError(NO_LXML) from None
     try:
         return etree.fromstring(data, _xml_parser(encoding.lower()))
     except LookupError:
