@@ -1,10 +1,12 @@
 """The tokens are spaCy's, whatever the text, the language, the batch and the token cache."""
 
 import copy
+import gc
 import html
 import os
 import pickle
 import re
+import signal
 import tarfile
 import threading
 from collections import Counter
@@ -19,8 +21,9 @@ from language_texts import TOKENS, gaps, texts, with_tables
 from sklearn.base import clone
 from texts import LANGUAGES
 
+from textcat.features import tokens as module
 from textcat.features.language import open_language, read_language
-from textcat.features.tokens import OTHER, KnownTerms, Tokens
+from textcat.features.tokens import OTHER, KnownTerms, Tokens, no_garbage_collection
 
 KNOWN = KnownTerms(["word", "the", "x", OTHER], np.zeros((1, 2), np.int32))
 
@@ -404,3 +407,48 @@ def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
     # Not promised: languages with this very class (not one derived from it) tokenize each span for itself.
     assert all(open_language(lang).splits_at_space for lang in LANGUAGES)
     assert not open_language("zh").splits_at_space
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
+@pytest.mark.parametrize("holds", ["the token cache", "the making of one", "nothing"])
+def test_a_process_that_is_forked_while_threads_count_does_not_wait_for_them(holds):
+    tokens, reached, release = Tokens(), threading.Event(), threading.Event()
+    tokens.tokenize("Wheat")
+
+    def texts():
+        reached.set()
+        release.wait()
+        yield "Wheat rose."
+
+    def hold():
+        if holds == "the token cache":
+            with no_garbage_collection():
+                tokens.count_terms(texts())
+        elif holds == "the making of one":
+            with module._CREATING:
+                [*texts()]
+        else:
+            reached.set()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    reached.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)  # ends a child that waits
+        os._exit(0 if tokens.tokenize("Maize fell.") == ["Maize", "fell", "."] and gc.isenabled() else 1)
+    release.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+    assert tokens.tokenize("Maize fell.") == ["Maize", "fell", "."]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
+def test_a_forked_process_keeps_a_token_cache_that_no_thread_held():
+    tokens = Tokens()
+    tokens.tokenize("Wheat")
+    counter = tokens.term_counter()
+    child = os.fork()
+    if not child:
+        os._exit(0 if tokens.term_counter() is counter else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -38,6 +39,7 @@ _MOST_PIECES, _LONGEST_PIECE = 20_000, 100  # that are kept with what they hold
 #: to 100,000 words. A text may have a new one at every character, and each would become a column.
 MOST_NGRAMS = 100_000
 _CREATING = threading.Lock()
+_WITHOUT_COLLECTION: set[int] = set()  # threads that have switched the garbage collector off
 NO_IDS = np.zeros(0, np.int32)
 NO_NGRAMS = np.zeros((0, 2), np.int32)
 
@@ -242,7 +244,7 @@ class Tokens(Parameters):
         settings = self.get_params()
         with _CREATING:
             counter = self.__dict__.get("counter")
-            if counter is None or counter.settings != settings:
+            if counter is None or counter.settings != settings or not counter.is_usable_here():
                 tables = self.__dict__.get("_tables")
                 fitting = tables if tables is not None and tables.lang == self.language_of_words else None
                 counter = self.counter = _TermCounter(settings, fitting)
@@ -271,7 +273,7 @@ class _TermCounter:
 
     def __init__(self, settings: dict[str, Any], tables: LanguageTables | None) -> None:
         self.settings = settings
-        self.lock = threading.Lock()
+        self.lock, self._process = threading.Lock(), os.getpid()
         self.language = open_language(language_of_words(settings["lang"], settings["segmenter"]), tables)
         # A tokenizer of whole texts, such as that of Korean, is left what it may treat in another way.
         self.divides_runs = settings["segmenter"] == NGRAMS and self.language.splits_at_space
@@ -293,6 +295,18 @@ class _TermCounter:
         self._term_of: dict[str, str | None] = {}  # of tokens
         self.pieces: dict[str, list[Located]] = {}
         self.clear()
+
+    def is_usable_here(self) -> bool:
+        """Return False in a forked process if a thread that is not in it had the lock: that thread never releases it.
+
+        The caller holds `_CREATING`.
+        """
+        if self._process != os.getpid():
+            if not self.lock.acquire(blocking=False):
+                return False
+            self.lock.release()
+            self._process = os.getpid()
+        return True
 
     def clear(self) -> None:
         """Empty the token cache and number terms from 0 again."""
@@ -558,13 +572,29 @@ def no_garbage_collection() -> Iterator[None]:
 
     It would check all tokens and their places again and again, although none of them is garbage.
     """
-    was_enabled = gc.isenabled()
+    if not gc.isenabled():
+        yield
+        return
     gc.disable()
+    _WITHOUT_COLLECTION.add(threading.get_ident())
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        _WITHOUT_COLLECTION.discard(threading.get_ident())
+        gc.enable()
+
+
+def _forget_other_threads() -> None:
+    """In a forked process, take back what threads that are not in it had begun."""
+    global _CREATING
+    _CREATING = threading.Lock()
+    if _WITHOUT_COLLECTION:
+        _WITHOUT_COLLECTION.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 def _joined(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
