@@ -63,6 +63,15 @@ def test_a_journal_is_read_as_far_as_it_is_whole(tmp_path, cut, damaged):
     assert journal.length == len(content) if not cut else journal.length == (0 if damaged else len(first))
 
 
+@pytest.mark.parametrize("place", [0, 5, -2])
+def test_a_last_line_that_ends_and_is_wrong_is_damage(tmp_path, place):
+    first, last = journal_line({"format": 1}), bytearray(journal_line({"batch": 2}))
+    last[place] ^= 1
+    (tmp_path / "journal").write_bytes(first + last)
+    journal = read_journal(tmp_path / "journal")
+    assert (journal.lines, journal.length, journal.damaged) == ([{"format": 1}], len(first), True)
+
+
 def test_lines_behind_a_broken_one_are_damage(tmp_path):
     path = tmp_path / "journal"
     line = journal_line({"format": 1})

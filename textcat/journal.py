@@ -18,7 +18,7 @@ class Journal(NamedTuple):
 
     lines: list[dict[str, Any]]  # the lines before the first one that is incomplete or damaged; the first is the header
     length: int  # the size of these lines in bytes
-    damaged: bool  # True if more follows than one incomplete line, which a crash can leave, or if `lines` is empty
+    damaged: bool  # True if more follows than a line without an end, which a crash can leave, or if `lines` is empty
 
 
 def journal_line(line: Mapping[str, Any]) -> bytes:
@@ -33,15 +33,14 @@ def read_journal(path: Path) -> Journal | None:
             content = file.read()
     except FileNotFoundError:
         return None
-    *ended, unended = content.split(b"\n")
+    *ended, _ = content.split(b"\n")
     lines: list[dict[str, Any]] = []
     for data in ended:
         if (line := _parse_line(data)) is None:
             break
         lines.append(line)
     n = len(lines)
-    damaged = len(ended) > n + 1 or (len(ended) > n and bool(unended)) or not n
-    return Journal(lines, sum(len(data) + 1 for data in ended[:n]), damaged)
+    return Journal(lines, sum(len(data) + 1 for data in ended[:n]), len(ended) > n or not n)
 
 
 class KeptResults(dict[str, dict[str, Any]]):

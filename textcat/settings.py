@@ -1,6 +1,9 @@
 """Read settings from TOML files, and check and describe the types of settings."""
 
+import errno
 import json
+import os
+import stat
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +19,29 @@ else:
     import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 
+_MOST_BYTES = 1 << 24  # of a TOML file
+
+
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """Read a TOML file; if that fails, raise a TextcatError that calls the file `what`, such as "recipe" or "card"."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(_text_of(path))
     except OSError as error:
         raise TextcatError(f"Cannot read the {what} {path}: {error.strerror}.{similar_files(path)}") from error
     # Also of bytes that are no text, of numbers of thousands of digits, and of brackets within brackets.
     except (ValueError, RecursionError) as error:
         raise TextcatError(f"The {what} {path} is not valid TOML ({error}): mend it.") from error
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a small file; a pipe of the shell, as of ``<(…)``, is read, too."""
+    if stat.S_ISFIFO(os.stat(path).st_mode) and not str(path).startswith(("/dev/", "/proc/")):
+        raise OSError(errno.EINVAL, "it is a pipe, which may never end: name a file", str(path))
+    with open(path, "rb") as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    return data.decode("utf-8-sig")
 
 
 def parse_value(text: str, annotation: Any) -> Any:

@@ -1,8 +1,11 @@
 """Options from environment variables and from a configuration file."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from commands import COMMAND
 
 
 def _configure(text):
@@ -51,6 +54,16 @@ def test_a_file_that_is_missing_is_told(run):
     assert run.refuses("--config", "absent.toml", "tag") == (
         "Cannot read the configuration absent.toml: No such file or directory."
     )
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="system: there are no pipes")
+def test_a_named_pipe_and_what_never_ends_are_told_and_a_pipe_of_the_shell_is_read(run, tmp_path):
+    os.mkfifo("pipe")
+    assert "is a pipe, which may never end" in run.refuses("--config", "pipe", "corpora")
+    Path("zeros").symlink_to("/dev/zero")
+    assert "it has more than" in run.refuses("--config", "zeros", "corpora")
+    script = '"$@" --config <(echo "[corpora.show]") corpora show newswire >/dev/null'
+    subprocess.run(["bash", "-c", script, "bash", *COMMAND], check=True)
 
 
 def test_a_wrong_value_is_told_with_where_it_is_from(run, monkeypatch):

@@ -21,7 +21,6 @@ from language_texts import TOKENS, gaps, texts, with_tables
 from sklearn.base import clone
 from texts import LANGUAGES
 
-from textcat.features import tokens as module
 from textcat.features.language import open_language, read_language
 from textcat.features.tokens import OTHER, KnownTerms, Tokens, no_garbage_collection
 
@@ -410,7 +409,7 @@ def test_spacys_tokenizer_is_the_one_that_works_on_spans_between_white_space():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="system: there is no fork")
-@pytest.mark.parametrize("holds", ["the token cache", "the making of one", "nothing"])
+@pytest.mark.parametrize("holds", ["the token cache", "nothing"])
 def test_a_process_that_is_forked_while_threads_count_does_not_wait_for_them(holds):
     tokens, reached, release = Tokens(), threading.Event(), threading.Event()
     tokens.tokenize("Wheat")
@@ -424,9 +423,6 @@ def test_a_process_that_is_forked_while_threads_count_does_not_wait_for_them(hol
         if holds == "the token cache":
             with no_garbage_collection():
                 tokens.count_terms(texts())
-        elif holds == "the making of one":
-            with module._CREATING:
-                [*texts()]
         else:
             reached.set()
 

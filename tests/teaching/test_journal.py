@@ -100,6 +100,11 @@ def test_a_damaged_or_missing_line_in_the_middle_is_refused(tmp_path):
     path.write_bytes(b"\n".join([*lines[:3], lines[3].replace(b'"', b"'", 1), *lines[4:]]))
     with pytest.raises(TextcatError, match=r"session\.jsonl is damaged.*\(line 4\)"):
         Session.open(tmp_path, pool)
+    path.write_bytes(b"\n".join([*lines[:-2], lines[-2].replace(b'"', b"'", 1), b""]))
+    before = path.read_bytes()
+    with pytest.raises(TextcatError, match=rf"session\.jsonl is damaged.*\(line {len(lines) - 1}\)"):
+        Session.open(tmp_path, pool)
+    assert path.read_bytes() == before  # an answer that was given is not cut off
     path.write_bytes(b"\n".join(lines[:3] + lines[4:]))
     with pytest.raises(TextcatError, match="line 4 is not step 3"):
         Session.open(tmp_path, pool)

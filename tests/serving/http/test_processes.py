@@ -1,5 +1,6 @@
 """The server's processes: what is not HTTP, clients that are slow or go away, processes that die."""
 
+import contextlib
 import os
 import re
 import signal
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from running_server import BODY, HEAD, answer_of, is_alive, wait_until
+
+from textcat.errors import TextcatError
+from textcat.serving.http.processes import listen_at
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
@@ -107,6 +111,22 @@ def test_a_unix_socket_is_for_the_group_and_is_replaced_only_if_no_server_listen
         server.terminate()
         assert server.wait(60) == 0
     assert not path.exists()
+
+
+def test_a_server_whose_queue_is_full_is_not_waited_for(newswire_model, tmp_path):
+    path = tmp_path / "socket"
+    with contextlib.ExitStack() as stack:
+        busy = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        busy.bind(str(path))
+        busy.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                client = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                client.setblocking(False)
+                client.connect(str(path))
+        with pytest.raises(TextcatError, match="Address already in use"), listen_at(path):
+            pass
+        assert path.is_socket()
 
 
 def test_a_file_that_is_no_socket_is_not_replaced(newswire_model, tmp_path):

@@ -87,14 +87,20 @@ def listen_at(path: Path) -> Iterator[socket.socket]:
 
 
 def _remove_unused(path: Path) -> None:
-    """Remove a socket on which no process listens; leave any other file, so that the path cannot be bound to."""
+    """Remove a socket on which no process listens; leave any other file, so that the path cannot be bound to.
+
+    A server whose queue is full is not waited for.
+    """
     if not path.is_socket():
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+        client.setblocking(False)
         try:
             client.connect(str(path))
         except ConnectionRefusedError:
             path.unlink()
+        except BlockingIOError:
+            return
 
 
 def inherited_socket() -> socket.socket | None:

@@ -21,6 +21,7 @@ from textcat.serving.http.log import Log
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM) if hasattr(os, "fork") else ()
 _SHORT = 5.0  # a process that dies after fewer seconds is not replaced at once,
 _PAUSE, _LONGEST = 1.0, 30.0  # but after seconds that double while such deaths follow each other
+_NOTICE_SECONDS = 5.0  # for systemd to take a notice
 _MORE = 5.0  # seconds that processes have to end, in addition to those that running requests have
 
 
@@ -232,6 +233,7 @@ def _tell_systemd() -> None:
     address = os.environ.pop("NOTIFY_SOCKET", "")
     if address:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told, contextlib.suppress(OSError):
+            told.settimeout(_NOTICE_SECONDS)
             told.sendto(b"READY=1", address.replace("@", "\0", 1) if address.startswith("@") else address)
 
 
