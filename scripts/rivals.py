@@ -30,7 +30,7 @@ from textcat.evaluation.export import markdown_table
 from textcat.evaluation.significance import compare_evaluations
 from textcat.margin.problems import NO_ROWS, Problem, Solution, StopReason
 from textcat.recipe import Recipe, read_recipe
-from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, cross_validate, repeated_splits
+from textcat.training.cross_validation import EXPECTED, RARE, HeldOutFold, measure_by_folds, repeated_splits
 from textcat.training.examples import CountedCorpus, Examples, examples_without
 
 BANDS = ("ALL", "TOP10", "LAST30")
@@ -64,7 +64,7 @@ def main() -> None:
     best_value_of: dict[str, tuple[float, float]] = {}
     rows = [
         {"learner": f"the recipe {recipe.name}", "parameter": "", **_told(trial.macro_average_precision)}
-        for trial in cross_validate(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
+        for trial in measure_by_folds(corpus, [recipe], n_folds=asked.folds, seed=asked.seed, n_jobs=asked.jobs)
     ]
     for name, value, figures in tried(corpus, recipe, asked):
         parameter = f"{RIVALS[name].parameter} = {value:g}"

@@ -43,6 +43,7 @@ _NAMES_IN = {
     "report.displays": "CalibrationBands PrecisionBySize PrecisionRecallBands ScoreHistogram",
     "report.write": "write_report",
     "training.update": "UpdateResult learn undo_learn",
+    "training.out_of_fold": "CrossValidation cross_validate",
     "training.train": "train",
 }
 HOMES = dict(sorted((name, module) for module, names in _NAMES_IN.items() for name in names.split()))

@@ -161,14 +161,16 @@ class Frame(NamedTuple):
         value = self._index[number]
         return f"{value!r:.60}" if isinstance(value, str) else f"{value!s:.60}"
 
-    def answer(self, values: Any, topics: Sequence[str]) -> Any:
+    def answer(self, values: Any, topics: Sequence[str], rows: Sequence[int] | None = None) -> Any:
         """Return `values` as a table of the input's library, with a row per document and a column per topic.
 
-        In pandas, the rows have the index of the input.
+        In pandas, the rows have the index of the input. `rows` has the numbers of the input's rows that the documents
+        stand in; None: all.
         """
         if self.library == "polars":
             return self._module().DataFrame(values, schema=[*topics], orient="row")
-        return self._module().DataFrame(values, index=self.data.index, columns=[*topics])
+        index = self.data.index if rows is None else self.data.index[rows]
+        return self._module().DataFrame(values, index=index, columns=[*topics])
 
     def long_answer(self, columns: dict[str, list[Any]], counts: Sequence[int]) -> Any:
         """Return a table of the input's library, in which a document may have several rows.

@@ -17,7 +17,8 @@ from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.thresholds import STRATEGIES
 from textcat.folders import expanded, shipped
 from textcat.former_names import RECIPE_VERSION, RECIPES
-from textcat.settings import describe_type, has_type, parse_value, read_toml
+from textcat.markup import html_table
+from textcat.settings import describe_type, format_value, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -216,6 +217,15 @@ class Recipe:
     def __repr__(self) -> str:
         sections = (f"{name}={getattr(self, name)!r}" for name in _SECTIONS if getattr(self, name))
         return f"Recipe({', '.join([repr(self.name), *sections])})"
+
+    def _repr_html_(self) -> str:
+        settings = [
+            (f"{section}.{name}", format_value(value))
+            for section in _SECTIONS
+            for name, value in getattr(self, section).items()
+        ]
+        about = f"Recipe {self.name}" + (f": {self.title}" if self.title else "")
+        return html_table(("setting", "value"), settings, caption=about)
 
     def changed(self, learner: str | None = None, **parameters: Any) -> "Recipe":
         """Return the recipe with another learner, or with other parameters of the learner.

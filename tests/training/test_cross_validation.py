@@ -16,7 +16,7 @@ from textcat.training.cross_validation import (
     RARE,
     HeldOutFold,
     assign_folds,
-    cross_validate,
+    measure_by_folds,
     out_of_fold_scores,
 )
 from textcat.training.examples import Examples
@@ -83,7 +83,7 @@ def test_more_folds_than_documents_are_told_of():
     ],
 )
 def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe):
-    (trial,) = cross_validate(corpus, [recipe], n_folds=3, seed=5)
+    (trial,) = measure_by_folds(corpus, [recipe], n_folds=3, seed=5)
     labels = corpus.labels(corpus.train).tocsr()
     fold = assign_folds(labels.tocsc(), 3, 5)
     qualities, support, pooled = [], [], np.empty(labels.shape, np.float32)
@@ -108,7 +108,7 @@ def test_a_trial_is_what_training_and_scoring_fold_by_fold_gives(corpus, recipe)
 
 def test_the_expected_average_has_simulated_topics_in_the_place_of_the_smallest():
     whole = textcat.open_corpus("newswire")
-    (trial,) = cross_validate(whole, [PLAIN], n_folds=2)
+    (trial,) = measure_by_folds(whole, [PLAIN], n_folds=2)
     figures = trial.measures["macro_average_precision"]
     n = len(whole.topics)
     common = (n * figures[EXPECTED] - 30 * figures[RARE]) / (n - 30)
@@ -118,22 +118,22 @@ def test_the_expected_average_has_simulated_topics_in_the_place_of_the_smallest(
 
 def test_on_rows_of_unit_length_a_bias_of_size_r_is_one_of_size_1(corpus):
     recipes = [with_margins(1, 5.0, rho=rho) for rho in (1.0, "R")]
-    one, r = cross_validate(corpus, recipes, n_folds=2)
+    one, r = measure_by_folds(corpus, recipes, n_folds=2)
     assert one.measures["macro_average_precision"] == r.measures["macro_average_precision"]
 
 
 def test_the_number_of_jobs_and_of_recipes_in_a_study_change_no_trial(corpus):
     recipes = [with_margins(tau_neg, tau_pos) for tau_neg in (-0.5, 1) for tau_pos in (1.0, 5.0, 10.0, 20.0)]
     recipes += [with_margins(1, 5.0, seed=3)]
-    trials = list(cross_validate(corpus, recipes, n_folds=2, n_jobs=2))
+    trials = list(measure_by_folds(corpus, recipes, n_folds=2, n_jobs=2))
     assert [trial.recipe for trial in trials] == recipes
     for trial in trials:
-        assert [trial] == list(cross_validate(corpus, [trial.recipe], n_folds=2, n_jobs=1))
+        assert [trial] == list(measure_by_folds(corpus, [trial.recipe], n_folds=2, n_jobs=1))
 
 
 def test_repeats_are_averaged_over_splits_of_following_seeds(corpus):
     def map_all(**options):
-        (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2, **options)
+        (trial,) = measure_by_folds(corpus, [with_margins(1, 5.0)], n_folds=2, **options)
         return trial.measures["macro_average_precision"]["ALL"]
 
     assert map_all(seed=3, n_repeats=2) == pytest.approx((map_all(seed=3) + map_all(seed=4)) / 2)
@@ -142,7 +142,7 @@ def test_repeats_are_averaged_over_splits_of_following_seeds(corpus):
 def test_the_study_needs_a_topic_with_two_documents():
     documents = [textcat.Document(name, {"body": name}, (name,)) for name in ("rain", "snow")]
     with pytest.raises(TextcatError, match=r"No topic of corpus sparse has two training documents"):
-        list(cross_validate(textcat.Corpus.from_documents("sparse", documents), [PLAIN], n_folds=2))
+        list(measure_by_folds(textcat.Corpus.from_documents("sparse", documents), [PLAIN], n_folds=2))
 
 
 def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_tested_on_whole_folds():
@@ -158,7 +158,7 @@ def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_
         all_positives = set(fold.positives[rare.topic])
         assert all_positives <= {*rare.positives, *rare.left_out}
         assert set(rare.left_out) <= {*held_out, *all_positives}
-    (trial,) = cross_validate(corpus, [with_margins(1, 5.0)], n_folds=2)
+    (trial,) = measure_by_folds(corpus, [with_margins(1, 5.0)], n_folds=2)
     assert 0 < trial.measures["macro_average_precision"][RARE] < trial.measures["macro_average_precision"]["TOP10"]
 
 

@@ -367,6 +367,7 @@ def show_training(
     from textcat.cli.measure import show_evaluation
     from textcat.evaluation.evaluation import MeasuredOn
     from textcat.evaluation.export import json_text
+    from textcat.training.checks import are_single
     from textcat.training.train import unevaluated_topics
 
     states = () if tagger.converged is None else zip(tagger.topics, tagger.converged, strict=True)
@@ -393,7 +394,7 @@ def show_training(
         tables.print_text(console, _rows_sentence(rows))
     if late:
         tables.print_text(console, f"Did not converge: {', '.join(late)}.")
-    if not tagger.single and len(tagger.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train):
+    if not tagger.single and are_single(corpus):
         tables.print_text(
             console,
             "Every training document has exactly one topic: with --set tags.strategy=single, so has every tagged one.",

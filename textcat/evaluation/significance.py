@@ -4,6 +4,7 @@
 """
 
 import math
+import string
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from textcat.errors import TextcatError
-from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.evaluation import TITLES, Evaluation
+from textcat.markup import html_table
 
 _OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
@@ -142,6 +144,29 @@ class Comparison:
     seed: int
     measures: tuple[MeasureComparison, ...]
     topics: tuple[TopicComparison, ...]
+
+    def __repr__(self) -> str:
+        n_models = len(self.measures[0].values) if self.measures else 0
+        return f"<Comparison of {n_models} models on {self.test_documents:,} documents>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the main measures; models are named by letters, and differences are from A."""
+        rows = [row for row in self.measures if TITLES[row.measure].is_main]
+        models = string.ascii_uppercase[: max((len(row.values) for row in rows), default=0)]
+        head = ["", "band", *models]
+        for model in models[1:]:
+            head += [f"{model} - A", "95 %", "p"]
+        cells = []
+        for row in rows:
+            shown = [TITLES[row.measure].column, row.band, *row.values]
+            for other in row.differences:
+                if other is None:
+                    shown += [None] * 3
+                else:
+                    low, high = other.interval
+                    shown += [f"{other.difference:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{other.p_documents:.4f}"]
+            cells.append(shown)
+        return html_table(head, cells, caption=repr(self))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the figures for JSON output."""

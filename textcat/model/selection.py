@@ -11,6 +11,7 @@ from textcat.errors import TextcatError
 from textcat.evaluation.thresholds import Calibration, check_probability
 from textcat.features.rows import Rows
 from textcat.frames import Frame, empty_frame
+from textcat.markup import html_table
 from textcat.model import Reason
 from textcat.model._product import highest
 from textcat.model._product import top as sparse_top
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from textcat.model.tagger import Tagger
 
 BATCH_DOCUMENTS = 4096  # the documents that are read at a time while tagging
+_SHOWN = 20  # documents that a notebook shows
 SCORE_BYTES = 16 << 20  # the most bytes of scores held in memory at a time
 
 
@@ -56,6 +58,21 @@ class Tags(list[list[Tag]]):
     ):
         super().__init__(tags)
         self._frame, self._names, self.reasons = Frame.of(documents), dict(names or {}), [*reasons]
+
+    def __repr__(self) -> str:
+        if len(self) <= _SHOWN:
+            return super().__repr__()
+        return f"<Tags of {len(self):,} documents: {sum(map(len, self)):,} tags, of {sum(map(bool, self)):,} documents>"
+
+    def _repr_html_(self) -> str:
+        labels = [str(number) for number in range(len(self))] if self._frame is None else self._frame.row_names
+        rows = ((label, ", ".join(map(self._shown, tags))) for label, tags in zip(labels[:_SHOWN], self, strict=False))
+        below = f"<p>and {len(self) - _SHOWN:,} more documents</p>" if len(self) > _SHOWN else ""
+        return html_table(("document", "topics"), rows, caption=f"Tags of {len(self):,} documents") + below
+
+    def _shown(self, tag: Tag) -> str:
+        certainty = f"score {tag.score:.3f}" if tag.probability is None else f"{tag.probability:.3f}"
+        return f"{self._names.get(tag.topic, tag.topic)} ({certainty})"
 
     def to_frame(self) -> Any:
         """Return a table with a row per tag of a document, and columns for topic, name, score and probability.

@@ -98,6 +98,11 @@ def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
         )
 
 
+def are_single(corpus: Corpus) -> bool:
+    """Return whether there are several topics, and every training document has exactly one of them."""
+    return len(corpus.topics) > 1 and all(len(document.topics) == 1 for document in corpus.train)
+
+
 def kept_support(
     corpus: Corpus, recipe: Recipe, keep_support: str | None, rows_dir: str | os.PathLike[str] | None
 ) -> str:

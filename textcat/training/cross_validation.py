@@ -245,7 +245,7 @@ class Trial:
         return cls(recipe, measures, figures.get("measured_on", ""))
 
 
-def cross_validate(
+def measure_by_folds(
     corpus: Corpus,
     recipes: Iterable[Recipe],
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ from textcat.reading import date_range
 from textcat.recipe import Recipe, default_recipe, read_recipe
 from textcat.training.checks import (
     SCRIPT_SAMPLE,
+    are_single,
     check_topics,
     kept_support,
     warn_if_unsegmented,
@@ -60,6 +62,7 @@ from textcat.training.examples import CountedCorpus, Examples
 from textcat.training.plan import check_memory
 from textcat.training.thresholds import held_out_scores
 
+_log = logging.getLogger(__name__)
 _N_FOLDS = 5
 # Weights of many topics are kept sparse if this takes at most this share of the memory: see docs/reference/learners.md.
 SPARSE_SHARE = 0.25
@@ -73,6 +76,7 @@ def train(
     text: str | Sequence[str] | None = None,
     topics: str | Sequence[str] = "topics",
     topics_separator: str = "",
+    single: bool = False,
     n_jobs: int | None = None,
     rows_dir: str | os.PathLike[str] | None = None,
     keep_support: str | None = None,
@@ -97,6 +101,9 @@ def train(
         where a document has the topic and 0 elsewhere.
     topics_separator : str
         The separator of topics in one string, such as ";"; ``""``: the string is one topic.
+    single : bool, default=False
+        Each document gets exactly one topic, as by the recipe's setting ``tags.strategy=single``. False: the recipe
+        decides.
     n_jobs : int, optional
         Blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the bit.
     rows_dir : path, optional
@@ -121,13 +128,21 @@ def train(
         followed, or training would not fit into memory.
     """
     corpus = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
-    if not isinstance(recipe, Recipe):
-        recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
-    recipe, _ = recipe.for_corpus(corpus)
+    recipe = recipe_for(corpus, recipe, single=single)
     options: dict[str, Any] = {"n_jobs": n_jobs, "rows_dir": rows_dir, "keep_support": keep_support}
     options["updatable"] = updatable
     check_memory(corpus, recipe, train_and_evaluate, **options)
     return train_and_score(corpus, recipe, stages=stages, **options).tagger
+
+
+def recipe_for(corpus: Corpus, recipe: Recipe | str | os.PathLike[str] | None, *, single: bool) -> Recipe:
+    """Return the recipe to train by on a corpus, as for `train`; log a hint if `single` would suit the corpus."""
+    if not isinstance(recipe, Recipe):
+        recipe = default_recipe() if recipe is None else read_recipe(os.fspath(recipe))
+    recipe, _ = (recipe.with_settings("tags.strategy=single") if single else recipe).for_corpus(corpus)
+    if are_single(corpus) and recipe.make_tags().strategy != "single":
+        _log.warning("Every training document has exactly one topic: with single=True, so has every tagged one.")
+    return recipe
 
 
 def train_and_evaluate(
@@ -166,11 +181,11 @@ def train_and_evaluate(
     if tagger.training_counts is not None:
         spec = None if bands is None else [bands] if isinstance(bands, str) else [*bands]
         tagger.training_counts = replace(tagger.training_counts, bands=spec, is_measured=True)
-    tagger.evaluation = _evaluation(trained, corpus, recipe, bands, stages, twins)
+    tagger.evaluation = evaluation_of(trained, corpus, recipe, bands, stages, twins)
     return tagger
 
 
-def _evaluation(
+def evaluation_of(
     trained: Trained,
     corpus: Corpus,
     recipe: Recipe,

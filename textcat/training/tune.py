@@ -31,9 +31,9 @@ from textcat.training.cross_validation import (
     SPARSITY_MEASURE,
     HoldOut,
     Trial,
-    cross_validate,
     feature_key,
     hold_out_sample,
+    measure_by_folds,
     nanmean,
 )
 from textcat.training.examples import CountedCorpus
@@ -244,7 +244,7 @@ def run_trials(
     A trial is a recipe with its measured quality. A space is a set of recipes: `space_file` names the parameters that
     vary, and their values. Without it, the recipes are those of `margin_settings`. Parameters that do not vary are as
     in `start`. `n_trials` is for the samplers "random" and "tpe"; `seed` is the seed of these samplers and of splitting
-    the corpus. Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `cross_validate`
+    the corpus. Given a folder, trials are kept in its file ``trials.jsonl``. Recipes are measured by `measure_by_folds`
     or, if they have a shortlist, by `measure_held_out`, which has no folds.
     """
     if sampler not in SAMPLERS:
@@ -281,7 +281,7 @@ def run_trials(
     kept = KeptResults(None if folder is None else folder / "trials.jsonl")
     split = {"n_folds": n_folds or _N_FOLDS, "n_repeats": n_repeats or 1}
     steps = len(corpus.topics) if listed else math.prod(split.values())
-    measure: Any = measure_held_out if listed else cross_validate
+    measure: Any = measure_held_out if listed else measure_by_folds
     name = "held-out sample" if listed else "cross-validate"
     with stages.stage(name, (len(recipes) or n_trials) * steps) as advance:
         trying = _Study(corpus, kept, advance, {**({} if listed else split), "seed": seed}, measure, steps, n_jobs)

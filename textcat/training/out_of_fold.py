@@ -1,0 +1,120 @@
+"""Documents and a recipe → how well it finds topics, by scores of rankers that were not trained on the documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from textcat.corpus.catalogue import corpus_of
+from textcat.documents import Corpus
+from textcat.errors import TextcatError
+from textcat.evaluation.bands import choose_bands
+from textcat.evaluation.evaluation import Evaluation
+from textcat.evaluation.significance import add_intervals
+from textcat.frames import Frame
+from textcat.progress import Stages
+from textcat.recipe import Recipe
+from textcat.training.train import evaluation_of, recipe_for, train_and_score
+
+
+class CrossValidation(NamedTuple):
+    """Hold what `cross_validate` measured, and the scores that it measured by."""
+
+    evaluation: Evaluation
+    #: The out-of-fold scores: a row per document, a column per topic.
+    scores: Any
+
+    def __repr__(self) -> str:
+        return f"<CrossValidation: {self.evaluation!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.evaluation._repr_html_()
+
+
+def cross_validate(
+    corpus: Any,
+    recipe: Recipe | str | os.PathLike[str] | None = None,
+    folds: int = 5,
+    *,
+    text: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] = "topics",
+    topics_separator: str = "",
+    single: bool = False,
+    bands: str | Iterable[str] | None = None,
+    bootstrap: int = 0,
+    n_jobs: int | None = None,
+    stages: Stages | None = None,
+) -> CrossValidation:
+    """Measure a recipe on training documents, each scored by rankers that were trained without its fold.
+
+    The folds are stratified: the documents of each topic are spread over as many folds as possible; the same documents
+    give the same folds. The documents of all folds are ranked together. Vocabulary and document frequencies are those
+    of the other folds, too. A topic of one document counts only if descriptions are examples. F1 is measured at the
+    thresholds that training on all documents chooses; if these were chosen by cross-validation, F1 is slightly
+    optimistic. With five folds, the figures are those that `textcat train` prints for documents without a test part.
+
+    Parameters
+    ----------
+    corpus, recipe, text, topics, topics_separator, single
+        As for `textcat.train`. Test documents of a corpus are not used.
+    folds : int >= 2, default=5
+        Parts of the training documents, at most one for each document.
+    bands : str or iterable of str, optional
+        As `spec` in `textcat.evaluate_scores`.
+    bootstrap : int, default=0
+        Resamples of the documents for 95 % intervals, such as 1000; 0: no intervals.
+    n_jobs, stages
+        As for `textcat.train`.
+
+    Returns
+    -------
+    CrossValidation
+        Its `evaluation`, and its `scores`: of a table, a table of the same library, with its index in pandas; otherwise
+        a DataFrame whose index has the documents' ids or, without pandas, an ndarray of shape (n_documents, n_topics).
+
+    Raises
+    ------
+    TextcatError
+        As for `textcat.train`; or if there are more folds than documents, or the recipe has a shortlist, which is
+        measured on test documents.
+    """
+    if not isinstance(folds, int) or folds < 2:
+        raise TextcatError(f"Documents cannot be divided into {folds!r} folds: give 2 or more.")
+    if not isinstance(bootstrap, int) or bootstrap < 0:
+        raise TextcatError(f"Intervals cannot be made of {bootstrap!r} resamples: give 1 or more, or 0 for none.")
+    opened = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
+    opened = replace(opened, test=[], unused=[])
+    recipe, n_documents = recipe_for(opened, recipe, single=single), len(opened.train)
+    if folds > n_documents:
+        raise TextcatError(f"{n_documents:,} documents cannot be divided into {folds:,} folds: give at most as many.")
+    if recipe.shortlist:
+        raise TextcatError(
+            f"Recipe {recipe.name} has a shortlist, and is not cross-validated: measure it on test documents, which "
+            "Corpus.split sets aside, or name another recipe."
+        )
+    choose_bands(opened.topics, [0] * len(opened.topics), bands)  # one that cannot be understood is refused now
+    stages = stages or Stages()
+    trained = train_and_score(opened, recipe, n_folds=folds, n_jobs=n_jobs, stages=stages, keep_support="none")
+    evaluation = evaluation_of(trained, opened, recipe, bands, stages, None)
+    if bootstrap:
+        with stages.stage("intervals"):
+            evaluation = add_intervals(evaluation, n_resamples=bootstrap)
+    assert trained.scores_out_of_fold is not None
+    return CrossValidation(evaluation, _table(corpus, opened, trained.scores_out_of_fold))
+
+
+def _table(source: Any, corpus: Corpus, scores: np.ndarray) -> Any:
+    """Return out-of-fold scores as a table of the source's library, or of pandas, or, without pandas, as they are."""
+    if (frame := Frame.of(source)) is not None:
+        parts = (part for (part,) in frame.rows(["split"])) if "split" in frame.columns else ()
+        left_out = {row for row, part in enumerate(parts) if part in ("test", "unused")}
+        return frame.answer(scores, corpus.topics, [row for row in range(len(frame.data)) if row not in left_out])
+    try:
+        import pandas
+    except ImportError:
+        return scores
+    return pandas.DataFrame(scores, index=[document.id for document in corpus.train], columns=[*corpus.topics])
