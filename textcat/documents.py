@@ -15,6 +15,7 @@ from textcat.frames import is_table, named_columns
 from textcat.markup import html_table
 from textcat.reading.document import PARTS, Document
 from textcat.reading.in_memory import as_documents, origin_of_columns
+from textcat.reading.labels import unlabelled_because
 from textcat.stratified import SAMPLING, stratified_sample
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Corpus:
         memory, it has only the names of the columns of texts, if they were named.
     topic_rule : str
         The rule by which the topics were chosen: the value of the argument `topics` of `from_documents`.
+    unlabelled : str
+        Why no document has a topic, as the end of a sentence: where topics were looked for; "" if some have.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Corpus:
     names_language: str = ""
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
     topic_rule: str = field(default="train", compare=False)
+    unlabelled: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         return f"Corpus({self.name!r}: {self._sizes()})"
@@ -208,8 +212,11 @@ class Corpus:
             If a record lacks a field that was named, a field is of another type, two records have the same id, or no
             record is for training.
         """
-        documents = as_documents(records, text, id, topics, topics_separator, split)
+        names: dict[str, None] = {}
+        documents = as_documents(records, text, id, topics, topics_separator, split, names_of_fields=names)
         corpus = cls.from_documents(name, documents, topic_rule, descriptions)
+        if isinstance(topics, str) and topics and not any(document.topics for document in documents):
+            corpus = replace(corpus, unlabelled=unlabelled_because([topics], names))
         return replace(corpus, origin=origin_of_columns(named_columns(text))) if text else corpus
 
     @classmethod

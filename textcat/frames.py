@@ -14,8 +14,9 @@ _SHOWN, _COLUMNS_SHOWN = 5, 20  # the most rows and columns that a sentence name
 _EMPTY_TEXT = "a text, which may be empty"
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) or type(value).__name__ in ("bool", "bool_")  # the last two are numpy's
+def is_boolean(value: Any) -> bool:
+    """Return whether a value is True or False, of Python or of numpy."""
+    return isinstance(value, bool) or type(value).__name__ in ("bool", "bool_")  # the last two are numpy's
 
 
 def is_missing(value: Any) -> bool:
@@ -132,7 +133,7 @@ class Frame(NamedTuple):
             return (value for (value,) in self.rows(names))
         for number, row in enumerate(self.rows(names)):
             for name, value in zip(names, row, strict=True):
-                if not (_is_number(value) and value in (0, 1)):
+                if not ((isinstance(value, Real) or is_boolean(value)) and value in (0, 1)):
                     raise TextcatError(
                         f"Row {self._shown(number)} of the table has {value!r:.60} in the column {name!r}: give 1 in a "
                         "column of a topic if the document has it, else 0; or, if the column holds the names of "

@@ -173,22 +173,3 @@ def test_dates_among_the_further_fields_are_texts(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     (record,) = read(tmp_path / "a.parquet", fields=("*",))
     assert record.fields == {"day": "1987-10-19", "rate": None}
-
-
-@pytest.mark.parametrize(
-    ("cell", "topics"),
-    [
-        ("['x', 'y']", ("x", "y")),
-        ('["x", "y, z"]', ("x", "y, z")),
-        ("[1, 2]", ("1", "2")),
-        ("[]", ()),
-        (" [ 'x' ] ", ("x",)),
-        ("[x]", ("[x]",)),
-        ("[Withdrawn] paper", ("[Withdrawn] paper",)),
-        ("[{'a': 1}]", ("[{'a': 1}]",)),
-        ("[" * 5000, ("[" * 5000,)),
-    ],
-)
-def test_a_list_that_was_written_as_text_has_its_topics(cell, topics):
-    assert InputSettings().topics_in(cell) == topics
-    assert InputSettings(topics_separator=";").topics_in("['x'];y") == ("['x']", "y")

@@ -5,7 +5,11 @@ import warnings
 import pytest
 
 import textcat
-from textcat.training.checks import warn_of_joined_topics
+from textcat.training.checks import (
+    warn_of_joined_topics,
+    warn_of_topics_that_say_no,
+    warn_of_topics_written_alike,
+)
 
 
 @pytest.mark.parametrize("topics", [["a;b", "b;c", "a;c"], ["x,y", "x, z", "y,z", "x"], ["a|b", "b|a"]])
@@ -45,3 +49,22 @@ def test_a_topic_on_all_documents_is_told():
         UserWarning, match=r"The topic 'tin' is on all 6 training documents, so there is nothing to learn"
     ):
         textcat.train(textcat.Corpus.from_records(records), "paum")
+
+
+def test_topics_that_differ_in_case_or_unicode_form_only_are_told():
+    for topics in (["grain", "Grain"], ["caf\u00e9", "cafe\u0301"], ["STRASSE", "straße"], ["\u212b", "\u00c5", "x"]):
+        with pytest.warns(UserWarning, match=r"2 of \d topics differ from others in case or Unicode form only"):
+            warn_of_topics_written_alike(topics)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_topics_written_alike(["grain", "grains", "c1", "c2"])
+
+
+def test_topics_that_say_no_are_told():
+    for topics in (["yes", "no"], ["0", "1"], ["True", "False"], ["spam", "not spam"], ["Spam", "non-spam"], ["no"]):
+        with pytest.warns(UserWarning, match="says that documents do not have a topic"):
+            warn_of_topics_that_say_no(topics)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for topics in (["0", "1", "2"], ["da", "no", "sv"], ["positive", "negative"], ["spam", "notes"], ["yes"], []):
+            warn_of_topics_that_say_no(topics)

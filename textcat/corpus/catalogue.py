@@ -23,6 +23,8 @@ from textcat.errors import TextcatError, similar_files
 from textcat.folders import expanded, user_cache
 from textcat.frames import is_table, named_columns
 from textcat.reading import (
+    EVERY_FIELD,
+    FIELDS_OF_TOPICS,
     NEWS,
     SCANS,
     STEP,
@@ -44,6 +46,7 @@ from textcat.reading import (
     shared_depth,
     unpacked_stream,
 )
+from textcat.reading.labels import unlabelled_because
 from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
@@ -467,8 +470,12 @@ def _open(
     if card.files == [Path(data).name] and not card.urls:
         _tell_empty_texts(card, documents)
     parts = {document.split or "train" for document in documents}
+    unlabelled = ""
+    if card.reader in ("records", *RECORD_READERS) and not any(document.topics for document in documents):
+        unlabelled = _why_unlabelled(data, card.settings(settings), wanted, contents)
     if "test" in parts and "train" not in parts:  # a model can be measured on them; what trains refuses them
-        return Corpus(card.name, [], [document for document in documents if document.split == "test"], ())
+        tests = [document for document in documents if document.split == "test"]
+        return Corpus(card.name, [], tests, (), unlabelled=unlabelled)
     vocabulary, names, about = vocabulary or contents.vocabulary, {}, {}
     if vocabulary is not None:
         documents = vocabulary.current(documents)
@@ -477,7 +484,21 @@ def _open(
         if card.topics == "described":
             names, about = vocabulary.names | names, vocabulary.descriptions | about
     corpus = Corpus.from_documents(card.name, documents, card.topics, about | contents.descriptions, names)
-    return replace(corpus, names_language=vocabulary.language) if vocabulary else corpus
+    return replace(corpus, names_language=vocabulary.language if vocabulary else "", unlabelled=unlabelled)
+
+
+def _why_unlabelled(
+    data: str, settings: InputSettings, wanted: Callable[[str], bool] | None, contents: "_Contents"
+) -> str:
+    """Return why no record has a topic, as the end of a sentence; raise TextcatError if the named field is in none."""
+    documents = read_documents([data], settings._replace(fields=EVERY_FIELD), wanted, contents.open)
+    names = dict.fromkeys(name for document in documents for name in document.fields or ())
+    field = settings.topics_field
+    looked_for = [field, *FIELDS_OF_TOPICS] if settings.is_default("topics_field") else [field]
+    why = unlabelled_because(looked_for, names)
+    if names and field not in names and not settings.is_default("topics_field"):
+        raise TextcatError(f"{data}: {why}.")
+    return why if names else ""
 
 
 class _Contents:

@@ -24,6 +24,7 @@ from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
 from textcat.progress import Advance, Stages, advance_over
 from textcat.reading.in_memory import as_documents
+from textcat.reading.labels import folded_name
 from textcat.stratified import SAMPLING
 
 if TYPE_CHECKING:
@@ -107,6 +108,8 @@ def evaluate_tagger(
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
+        if corpus.unlabelled:
+            raise TextcatError(f"No test document of corpus {corpus.name} has a topic, as {corpus.unlabelled}.")
         raise TextcatError(
             f"No test document of corpus {corpus.name} has a topic of the model (such as {tagger.topics[0]!r}): "
             + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")
@@ -367,7 +370,7 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
     """
     if not corpus.test and was_trained_on(tagger, corpus):
         return corpus
-    warn_of_joined_topics(tagger, corpus.test or corpus.train)
+    _warn_of_topics_written_otherwise(tagger, corpus.test or corpus.train)
     source, own = corpus.origin, tagger.origin
     same_parts = all(source.get(name) == own.get(name) for name in _SPLIT)
     if not source.get("name_or_path") or source["name_or_path"] != own.get("name_or_path"):
@@ -386,9 +389,16 @@ def with_test_documents(tagger: "Tagger", corpus: Corpus) -> Corpus:
     return corpus if corpus.test else replace(corpus, train=[], test=corpus.train)
 
 
-def warn_of_joined_topics(tagger: "Tagger", documents: Sequence[Document]) -> None:
-    """Warn if a document's topic is unknown to the tagger, but consists of known topics that a separator joins."""
+def _warn_of_topics_written_otherwise(tagger: "Tagger", documents: Sequence[Document]) -> None:
+    """Warn of topics that the tagger lacks, but that consist of its topics, or differ from one in case or form only."""
     unknown = {topic for document in documents for topic in document.topics}.difference(tagger.topics)
+    alike = {folded_name(topic): topic for topic in tagger.topics}
+    if several := sorted(topic for topic in unknown if folded_name(topic) in alike):
+        warn_once(
+            f"{len(several):,} topics of the documents to measure on, such as {several[0]!r}, differ from those of the "
+            f"model, such as {alike[folded_name(several[0])]!r}, in case or Unicode form only, and do not count: if "
+            "they are the same, write them in the same way."
+        )
     known = set(tagger.topics)
     for sign in _SEPARATORS:
         joined = sorted(

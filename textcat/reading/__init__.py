@@ -27,8 +27,8 @@ _NAMES_IN = {
     "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream named_in_training",
     "records": (
-        "ALL_FIELDS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings ItemVersion LabelSettings PipeState "
-        "Record Rejection UnreadableError VersionState is_matched superseded_reason"
+        "ALL_FIELDS EVERY_FIELD FIELDS_OF_TOPICS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings "
+        "ItemVersion LabelSettings PipeState Record Rejection UnreadableError VersionState is_matched superseded_reason"
     ),
     "sources": (
         "ARCHIVES FOLDERS Source file_system find_sources format_by_name format_of is_url matches named_format "

@@ -46,6 +46,8 @@ from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.in_memory import named_in_training as named_in_training
 from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
+from textcat.reading.records import EVERY_FIELD as EVERY_FIELD
+from textcat.reading.records import FIELDS_OF_TOPICS as FIELDS_OF_TOPICS
 from textcat.reading.records import LAST as LAST
 from textcat.reading.records import START_OVER as START_OVER
 from textcat.reading.records import Batch as Batch

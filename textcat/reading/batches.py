@@ -37,6 +37,7 @@ from textcat.reading.formats.delimited import RowCutter
 from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.formats.warc import RecordCutter
+from textcat.reading.labels import unique_names, with_meanings
 from textcat.reading.records import (
     LAST,
     NO_VERSION,
@@ -711,7 +712,10 @@ def read_documents(
         subjects: dict[str, tuple[str, ...]] = {}
         labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
+        are_labelled = _BY_PLACE.isdisjoint(form for form, _ in records)  # by their records, not by their places
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)
+        if are_labelled:
+            documents = with_meanings(documents, "" if settings.is_default("topics_field") else settings.topics_field)
         return _with_last_for_test(documents, settings.labels, inputs)
     finally:
         if was_enabled:
@@ -737,7 +741,7 @@ def _documents_of(
             *(location, alone, f"{alone.rpartition('/')[0]}/train".lstrip("/")),
         )
     part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=pairs))
-    listed = any(subjects.values())
+    listed, tidied = any(subjects.values()), lru_cache(maxsize=1024)(unique_names)
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
             (
@@ -764,7 +768,7 @@ def _documents_of(
             topics = topics_of(record.source, form)
             if not topics:
                 continue
-        part = part or part_of(record.source, form)
+        part, topics = part or part_of(record.source, form), tidied(topics)
         documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:10]))
     return documents
 

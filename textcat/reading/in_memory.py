@@ -1,15 +1,20 @@
 """Turn records in memory, such as dicts and rows of tables, into documents."""
 
+import logging
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count, repeat
-from numbers import Integral
 from typing import Any, NamedTuple
 
 from textcat.errors import TextcatError
 from textcat.frames import Frame, is_missing, is_table, named_columns
+from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
-from textcat.reading.records import listed_in, title_and_body
+from textcat.reading.labels import Labels, labels_in, unlabelled_because, with_meanings
+from textcat.reading.records import FaultKind, UnreadableError, title_and_body
+
+_log = logging.getLogger(__name__)
 
 
 def document_stream(
@@ -46,9 +51,9 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
         return document
     if not isinstance(document, Mapping):
         raise TextcatError(f"Document {number} is {document!r:.60}: give a text, a dict or a Document.")
-    return Document(
-        id_, _Fields(document, f"Row {id_}" if id_ else f"Record {number}").zones(_chosen(document, text, trained_on))
-    )
+    fields = plain_record(document, "topics", True, False)
+    called = f"Row {id_}" if id_ else f"Record {number}"
+    return Document(id_, _Fields(fields, called).zones(_chosen(fields, text, trained_on)))
 
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,11 +79,12 @@ def as_documents(
     topics_separator: str = "",
     split: str = "split",
     trained_on: tuple[str, ...] = (),
+    names_of_fields: dict[str, None] | None = None,
 ) -> list[Document]:
     """Return the documents of a table or of records in memory: see `Corpus.from_frame` and `Corpus.from_records`.
 
     The rows of a table without the column `id` have the names of `Frame.row_names` as ids. `trained_on` is as for
-    `document_stream`.
+    `document_stream`. The names of the fields of all records are added to the keys of `names_of_fields`.
     """
     names_of_texts, kind, row_names = named_columns(text), "Record", None
     if is_table(records):
@@ -92,13 +98,22 @@ def as_documents(
         topics = topics if isinstance(topics, str) else "topics"
     elif not isinstance(topics, str):
         raise TextcatError(f"The topics of records are in one field, not in {topics!r}: name it, or give a table.")
-    fields_of = zip((id, topics, split), ("id", "topics", "split"), strict=True)
-    named = [field for field, default in fields_of if field not in ("", default)]
+    named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]
     documents: list[Document] = []
     label_of: dict[str, str] = {}
-    for label, fields in zip(map(str, count(1)) if row_names is None else row_names, records, strict=False):
-        if not isinstance(fields, Mapping):
-            raise TextcatError(f"Record {label} is a {type(fields).__name__}: give a dict of fields.")
+    names_of_fields = {} if names_of_fields is None else names_of_fields
+    left_out = Counter[str]()
+    for label, original in zip(map(str, count(1)) if row_names is None else row_names, records, strict=False):
+        if not isinstance(original, Mapping):
+            raise TextcatError(f"Record {label} is a {type(original).__name__}: give a dict of fields.")
+        try:
+            fields = plain_record(original, topics, topics in ("", "topics"), bool(topics))
+        except UnreadableError as fault:
+            if fault.kind is not FaultKind.LEFT_OUT:
+                raise TextcatError(f"{kind} {label} {fault}.") from None
+            left_out[fault.detail] += 1
+            continue
+        names_of_fields.update(dict.fromkeys(map(str, fields)))
         record = _Fields(fields, f"{kind} {label}")
         record.check(named)
         identifier, date, part = record.value(id), record.value("date"), record.text(split)
@@ -108,15 +123,15 @@ def as_documents(
             raise TextcatError(f"{kind}s {labels} have the same id {identifier!r}: give each its own.")
         if part not in ("", *PARTS):
             raise TextcatError(f"{kind} {label} has the split {part!r}: it must be one of {', '.join(PARTS)}.")
-        names = record.topics(topics, topics_separator)
-        labelled_for = None if record.value("labelled_for") is None else record.topics("labelled_for", topics_separator)
+        names, labelled_for = record.labels(topics, topics_separator)
         date = "" if date is None else iso_date(str(date))
-        documents.append(
-            Document(
-                identifier, record.zones(_chosen(fields, names_of_texts, trained_on)), names, date, part, labelled_for
-            )
-        )
-    return documents
+        zones = record.zones(_chosen(fields, names_of_texts, trained_on))
+        documents.append(Document(identifier, zones, names, date, part, labelled_for))
+    for sentence, n in left_out.items():
+        _log.warning("%s (%d of %d).", sentence, n, n + len(documents))
+    if topics not in ("", "topics") and topics not in names_of_fields and documents:
+        raise TextcatError(f"There are no topics: {unlabelled_because([topics], names_of_fields)}.")
+    return with_meanings(documents, "" if topics == "topics" else topics)
 
 
 def _table_records(
@@ -159,17 +174,15 @@ class _Fields(NamedTuple):
             raise self._fault(f"no text in {' or '.join(map(repr, body))}", self._name_fields())
         return {"title": self.text(title), "body": "\n".join(filter(None, map(self.text, body)))}
 
-    def topics(self, field: str, separator: str) -> tuple[str, ...]:
-        value = self.value(field)
-        if isinstance(value, str):
-            parts = value.split(separator) if separator else listed_in(value)
-            names = [name.strip() for name in ([value] if parts is None else parts)]
-            return tuple(dict.fromkeys(filter(None, names)))
-        values = list(value) if isinstance(value, Iterable) else [] if value is None else [value]
-        for name in values:
-            if isinstance(name, bool) or not isinstance(name, str | Integral) or not str(name).strip():
-                raise self._fault(f"the {field} {value!r:.60}", "they must be a list of names, or one name")
-        return tuple(dict.fromkeys(map(str, values)))
+    def labels(self, field: str, separator: str) -> Labels:
+        try:
+            labels = labels_in(self.fields.get(field), field, separator)
+            if self.value("labelled_for") is not None:
+                judged = labels_in(self.fields["labelled_for"], "labelled_for", separator)
+                labels = labels._replace(labelled_for=judged.topics)
+        except UnreadableError as fault:
+            raise TextcatError(f"{self.called} {fault}.") from None
+        return labels
 
     def text(self, field: str) -> str:
         value = self.value(field)

@@ -8,7 +8,6 @@ from enum import IntEnum, auto
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import chain
-from sys import intern
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 #: Where a batch begins or ends: a few whole numbers whose meaning only the reading side knows. A list of them, as JSON
@@ -43,6 +42,8 @@ class LabelSettings(NamedTuple):
     headers: str = "keep"
 
 
+#: Usual names of topics in an object of JSON that has its text by the default name.
+FIELDS_OF_TOPICS = ("label", "labels", "cats")
 # Names by which columns are found, in any case, where the default ones are missing: only if exactly one of them occurs.
 _USUAL_NAMES = {
     "body": (
@@ -62,7 +63,9 @@ _USUAL_NAMES = {
         *("comment", "summary", "full_text", "fulltext"),
     ),
     "title": ("title", "headline", "heading"),
-    "topics": ("topics", "labels", "label", "categories", "category", "class", "tags", "tag", "topic", "section"),
+    "topics": (
+        *("topics", "labels", "label", "cats", "categories", "category", "class", "tags", "tag", "topic", "section"),
+    ),
     "id": ("id", "nr", "no", "number", "doc_id", "docid", "document_id", "guid", "uuid", "identifier"),
 }
 
@@ -71,6 +74,8 @@ _SHORTEST = 4096  # bytes looked at in any case before a record is taken for too
 
 #: The value of `InputSettings.fields` for all of them.
 ALL_FIELDS = ("*",)
+#: The value of `InputSettings.fields` for all of them, those of texts among them.
+EVERY_FIELD = ("*", "texts")
 
 
 class InputSettings(NamedTuple):
@@ -168,17 +173,6 @@ class InputSettings(NamedTuple):
             return zones
         return {name: text for name, text in zones.items() if text} or {"body": ""}
 
-    def topics_in(self, text: str) -> tuple[str, ...]:
-        """Split a string into topics, and return each topic once.
-
-        The topics are separated by `topics_separator`. If that is "", the string is a list as JSON or Python writes it,
-        or else it is a single topic.
-        """
-        listed = None if self.topics_separator else listed_in(text)
-        parts = text.split(self.topics_separator) if self.topics_separator else [text] if listed is None else listed
-        # One string of each name, however many documents have it.
-        return tuple(dict.fromkeys([intern(part) for part in map(str.strip, parts) if part]))
-
     def part_in(self, text: str) -> str:
         """Return the text if it is a part of a corpus ("train", "test", "unused") or ""; else raise UnreadableError."""
         if text not in ("", "train", "test", "unused"):
@@ -230,11 +224,11 @@ class InputSettings(NamedTuple):
     def check_labels(self, names: Collection[str]) -> None:
         """Raise UnreadableError if a field that the settings name for ids, topics or parts is not among `names`.
 
-        A table must have a column of topics even if the settings do not name one. If labels are not wanted, only the
-        field of ids is checked.
+        A table must have a column of topics even if the settings do not name one; an object without a field of topics
+        has none. If labels are not wanted, only the field of ids is checked.
         """
         for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
-            if not self.is_default(name) or (what == "topics" and not isinstance(names, Mapping)):
+            if (not isinstance(names, Mapping)) if what == "topics" else not self.is_default(name):
                 _check_field(getattr(self, name), names, name, what)
         if not self.is_default("date_field") and not isinstance(names, Mapping):  # an object may have no date
             _check_field(self.date_field, names, "date_field", "dates")
@@ -264,9 +258,10 @@ class InputSettings(NamedTuple):
                 settings = settings._replace(id_field=name)
         settings = settings._with_usual_names(names, body)
         settings.check_labels(names)
-        labels = [settings.id_field, settings.topics_field, self.split_field, self.date_field, "labelled_for"]
+        answer = "" if settings.topics_field == "answer" else "answer"  # that of Prodigy
+        labels = [settings.id_field, settings.topics_field, self.split_field, self.date_field, "labelled_for", answer]
         if self.labels is None:
-            labels[1:] = ["", "", self.date_field, ""]
+            labels[1:] = ["", "", self.date_field, "", ""]
         fields = tuple(further_fields(names, title, body, self))
         present: Any = (name if name in names else "" for name in labels)
         which = ColumnNames(title, body, *present)._replace(fields=fields)
@@ -290,12 +285,17 @@ def is_matched(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}")  # the star stands for slashes, too
 
 
+def usual_names(what: str) -> tuple[str, ...]:
+    """Return the usual names, in lower case, of fields of a kind: "body", "title", "topics" or "id"."""
+    return _USUAL_NAMES[what]
+
+
 def usual_name(names: Collection[str], what: str) -> str:
     """Return the only one of `names` that is a usual name of a kind of field, such as "headline" for titles.
 
     `what` is the kind: "body", "title", "topics" or "id". Return "" if none of `names` is usual, or if several are.
     """
-    found = [name for name in names if name.strip().lower() in _USUAL_NAMES[what]]
+    found = [name for name in names if name.strip().lower() in usual_names(what)]
     return found[0] if len(found) == 1 else ""
 
 
@@ -303,20 +303,6 @@ def has_usual_name(names: Iterable[str]) -> bool:
     """Return whether any of the column names is a default name such as "text", or a usual one such as "headline"."""
     default = ("text", "body", "title", "id", "topics", "split", "date", "labelled_for", *ANNIFS)
     return not {name.strip().lower() for name in names}.isdisjoint({*default, *chain(*_USUAL_NAMES.values())})
-
-
-def listed_in(text: str) -> list[str] | None:
-    """Return the names in a text such as "['corn', 'wheat']", as pandas writes lists to CSV; None for other texts."""
-    if not text.lstrip().startswith("["):
-        return None
-    import ast
-
-    try:
-        values = ast.literal_eval(text.strip())
-    except (MemoryError, RecursionError, SyntaxError, ValueError):
-        return None
-    are_names = isinstance(values, list) and all(type(value) in (str, int) for value in values)
-    return [*map(str, values)] if are_names else None
 
 
 def title_and_body(fields: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -344,6 +330,8 @@ def further_fields(names: Iterable[str], title: str, body: Sequence[str], settin
     These are the fields in `settings.fields` that exist; if it asks for all fields, all except the title and a body
     that is a single field.
     """
+    if settings.fields == EVERY_FIELD:
+        return [*names]
     if settings.fields != ALL_FIELDS:
         return [name for name in settings.fields if name in names]
     return [name for name in names if name != title and [name] != [*body]]
@@ -374,6 +362,7 @@ class ColumnNames(NamedTuple):
     split: str = ""
     date: str = ""
     labelled_for: str = ""
+    answer: str = ""
     fields: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
@@ -382,7 +371,7 @@ class ColumnNames(NamedTuple):
 
     def used_names(self) -> list[str]:
         """Return the names of the columns of ids, texts and labels that are read, each once."""
-        labels = (self.topics, self.split, self.date, self.labelled_for)
+        labels = (self.topics, self.split, self.date, self.labelled_for, self.answer)
         return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *labels))))
 
 

@@ -2,7 +2,9 @@
 
 import os
 import re
+import unicodedata
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from textcat.documents import Corpus, topic_counts
@@ -10,6 +12,7 @@ from textcat.errors import TextcatError
 from textcat.features.scripts import NGRAMS
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
+from textcat.reading.labels import NO, YES, folded_name
 from textcat.recipe import Recipe
 
 # Languages written without spaces, by their scripts; where there is kana, Chinese characters are Japanese.
@@ -22,6 +25,7 @@ _KANA = re.compile("[\u3040-\u30ff]")
 _CUT_THEM = "Leave out segmenter = 'spacy' in [tokens] of the recipe, or name their language by lang = {code!r} there"
 SCRIPT_SAMPLE = 500  # documents by which the script of a corpus is found
 MOST_KEPT = 20_000  # training documents; a model of more keeps support documents only if asked to
+_NOT = re.compile(r"(?:non|not|no)[ _-]?(.+)")
 _SEPARATORS = (";", "|", ",", "/")
 _MISSING = frozenset({"<na>", "n/a", "na", "nan", "nat", "none", "null"})
 _JOINED_SHARE = 0.2  # if at least this share of the topics have a sign, the sign is taken for a separator
@@ -81,6 +85,40 @@ def warn_of_missing_values(topics: Collection[str], documents: Sequence[Document
         )
 
 
+def warn_of_topics_written_alike(topics: Collection[str]) -> None:
+    """Warn of topics that differ in case or in the Unicode form only, such as "Grain" and "grain"."""
+    alike = defaultdict[str, list[str]](list)
+    for topic in sorted(topics):
+        alike[folded_name(topic)].append(topic)
+    if several := [names for names in alike.values() if len(names) > 1]:
+        n, (first, second, *_) = sum(map(len, several)), several[0]
+        shown = ascii if unicodedata.normalize("NFKC", first) == unicodedata.normalize("NFKC", second) else repr
+        warnings.warn(
+            f"{n:,} of {len(topics):,} topics differ from others in case or Unicode form only, such as {shown(first)} "
+            f"and {shown(second)}: they are trained as different topics; if they are one, write it in one way.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def warn_of_topics_that_say_no(topics: Collection[str]) -> None:
+    """Warn if topics are answers to one question, such as "yes" and "no", or "spam" and "not spam"."""
+    names = {topic.casefold(): topic for topic in topics}
+    if names and names.keys() <= YES | NO:
+        saying = sorted(names.keys() & NO)
+        remedy = "name the field of the topic that they are about by --topics-field (in Python topics=)"
+    else:
+        saying = [name for name in names if len(names) == 2 and (rest := _NOT.match(name)) and rest[1] in names]
+        remedy = "leave the topics of its documents empty"
+    if saying:
+        warnings.warn(
+            f"The topic {names[saying[0]]!r} says that documents do not have a topic, and is trained as a topic of its "
+            f"own: if it is none, {remedy}.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
 def warn_of_topics_everywhere(documents: Sequence[Document]) -> None:
     """Warn of topics that all training documents have: such topics have no negative example."""
     everywhere = {topic for document in documents[:1] for topic in document.topics}
@@ -133,4 +171,5 @@ def check_topics(corpus: Corpus) -> None:
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")
+    why = f", as {corpus.unlabelled}" if corpus.unlabelled else ": give it labelled documents"
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document{why}.")

@@ -48,6 +48,8 @@ from textcat.training.checks import (
     warn_of_joined_topics,
     warn_of_missing_values,
     warn_of_topics_everywhere,
+    warn_of_topics_that_say_no,
+    warn_of_topics_written_alike,
 )
 from textcat.training.cross_validation import (
     HoldOut,
@@ -256,6 +258,8 @@ def train_and_score(
     without = without_texts(corpus, keep_support) if updatable else None
     warn_if_unsegmented(corpus.sample_train(SCRIPT_SAMPLE), recipe)
     warn_of_joined_topics(corpus.topics)
+    warn_of_topics_written_alike(corpus.topics)
+    warn_of_topics_that_say_no(corpus.topics)
     warn_of_missing_values(corpus.topics, corpus.train)
     warn_of_topics_everywhere(corpus.train)
     release_memory()

@@ -28,6 +28,7 @@ from textcat.model import COUNTS, MODEL, SUM, ModelError, names_in, read_manifes
 from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.reading import as_documents, named_in_training
+from textcat.reading.labels import folded_name
 from textcat.recipe import Recipe
 from textcat.training.examples import CountedCorpus
 from textcat.training.train import train_and_evaluate, train_and_score
@@ -464,11 +465,12 @@ def _warn_of_topics_without_negatives(corpus: Corpus, topics: set[str]) -> None:
 def _warn_of_similar_topics(new: set[str], former: set[str]) -> None:
     from difflib import get_close_matches
 
-    names = sorted(former)
+    names, alike = sorted(former), {folded_name(topic): [topic] for topic in former}
     for topic in sorted(new):
-        if re.search(r"\d", topic):  # c21 is no misspelling of c22
-            continue
-        if near := get_close_matches(topic, names, n=1, cutoff=0.8):
+        near = alike.get(folded_name(topic), [])
+        if not near and not re.search(r"\d", topic):  # c21 is no misspelling of c22
+            near = get_close_matches(topic, names, n=1, cutoff=0.8)
+        if near:
             log.warning(
                 "The new topic %r is spelt almost like the known topic %r: if it is misspelt, learn its documents "
                 "again with the right name.",

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from textcat.reading.annotations import answered
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import uris_in
 from textcat.reading.formats.text import LineCutter
+from textcat.reading.labels import Labels, labels_in
 from textcat.reading.records import (
     ANNIFS,
     Block,
@@ -163,10 +165,10 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     """Return a function that takes the cells of a row, in the order of `names`, and returns the content of the row."""
     column_of = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [column_of[name] for name in read.body]
-    title, name, topics, split, date, labelled_for = (column_of[name] for name in (read.title, *read[2:7]))
+    title, name, topics, split, date, labelled_for, answer = (column_of[name] for name in (read.title, *read[2:8]))
     kept = [(name, column_of[name]) for name in read.fields]
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
-    topics_in = uris_in if by_annif else settings.topics_in
+    separator = settings.topics_separator
 
     def content(cells: list[str]) -> RecordContent:
         cells.append("")  # that of a column there is none of
@@ -175,8 +177,13 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
         if settings.labels is None:
             return RecordContent(cells[name], zones, (), iso_date(cells[date]), fields=fields)
         part = settings.part_in(cells[split].strip())
-        judged = settings.topics_in(cells[labelled_for]) if cells[labelled_for].strip() else None
-        return RecordContent(cells[name], zones, topics_in(cells[topics]), iso_date(cells[date]), part, judged, fields)
+        labels = Labels(uris_in(cells[topics])) if by_annif else labels_in(cells[topics], read.topics, separator)
+        labels = answered(labels, cells[answer])
+        if cells[labelled_for].strip():
+            labels = labels._replace(labelled_for=labels_in(cells[labelled_for], "labelled_for", separator).topics)
+        return RecordContent(
+            cells[name], zones, labels.topics, iso_date(cells[date]), part, labels.labelled_for, fields
+        )
 
     return content
 

@@ -8,10 +8,13 @@ from typing import Any
 
 import orjson
 
+from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
-from textcat.reading.formats.annif import has_subjects, is_subject
+from textcat.reading.formats.annif import has_subjects
 from textcat.reading.formats.text import LineCutter, nonblank_lines
+from textcat.reading.labels import labels_in
 from textcat.reading.records import (
+    FIELDS_OF_TOPICS,
     Block,
     ColumnNames,
     InputSettings,
@@ -193,17 +196,21 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
 
 
 def _content(source: str, settings: InputSettings, span: RecordSpan) -> RecordContent:
-    return object_content(*_with_usual_names(read_object(settings.text_of(span)), source, settings))
+    fields = read_object(settings.text_of(span))
+    plain = plain_record(
+        fields, settings.topics_field, settings.is_default("topics_field"), settings.labels is not None
+    )
+    return object_content(*_with_usual_names(plain, source, settings))
 
 
 def _with_usual_names(
-    fields: dict[str, Any], source: str, settings: InputSettings
-) -> tuple[dict[str, Any], InputSettings]:
+    fields: Mapping[str, Any], source: str, settings: InputSettings
+) -> tuple[Mapping[str, Any], InputSettings]:
     """Return an object and the settings to read it by, if fields with default names are missing.
 
     Such a field is replaced by the only field that has one of the usual names, such as "content" for the text. An
-    object of JSON may lack a field of topics just because it has no topics. So only ``label`` and ``labels`` are taken
-    for topics, or any usual name if the text, too, was found by a usual name.
+    object of JSON may lack a field of topics just because it has no topics. So only ``label``, ``labels`` and spaCy's
+    ``cats`` are taken for topics, or any usual name if the text, too, was found by a usual name.
     """
     if fields.get("text") is not None and "topics" in fields:
         return fields, settings
@@ -216,7 +223,7 @@ def _with_usual_names(
         if settings.is_default("id_field") and "id" not in fields:
             changed = changed._replace(id_field=usual_name(fields, "id") or "id")
     if settings.labels is not None and settings.is_default("topics_field") and not {"topics", "subjects"} & {*fields}:
-        names = fields if body else [name for name in fields if name.lower() in ("label", "labels")]
+        names = fields if body else [name for name in fields if name.lower() in FIELDS_OF_TOPICS]
         changed = changed._replace(topics_field=usual_name(names, "topics") or "topics")
     if changed is not settings:
         which = ColumnNames(title or "title", (body,), changed.id_field, changed.topics_field)
@@ -226,7 +233,7 @@ def _with_usual_names(
     return fields, changed
 
 
-def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordContent:
+def object_content(fields: Mapping[str, Any], settings: InputSettings) -> RecordContent:
     """Return the content (id, texts and labels) of a record that is a JSON object.
 
     The record's text is in the fields that the settings name. If they name none, it is in ``title`` and ``text`` or
@@ -247,10 +254,11 @@ def object_content(fields: dict[str, Any], settings: InputSettings) -> RecordCon
     if settings.labels is None:
         return RecordContent(name, zones, (), _date(date), fields=others)
     part = settings.part_in(_text(fields, settings.split_field))
-    labelled_for = (
-        None if fields.get("labelled_for") is None else _topics(fields, settings._replace(topics_field="labelled_for"))
-    )
-    return RecordContent(name, zones, _topics(fields, settings), _date(date), part, labelled_for, others)
+    field, separator = settings.topics_field, settings.topics_separator
+    topics, labelled_for = labels_in(_joined(fields.get(field)), field, separator)
+    if fields.get("labelled_for") is not None:
+        labelled_for = labels_in(_joined(fields["labelled_for"]), "labelled_for", separator).topics
+    return RecordContent(name, zones, topics, _date(date), part, labelled_for, others)
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -310,20 +318,6 @@ def _joined(value: Any) -> Any:
     if isinstance(value, dict):
         return {join_surrogates(name): _joined(one) for name, one in value.items()}
     return value
-
-
-def _topics(fields: Mapping[str, Any], settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of an object, each once; whole numbers are names, too."""
-    field = settings.topics_field
-    value = fields.get(field)
-    if isinstance(value, str) and settings.topics_separator:
-        return settings.topics_in(join_surrogates(value))
-    names = [] if value is None else value if isinstance(value, list) else [value]
-    names = [one.get("uri", one.get("label")) if is_subject(one) else one for one in names]
-    for name in names:
-        if type(name) is not int and (not isinstance(name, str) or not name.strip()):
-            raise UnreadableError(f"has the {field} {_shown(value)}: they must be a list of names, or one name")
-    return tuple(dict.fromkeys(join_surrogates(str(name)) for name in names))
 
 
 def _date(value: Any) -> str:

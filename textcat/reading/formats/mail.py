@@ -11,6 +11,7 @@ from textcat.reading.dates import iso_date
 from textcat.reading.formats.charsets import decoded_as, encoding_meant
 from textcat.reading.formats.documents import ExtractedText, document_format
 from textcat.reading.formats.html import decode_declared, extract_page
+from textcat.reading.labels import labels_in
 from textcat.reading.records import (
     Block,
     InputSettings,
@@ -142,8 +143,9 @@ def _message(
         if settings.labels is None:
             return name, ExtractedText(title, body, (), date)
         # Unless a header is named that holds them, such as X-Gmail-Labels, the place of the file tells the topics.
-        topics = "" if settings.is_default("topics_field") else _header(message, settings.topics_field)
-        return name, ExtractedText(title, body, settings.topics_in(topics), date)
+        field = settings.topics_field
+        topics = "" if settings.is_default("topics_field") else _header(message, field)
+        return name, ExtractedText(title, body, labels_in(topics, field, settings.topics_separator).topics, date)
     except UnreadableError:
         raise
     except Exception as error:  # the library raises many kinds for odd headers and deep parts

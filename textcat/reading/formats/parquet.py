@@ -6,7 +6,9 @@ from itertools import accumulate
 from typing import IO, Any
 
 from textcat.errors import TextcatError, install_hint
+from textcat.reading.annotations import answered
 from textcat.reading.dates import iso_date
+from textcat.reading.labels import labels_in
 from textcat.reading.records import (
     Block,
     ColumnNames,
@@ -75,18 +77,27 @@ def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
     which = settings.columns_among(schema.names)
     for name in which.used_names():
         kind = _values(pa, schema.field(name).type)
-        if name in (which.topics, which.labelled_for) and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-            kind = _values(pa, kind.value_type)
-        is_text = _is_text(pa, kind) or (
-            name in (which.id, which.topics, which.labelled_for) and pa.types.is_integer(kind)
-        )
-        if not is_text and name != which.date:
+        if name in (which.date, which.answer):
+            continue
+        if name in (which.topics, which.labelled_for) and _holds_labels(pa, kind):
+            continue
+        if not (_is_text(pa, kind) or (name == which.id and pa.types.is_integer(kind))):
             raise UnreadableError(f"has {kind} in the column {name!r}, which is not text: name another column")
     return which
 
 
 def _values(pa: Any, kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _holds_labels(pa: Any, kind: Any) -> bool:
+    """Return whether values of a type may be labels: see `labels_in`."""
+    types = pa.types
+    if types.is_struct(kind):
+        return True
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _holds_labels(pa, _values(pa, kind.value_type))
+    return _is_text(pa, kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
 
 
 def _is_text(pa: Any, kind: Any) -> bool:
@@ -104,8 +115,8 @@ def _rows(
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
-    lists = (which.topics, which.labelled_for)  # they may be
-    texts = [name for name in which.used_names() if name not in lists]
+    others = (which.topics, which.labelled_for, which.answer)  # lists and numbers, they may be
+    texts = [name for name in which.used_names() if name not in others]
     # A text that is stored once may stand in many rows.
     repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
     if _longest(pa, repeated, group, texts) * n > _LARGEST_BATCH:
@@ -164,11 +175,14 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         date = "" if (when := values[which.date][i]) is None else iso_date(str(when))
         if settings.labels is None:
             return RecordContent(name, zones, (), date, fields=fields)
-        topics = _topics(values[which.topics][i], settings)
-        names = values[which.labelled_for][i]
-        labelled_for = None if names is None else _topics(names, settings)
+        separator, answer = settings.topics_separator, values[which.answer][i]
+        labels = labels_in(_decoded(values[which.topics][i], settings), which.topics, separator)
+        labels = answered(labels, _text(answer, settings) if isinstance(answer, str | bytes) else answer)
+        if (names := values[which.labelled_for][i]) is not None:
+            names = labels_in(_decoded(names, settings), "labelled_for", separator).topics
+            labels = labels._replace(labelled_for=names)
         part = settings.part_in(_text(values[which.split][i], settings) or "")
-        return RecordContent(name, zones, topics, date, part, labelled_for, fields)
+        return RecordContent(name, zones, labels.topics, date, part, labels.labelled_for, fields)
 
     return parse
 
@@ -188,11 +202,11 @@ def _name(value: Any, settings: InputSettings) -> str:
     return str(value) if isinstance(value, int) else _text(value, settings) or ""
 
 
-def _topics(value: Any, settings: InputSettings) -> tuple[str, ...]:
-    """Return the topics of a row, each once; whole numbers are names, too."""
+def _decoded(value: Any, settings: InputSettings) -> Any:
+    """Return the value of a column of labels, whose texts may be bytes."""
     if isinstance(value, list):
-        return tuple(dict.fromkeys(_name(one, settings) for one in value if one is not None))
-    return settings.topics_in(_name(value, settings))
+        return [_decoded(one, settings) for one in value]
+    return _text(value, settings) if isinstance(value, bytes | UnicodeDecodeError) else value
 
 
 def _column(pa: Any, batch: Any, name: str) -> list[Any]:

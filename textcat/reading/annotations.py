@@ -1,0 +1,174 @@
+"""Read the records of programs for annotation, as they export them: Argilla, doccano, Label Studio and Prodigy.
+
+`plain_record` gives such a record the form of any other one: with its text, a field of topics and ``labelled_for``.
+Where several persons labelled a document, a topic counts if more than half of them gave it. Records that nobody
+labelled, or about which they do not agree, are left out when labels are wanted.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from textcat.reading.labels import Labels, labels_in
+from textcat.reading.records import FaultKind, UnreadableError, usual_name
+
+ANSWERS = ("accept", "reject", "ignore")  # of Prodigy
+
+
+def plain_record(fields: Mapping[str, Any], topics_field: str, is_default: bool, labelled: bool) -> Mapping[str, Any]:
+    """Return the fields of a record, those of a program for annotation in the form of other records.
+
+    Parameters
+    ----------
+    fields : mapping of str to object
+    topics_field : str
+        The field of topics. In it are the topics of the record that is returned.
+    is_default : bool
+        Whether `topics_field` is the default; otherwise it may name what was asked, where several things were asked.
+    labelled : bool
+        Whether labels are wanted; otherwise only texts and ids count.
+
+    Returns
+    -------
+    mapping of str to object
+
+    Raises
+    ------
+    UnreadableError
+        If the record is to be left out, or if it is unclear which of its labels are topics.
+    """
+    asked = "" if is_default else topics_field
+    if isinstance(fields.get("data"), Mapping) and ("annotations" in fields or "completions" in fields):
+        return _of_label_studio(fields, topics_field, asked, labelled)
+    if isinstance(fields.get("fields"), Mapping) and ("responses" in fields or "suggestions" in fields):
+        return _of_argilla(fields, topics_field, asked, labelled)
+    if "annotation" in fields and not fields.keys().isdisjoint(("annotation_agent", "prediction", "inputs")):
+        return _of_older_argilla(fields, topics_field, asked, labelled)
+    if labelled and asked in ("", "annotations") and fields.get("annotations") and "topics" not in fields:
+        return _of_doccano(fields, topics_field)
+    if labelled and topics_field != "answer" and fields.get("answer") in ANSWERS:
+        return _of_prodigy(fields, topics_field, asked)
+    return fields
+
+
+def _of_label_studio(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
+    """Return a task, whose data are the fields of a record; `asked` is the name of the control of its choices."""
+    record = {"id": fields.get("id"), **fields["data"]}
+    if not labelled:
+        return record
+    annotations = [
+        one for one in fields.get("annotations") or fields.get("completions") or () if not one.get("was_cancelled")
+    ]
+    given: dict[str, list[Any]] = {}
+    for number, annotation in enumerate(annotations):
+        for result in annotation.get("result") or ():
+            value = result.get("value") or {}
+            if "choices" in value:
+                of_control = given.setdefault(str(result.get("from_name")), [[] for _ in annotations])
+                of_control[number] += value["choices"]
+    if asked in record and asked not in given:
+        return record
+    if not annotations:
+        raise _left_out("Tasks without an annotation that counts are left out")
+    if not given:
+        others = any(annotation.get("result") for annotation in annotations)
+        return record if others else {**record, topics_field: []}
+    return {**record, topics_field: _agreed(given[_chosen(given, asked, "controls")], topics_field)}
+
+
+def _of_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> dict[str, Any]:
+    """Return a record with responses to questions; `asked` is the name of the question."""
+    record = {"id": fields.get("id"), **fields["fields"]}
+    if not labelled:
+        return record
+    responses = fields.get("responses") or {}
+    if isinstance(responses, Sequence):  # those of each person, as older versions have them
+        given: dict[str, list[Any]] = {}
+        for one in responses:
+            for question, answer in (one.get("values") or {}).items():
+                given.setdefault(question, []).append({"status": one.get("status"), **answer})
+        responses = given
+    counted = {
+        question: [answer.get("value") for answer in answers if answer.get("status") in (None, "submitted")]
+        for question, answers in responses.items()
+    }
+    counted = {question: answers for question, answers in counted.items() if answers}
+    if asked in record and asked not in counted:
+        return record
+    if not counted:
+        raise _left_out("Records without a response that was submitted are left out, also if they have suggestions")
+    return {**record, topics_field: _agreed(counted[_chosen(counted, asked, "questions")], topics_field)}
+
+
+def _of_older_argilla(fields: Mapping[str, Any], topics_field: str, asked: str, labelled: bool) -> Mapping[str, Any]:
+    inputs = fields.get("inputs")
+    record = {**(inputs if isinstance(inputs, Mapping) else {}), **fields}
+    if record.get("text") is None and isinstance(inputs, Mapping):
+        record.pop("text", None)
+        record |= inputs
+    if not labelled or (asked and asked in record):
+        return record
+    if record["annotation"] is None or record.get("status") == "Discarded":
+        raise _left_out("Records that were discarded, or have no annotation, are left out")
+    return {**record, topics_field: record["annotation"]}
+
+
+def _of_doccano(fields: Mapping[str, Any], topics_field: str) -> Mapping[str, Any]:
+    by_person: dict[Any, list[Any]] = {}
+    for one in fields["annotations"]:
+        if not isinstance(one, Mapping) or not isinstance(one.get("label"), str | int):
+            return fields
+        by_person.setdefault(one.get("user"), []).append(one["label"])
+    return {**fields, topics_field: _agreed(by_person.values(), topics_field)}
+
+
+def _of_prodigy(fields: Mapping[str, Any], topics_field: str, asked: str) -> Mapping[str, Any]:
+    field = asked or next((name for name in (topics_field, "accept", "label") if name in fields), "")
+    if field not in fields:
+        return fields
+    is_choice = field == "accept"
+    labels = labels_in(fields[field], field)
+    if is_choice and fields["answer"] == "reject":
+        raise _left_out("Choices that were rejected are left out")
+    judged = answered(labels, fields["answer"])
+    if is_choice:
+        options = [one["id"] for one in fields.get("options") or () if isinstance(one, Mapping) and "id" in one]
+        judged = Labels(labels.topics, labels_in(options, field).topics if options else None)
+    return {**fields, topics_field: list(judged.topics), "labelled_for": judged.labelled_for}
+
+
+def answered(labels: Labels, answer: object) -> Labels:
+    """Return the labels of a question of Prodigy, given those that it asks about and the answer.
+
+    To "reject" a topic makes the document a negative of this topic, and says nothing of others. UnreadableError is
+    raised if the record was ignored. Any answer that is none of Prodigy's changes nothing.
+    """
+    if answer not in ANSWERS:
+        return labels
+    if answer == "ignore":
+        raise _left_out("Records whose answer is 'ignore' are left out")
+    return Labels(labels.topics if answer == "accept" else (), labels.topics)
+
+
+def _chosen(given: Mapping[str, Any], asked: str, what: str) -> str:
+    """Return the one of several controls or questions that gives the topics."""
+    name = asked if asked in given else usual_name(given, "topics") or next(iter(given))
+    if asked not in given and len(given) > 1 and not usual_name(given, "topics"):
+        names = ", ".join(map(repr, given))
+        raise UnreadableError(f"has answers to several {what} ({names}): name the one of topics with --topics-field")
+    return name
+
+
+def _agreed(values: Iterable[Any], field: str) -> list[str]:
+    """Return the topics that more than half of several persons gave; raise UnreadableError if half of them did."""
+    given = [labels_in(value, field).topics for value in values]
+    counts = Counter(topic for topics in given for topic in topics)
+    agreed = [topic for topic, count in counts.items() if 2 * count > len(given)]
+    none_agreed = not agreed and 2 * sum(not topics for topics in given) <= len(given)
+    if given and (none_agreed or any(2 * count == len(given) for count in counts.values())):
+        raise _left_out("Records about which persons do not agree, half of them or more, are left out")
+    return agreed
+
+
+def _left_out(sentence: str) -> UnreadableError:
+    return UnreadableError("is left out", FaultKind.LEFT_OUT, sentence)

@@ -1,0 +1,289 @@
+"""Read labels: the topics for which a value in a field of topics stands, in records of any format."""
+
+import json
+import logging
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from numbers import Integral, Real
+from sys import intern
+from typing import Any, NamedTuple
+
+from textcat.frames import is_boolean, is_missing
+from textcat.reading.document import Document
+from textcat.reading.records import UnreadableError, usual_names
+
+_log = logging.getLogger(__name__)
+_SCORE = 0.5  # a topic with this score or a higher one is one of the document's, as in spaCy
+_BEGINS_LIST = re.compile(r"[\[({]\s*['\"]")
+_CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
+_CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index"})  # before a list in brackets
+_SCALAR = re.compile(r"\bnp\.\w+\(([^()]*)\)")  # as numpy writes a value of its own in a list of Python
+_QUOTED = re.compile(r"""([^'"]*)('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")""", re.DOTALL)
+_NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
+_WHOLE_FLOAT = re.compile(r"-?\d+\.0")
+#: The words, in lower case, that say whether a document has a topic.
+YES, NO = frozenset({"1", "true", "yes", "y", "t"}), frozenset({"0", "-1", "false", "no", "n", "f"})
+_BOOLEANS = frozenset({"true", "false"})
+
+
+class Labels(NamedTuple):
+    """Hold the topics of a document, each once, and the topics that it was judged for (None: all)."""
+
+    topics: tuple[str, ...] = ()
+    labelled_for: tuple[str, ...] | None = None
+
+
+_NO_LABELS = Labels()
+
+
+def label_name(name: str) -> str:
+    """Return the name of a topic without white space around it, and with single spaces inside."""
+    return intern(" ".join(name.split()))
+
+
+def folded_name(name: str) -> str:
+    """Return what names of topics have in common that differ in case or in the Unicode form only."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+
+
+def unique_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of topics as `label_name` does, each once, without blank ones."""
+    return tuple(dict.fromkeys(filter(None, map(label_name, names))))
+
+
+def labels_in(value: Any, field: str, separator: str = "") -> Labels:
+    """Return the labels for which the value of a field stands.
+
+    A value is a name, a list of names, or a text that is a list as Python, numpy or JSON writes it; or an object with a
+    score between 0 and 1 for each topic that the document was judged for. A whole number is a name, and so is True:
+    `with_meanings` finds what such names mean. A missing value, such as NaN, says that the document has no topic.
+
+    Parameters
+    ----------
+    value : object
+    field : str
+        The name of the field.
+    separator : str
+        The separator of topics in a text; "": a text that is no list is one topic.
+
+    Returns
+    -------
+    Labels
+
+    Raises
+    ------
+    UnreadableError
+        If it cannot be told which topics are meant.
+    """
+    if isinstance(value, str):
+        if separator:
+            parts = [*filter(None, map(str.strip, value.split(separator)))]
+            return Labels(unique_names(_names(parts, field)))
+        text = value.strip()
+        if not text:
+            return _NO_LABELS
+        if text[0] not in _CLOSED_BY and text[-1] != ")":
+            return Labels((label_name(text),))
+        value = _listed(text, field)
+        if isinstance(value, str):
+            return Labels(unique_names([value]))
+    if is_missing(value):
+        return _NO_LABELS
+    if is_boolean(value) and field not in ("topics", "labelled_for"):
+        return Labels((str(bool(value)),))  # see `with_meanings`
+    if isinstance(value, Mapping):
+        return _labels_of_object(value, field)
+    if isinstance(value, Iterable) and not isinstance(value, bytes):
+        values = sorted(value, key=str) if isinstance(value, set | frozenset) else list(value)
+        return Labels(unique_names(_names(values, field)))
+    return Labels((_name(value, field, value),))
+
+
+def _labels_of_object(value: Mapping[str, Any], field: str) -> Labels:
+    if [*value] == ["choices"]:  # as Label Studio writes several
+        return labels_in(value["choices"], field)
+    if type(value.get("uri", value.get("label"))) is str:
+        return Labels(unique_names([_name(value, field, value)]))
+    scores = {label_name(str(name)): score for name, score in value.items() if not is_missing(score)}
+    for score in scores.values():
+        if not (is_boolean(score) or (isinstance(score, Real) and 0 <= float(score) <= 1)):
+            raise _fault(value, field, "an object must have a score between 0 and 1 for each topic")
+    if any(score not in (0, 1) for score in scores.values()):
+        _tell_scores(field)
+    return Labels(tuple(name for name, score in scores.items() if score >= _SCORE), tuple(scores))
+
+
+@lru_cache(maxsize=64)
+def _tell_scores(field: str) -> None:
+    _log.warning("%r holds scores from 0 to 1: a document has the topics whose score is at least %s.", field, _SCORE)
+
+
+def _names(values: list[Any], field: str) -> Iterator[str]:
+    """Return an iterator over the names in a list; raise UnreadableError if the list is no list of names."""
+    if len(values) > 1 and not all(type(value) is str and len(value) > 2 for value in values):
+        written = [str(value).strip() for value in values]
+        are_numbers = all(isinstance(value, Real) or is_boolean(value) for value in values)
+        is_vector = are_numbers and (any(map(_is_fraction, values)) or any(map(is_boolean, values)))
+        if is_vector or ({*written} <= {"0", "1", "-1"} and len({*written}) < len(written)):
+            raise _fault(
+                values,
+                field,
+                "numbers that say for each topic whether the document has it do not name the topics: give a list of "
+                "the names of those that it has, or a table with a column of 0 and 1 for each topic",
+            )
+        if _is_span(values):
+            raise _span_fault(values, field)
+    return (_name(value, field, values) for value in values if not is_missing(value))
+
+
+def _is_fraction(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, Integral) and not is_missing(value)
+
+
+def _is_span(values: Any) -> bool:
+    return isinstance(values, list | tuple) and [*map(type, values)] == [int, int, str]
+
+
+def _span_fault(values: Any, field: str) -> UnreadableError:
+    return _fault(values, field, "spans label parts of a text, and topics the whole document: name another field")
+
+
+def _name(value: Any, field: str, whole: Any) -> str:
+    """Return the name that a value is; `whole` is what is shown if it is none."""
+    if isinstance(value, str) and value.strip():
+        return value
+    if isinstance(value, Real) and not is_boolean(value) and float(value).is_integer():
+        return str(int(value) if isinstance(value, Integral) else int(float(value)))
+    if isinstance(value, Mapping) and type(name := value.get("uri", value.get("label"))) is str:
+        return name
+    if _is_span(value):
+        raise _span_fault(whole, field)
+    raise _fault(whole, field, "they must be a list of names, or one name")
+
+
+def _fault(value: Any, field: str, remedy: str) -> UnreadableError:
+    try:
+        shown = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        shown = repr(value)
+    return UnreadableError(f"has the {field} {shown if len(shown) <= 60 else f'{shown[:59]}…'}: {remedy}")
+
+
+def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
+    """Return why no record has a topic, as the end of a sentence.
+
+    `looked_for` has the names of the fields in which topics were looked for, and `names` those of all fields.
+    """
+    names = list(names)
+    has = f"only {', '.join(names):.200}" if names else "none"
+    present = [name for name in looked_for if name in names]
+    which = " or ".join(map(repr, present or looked_for))
+    what = f"the field {which} of all records is empty" if present else f"no record has a field {which}"
+    return f"{what} ({has}): name the topics' field with --topics-field (in Python topics=)"
+
+
+# --- lists that are texts ---------------------------------------------------------------------------------------------
+
+
+def _listed(text: str, field: str) -> Any:
+    """Return the value that a text writes as Python, numpy, JSON or a database does; the text itself if it is none."""
+    head, _, inside = text.partition("(")
+    inner = text
+    if head in _CALLS and text[-1] == ")":
+        listed, _, kind = inside[:-1].rpartition(", dtype=")
+        inner = (listed if listed and kind.strip("<>|").isalnum() else inside[:-1]).strip() or "[]"
+    if inner[0] not in _CLOSED_BY:
+        return text
+    value = _value(inner)
+    if value is not None:
+        return value
+    if _BEGINS_LIST.match(inner):
+        raise _fault(
+            text, field, 'it begins like a list, and must be one such as ["corn", "wheat"], with a comma between names'
+        )
+    return text
+
+
+def _value(text: str) -> Any:
+    """Return the list, tuple, set or dict that a text writes, or the name in brackets; None if it writes none."""
+    for read in (json.loads, _literal):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None
+
+
+def _literal(text: str) -> Any:
+    import ast
+
+    if "np." in text:
+        text = _SCALAR.sub(r"\1", text)
+    if _NUMBERS.fullmatch(text):
+        return ast.literal_eval(",".join(text.split()).replace("[,", "["))
+    value = ast.literal_eval(_with_commas(text))
+    if not isinstance(value, list | tuple | set | dict | str):
+        raise ValueError
+    return value
+
+
+def _with_commas(text: str) -> str:
+    """Return a list with a comma where numpy writes only white space between two strings.
+
+    Python would join the two. ValueError is raised if two strings touch each other, or if one is not closed.
+    """
+    parts, end = [], 0
+    while match := _QUOTED.match(text, end):
+        between, string = match.groups()
+        if end and not between:
+            raise ValueError
+        parts += ["," if end and between.isspace() else between, string]
+        end = match.end()
+    return "".join([*parts, text[end:]])
+
+
+# --- names that have a meaning only among all of a corpus -------------------------------------------------------------
+
+
+def with_meanings(documents: list[Document], field: str) -> list[Document]:
+    """Return the documents of a corpus with the topics for which the names that were read stand.
+
+    Whole numbers that all have been written as fractions, as pandas does where values are missing, are whole numbers.
+    If all are in brackets, and some have commas inside, they are lists as databases write them, such as [corn, wheat].
+    If all names say yes or no, such as 1 and 0, yes is the topic with the name of the field. A field with a usual name
+    such as "label" names no topic: there, only "true" and "false" say yes and no.
+
+    Parameters
+    ----------
+    documents : list of Document
+    field : str
+        The field of topics that was asked for by its name; "": none was.
+
+    Returns
+    -------
+    list of Document
+    """
+    topics_of = _meanings({name for document in documents for name in document.topics}, field)
+    if not topics_of:
+        return documents
+
+    def meant(names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(topic for name in names for topic in topics_of.get(name, (name,))))
+
+    return [replace(document, topics=meant(document.topics)) for document in documents]
+
+
+def _meanings(names: Collection[str], field: str) -> dict[str, tuple[str, ...]]:
+    """Return the topics for which names stand; {}: each for itself."""
+    if names and all(name[0] + name[-1] in ("[]", "{}") for name in names) and any("," in name for name in names):
+        return {name: unique_names(name[1:-1].split(",")) for name in names}
+    whole = {name: name[:-2] for name in names if _WHOLE_FLOAT.fullmatch(name)}
+    numbers = whole if len(whole) == len(names) else {name: name for name in names}
+    said = {name: number.casefold() for name, number in numbers.items()}
+    flags = _BOOLEANS if field.casefold() in usual_names("topics") else YES | NO
+    if field and {*said.values()} <= flags:
+        return {name: (label_name(field),) if word in YES else () for name, word in said.items()}
+    return {name: (number,) for name, number in whole.items()} if numbers is whole else {}
