@@ -18,8 +18,8 @@ _OF_COUNTS = {"keep": "keep_support", "judged": "labelled_for", "judged_of": "la
 #: Fields of a recipe's sections.
 FIELDS = {"apart": "zone_terms", "fold_plurals": "singularize"}
 #: The version of a stored recipe, which has every field of its time. Recipes of before have no version, and leave out
-#: defaults. Version 2 has the fields `segmenter`, `char_max_df` and `choose_chars`.
-RECIPE_VERSION = 2
+#: defaults. Version 2 has the fields `segmenter`, `char_max_df` and `choose_chars`; version 3 has `normal_form`.
+RECIPE_VERSION = 3
 #: The values of fields that a stored recipe leaves out. These are frozen: whatever the defaults become, a model reads
 #: texts as it did when it was trained. A new field gets the value here that changes nothing for older models.
 LEFT_OUT: dict[str, dict[str, Any]] = {
@@ -31,6 +31,7 @@ LEFT_OUT: dict[str, dict[str, Any]] = {
         "remove_stop_words": True,
         "singularize": False,
         "segmenter": "spacy",
+        "normal_form": "none",
         "memo_bytes": 256 << 20,
     },
     "features": {

@@ -383,9 +383,11 @@ class Recipe:
     def make_tokens(self) -> "Tokens":
         """Return the object that tokenizes texts into terms; raise TextcatError if its settings are not valid."""
         from textcat.features.scripts import language_of_words
+        from textcat.features.settings import check_normal_form
 
         tokens: Tokens = self._make("tokens")
         language_of_words(tokens.lang, tokens.segmenter)
+        check_normal_form(tokens.normal_form)
         return tokens
 
     def same_terms(self, other: "Recipe") -> bool:
@@ -415,7 +417,8 @@ class Recipe:
         sample = corpus.sample_train(_N_SAMPLED)
         if self.short is None or not sample:
             return self, ""
-        length = sum(len(text) for document in sample for text in document.zones.values()) / len(sample)
+        as_read = self.make_tokens().as_read
+        length = sum(len(as_read(text)) for document in sample for text in document.zones.values()) / len(sample)
         return (self.short, f"texts of {length:.0f} characters on average") if length < SHORT_TEXT else (self, "")
 
     @property

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -58,14 +59,15 @@ def test_a_part_ends_at_white_space_if_there_is_some():
     assert cut("麦" * 30, 10) == [0, 10, 20]
 
 
-def test_parts_have_the_pieces_of_all_zones():
-    parts = parts_of_document(Document("", {"title": "Wheat", "body": "one two three four"}), 10)
+def test_parts_have_the_pieces_of_all_zones(tagger):
+    zones = {"title": "Wheat", "body": "one two three four"}
+    parts = parts_of_document(replace(tagger, part_length=10), Document("", zones))
     assert [part.document.zones for part in parts] == [{"title": "Wheat", "body": "one two three "}, {"body": "four"}]
     assert [part.starts for part in parts] == [{"title": 0, "body": 0}, {"body": 14}]
 
 
 def test_the_score_of_a_long_text_is_that_of_the_joined_probabilities_of_its_parts(tagger, whole, long_text):
-    parts = [part.document for part in parts_of_document(long_text, 120)]
+    parts = [part.document for part in parts_of_document(tagger, long_text)]
     n = len(parts)
     assert n > 10
     scores = whole.scores(parts)
@@ -112,7 +114,7 @@ def test_a_zone_that_the_recipe_leaves_out_makes_no_text_long(tagger, long_text)
 def test_an_explanation_names_the_part_that_speaks_and_marks_places_in_the_whole_text(tagger, whole, long_text):
     (tag,) = tagger.tag([long_text], top=1)[0]
     explained = tagger.explain(long_text, tag.topic, n=None)
-    parts = parts_of_document(long_text, 120)
+    parts = parts_of_document(tagger, long_text)
     of_parts = [
         dict(zip(whole.topics, row.tolist(), strict=True))[tag.topic]
         for row in whole.scores([part.document for part in parts])
@@ -272,3 +274,26 @@ def test_a_corpus_is_evaluated_as_its_documents_are_tagged(tagger, whole):
     scores = tagger.scores(corpus.test)
     assert (scores[~in_parts] == whole.scores(corpus.test)[~in_parts]).all()
     assert tagger.evaluate(corpus).bands == measure_test_documents(tagger, corpus, scores, in_parts=in_parts).bands
+
+
+def test_a_long_text_in_any_form_is_cut_where_its_normal_form_is(tagger, long_text):
+    accented = re.sub(r"\bthe\b", "thé", re.sub(r"\bof\b", "öf", long_text))
+    decomposed = unicodedata.normalize("NFD", accented)
+    edge = decomposed[:119]  # with more characters than a part has only as it is written
+    edge = unicodedata.normalize("NFD", edge[:100] + "é" * 15)
+    assert are_long(tagger, [unicodedata.normalize("NFC", edge), edge]).tolist() == [False, False]
+    forms = [accented, decomposed]
+    assert np.array_equal(*tagger.scores(forms)[:, None])
+    (tag,) = tagger.tag([accented], top=1)[0]
+    one, other = (tagger.explain(form, tag.topic, n=None) for form in forms)
+    assert one.part._replace(start=0) == other.part._replace(start=0)
+    assert decomposed[other.part.start :].split()[:5] == [
+        unicodedata.normalize("NFD", word) for word in accented[one.part.start :].split()[:5]
+    ]
+    for first, second in zip(one, other, strict=True):
+        assert first[:4] == second[:4]
+        places = [
+            [text[span.start : span.end] for span in reason.spans]
+            for text, reason in zip(forms, (first, second), strict=True)
+        ]
+        assert [unicodedata.normalize("NFC", piece) for piece in places[1]] == places[0]

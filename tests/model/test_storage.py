@@ -194,7 +194,9 @@ def tags_of(folder, corpus):
 
 @pytest.mark.parametrize("name", ["paum", "chars"])
 def test_a_model_reads_texts_by_its_own_settings_whatever_the_defaults_become(corpus, name, tmp_path, request):
-    recipe = textcat.read_recipe(name).with_settings(["tokens.segmenter=spacy"])  # as all were before
+    recipe = textcat.read_recipe(name).with_settings(
+        ["tokens.segmenter=spacy", "tokens.normal_form=none"]  # as all were before
+    )
     folder = save(textcat.train(corpus, recipe, updatable=True), tmp_path / "model")
     before = tags_of(folder, corpus)
     of_before = Path(shutil.copytree(folder, tmp_path / "before"))
@@ -226,9 +228,10 @@ def test_every_field_of_a_recipe_is_stored_and_has_a_value_where_a_former_recipe
             assert {(section, name) for section in today if section != "title" for name in today[section]} == fields
         assert "version" not in today
     today = todays_recipe(recipe.as_dict())
-    assert today["tokens"].pop("segmenter") == "spacy"  # before there was another one
+    # Before there was another one, and texts were read as they are.
+    assert [today["tokens"].pop(name) for name in ("segmenter", "normal_form")] == ["spacy", "none"]
     recipe = recipe.complete().as_dict()
-    assert recipe["tokens"].pop("segmenter") == "ngrams"
+    assert [recipe["tokens"].pop(name) for name in ("segmenter", "normal_form")] == ["ngrams", "nfc"]
     assert today == recipe  # until a default changes
 
 

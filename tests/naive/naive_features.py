@@ -3,6 +3,7 @@
 import math
 import re
 import struct
+import unicodedata
 from collections import Counter
 
 import numpy as np
@@ -44,7 +45,12 @@ def words_lang(lang, segmenter):
     return "xx" if segmenter == "ngrams" and lang in ("zh", "ja", "th", "lo", "km", "my") else lang
 
 
-def tokens(text, lang="en", segmenter="ngrams"):
+def as_read(text, normal_form="nfc"):
+    return unicodedata.normalize("NFC", text) if normal_form == "nfc" else text
+
+
+def tokens(text, lang="en", segmenter="ngrams", normal_form="nfc"):
+    text = as_read(text, normal_form)
     nlp = nlp_of(words_lang(lang, segmenter))
     found = []
     for is_run, part in parts(text, lang, segmenter):
@@ -61,8 +67,10 @@ def terms(
     alphanumeric=False,
     singularize=False,
     segmenter="ngrams",
+    normal_form="nfc",
 ):
     kept = []
+    text = as_read(text, normal_form)
     for is_run, part in parts(text, lang, segmenter):
         if is_run:
             kept += [part[i : i + n] for i in range(len(part)) for n in (1, 2, 3) if i + n <= len(part)]

@@ -18,6 +18,7 @@ LAYERS = (
         "journal",
         "lean_imports",
         "markup",
+        "normal_forms",
         "progress",
         "settings",
         "spreadsheets",

@@ -16,6 +16,7 @@ from textcat.features._token_cache import AffixTable as AffixTable
 from textcat.features._token_cache import SpanCutter, WordTable
 from textcat.features.affixes import TOKENIZER_METHODS, read_exact_affixes, regex_function
 from textcat.features.tables import LanguageTables, keep_tables, kept_tables, read_tables
+from textcat.normal_forms import nfc
 
 if TYPE_CHECKING:
     from spacy.language import Language as SpacyLanguage
@@ -46,6 +47,12 @@ class _Attributes(NamedTuple):
     is_space: Callable[[str], Any]
     is_stop: Callable[[str], Any]
     stop_words: Collection[str] | None  # in lower case; None if a function is not the one that spaCy has by default
+
+    def for_nfc(self) -> _Attributes:
+        """Return the attributes for tokens in normal form C, which some of spaCy's stop words do not have."""
+        if self.stop_words is None:
+            return self
+        return _usual_attributes(frozenset(map(nfc, self.stop_words)))
 
 
 def _usual_attributes(stop_words: Collection[str]) -> _Attributes:
@@ -177,8 +184,8 @@ def open_language(lang: str, tables: LanguageTables | None = None) -> _Language:
 
 @cache
 def stop_word_test(lang: str) -> Callable[[str], Any]:
-    """Return a function that tells whether a word, in lower or upper case, is one of spaCy's stop words."""
-    return open_language(lang).attributes.is_stop
+    """Return a function that tells whether a word in normal form C, in any case, is one of spaCy's stop words."""
+    return open_language(lang).attributes.for_nfc().is_stop
 
 
 @cache

@@ -16,6 +16,8 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from textcat.features.steps import FeatureSteps
 
+NFC, AS_IT_IS = "nfc", "none"
+NORMAL_FORMS = NFC, AS_IT_IS
 _MAX_HASH_BITS = 28
 _MAX_INT = 2**31 - 1
 
@@ -103,6 +105,12 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "b": (lambda x: isinstance(x, Real) and 0 <= float(x) <= 1, "a number from 0 to 1"),
     "dtype": (_is_float, "numpy.float32 or numpy.float64"),
 }
+
+
+def check_normal_form(form: str) -> None:
+    """Raise FeatureError if there is no such normal form."""
+    if form not in NORMAL_FORMS:
+        raise FeatureError(f"normal_form is {form!r}: give {' or '.join(map(repr, NORMAL_FORMS))}.")
 
 
 def check_settings(features: FeatureSteps) -> None:

@@ -17,12 +17,14 @@ from textcat.features.tokens import (
     MOST_NGRAMS,
     Located,
     TermPlaces,
+    Tokens,
     char_ngrams,
     n_char_ngrams,
     no_garbage_collection,
     padded_places,
 )
 from textcat.features.zones import SHARED_SPACE, Zoned, plan_texts, zones_of_document
+from textcat.normal_forms import origins
 
 
 class Span(NamedTuple):
@@ -56,9 +58,9 @@ _NOTHING = (np.zeros(0, np.int64),) * 6
 def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dict[int, Place]:
     """Return, by column, the places in a document's texts of the wanted columns that the document's row has.
 
-    A span covers whole tokens or, for an n-gram of characters, only these characters. The text of a span, tokenized
-    alone, must also give the column; if it does not, the span is widened up to white space, and if this does not
-    suffice, to the whole text.
+    Texts are read in a normal form (see `Tokens`); spans are those of texts as given. A span covers whole tokens or,
+    for an n-gram of characters, only these characters. The text of a span, tokenized alone, must also give the column;
+    if it does not, the span is widened up to white space, and if this does not suffice, to the whole text.
 
     Parameters
     ----------
@@ -73,21 +75,44 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
     dict of int to Place
     """
     texts = zones_of_document(document, 0)
+    as_read = features.tokens_.as_read
     column_of = _ColumnOf(features, wanted)
     names: dict[int, dict[str, None]] = {}
     spans_of: dict[int, dict[Span, None]] = {}
     with no_garbage_collection():
         for zone, spaces, placed in _placed(features, texts):
+            as_given = GivenPlaces(features.tokens_, texts[zone])
             for space in spaces:
                 found = _occurrences_of(features, column_of, placed, space)
                 if not len(found.columns):
                     continue
-                starts, ends = _standing(features, column_of, texts[zone], space, found)
+                starts, ends = _standing(features, column_of, as_read(texts[zone]), space, found)
+                starts, ends = as_given.of(starts, ends)
                 for column, name in _distinct_names(found):
                     names.setdefault(column, {})[name] = None
                 for column, span in _spans_by_column(zone, found.columns, starts, ends):
                     spans_of.setdefault(column, {}).update(span)
     return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
+
+
+class GivenPlaces:
+    """Find the places in a text as it was given, for places in the text as `tokens` read it.
+
+    The two differ if the text is not in the normal form in which it is read.
+    """
+
+    def __init__(self, tokens: Tokens, text: str):
+        self._origins: tuple[np.ndarray, np.ndarray] | None = None
+        if tokens.as_read(text) != text:
+            first, behind = origins(text)
+            self._origins = np.append(first, len(text)), behind
+
+    def of(self, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the starts and ends, in the text as given, of pieces with these in the text as it is read."""
+        if self._origins is None:
+            return starts, ends
+        first, behind = self._origins
+        return first[starts], np.where(ends > starts, behind[ends - 1], first[starts])
 
 
 def _distinct_names(found: _Occurrences) -> list[tuple[int, str]]:

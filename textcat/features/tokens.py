@@ -26,8 +26,9 @@ from textcat.features._token_cache import (
 )
 from textcat.features.language import open_language, replace_surrogates, singular
 from textcat.features.scripts import NGRAMS, are_unspaced, is_unspaced, language_of_words, places_in_run
-from textcat.features.settings import Parameters
+from textcat.features.settings import NFC, Parameters
 from textcat.features.tables import LanguageTables
+from textcat.normal_forms import nfc
 
 OTHER = " "  # as a term: white space never is one
 BATCH_CHARACTERS = 4_000_000
@@ -93,7 +94,8 @@ class TermPlaces(NamedTuple):
 class Tokens(Parameters):
     """Tokenize texts as spaCy does, and count the tokens that are terms.
 
-    The tokens are those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of
+    Texts are read in Unicode's normal form C, so that canonically equivalent texts have the same terms. The tokens are
+    those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of
     characters of scripts that are written without spaces between words are not tokenized by spaCy. The tokens of such a
     run are its characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are
     tokenized separately.
@@ -119,6 +121,9 @@ class Tokens(Parameters):
     segmenter : str, default="ngrams"
         With "ngrams", runs of Han, kana, Thai, Lao, Khmer and Myanmar characters are cut into n-grams of 1, 2 and 3
         characters, whatever the language; with "spacy", texts are left to spaCy's tokenizer of the language.
+    normal_form : str, default="nfc"
+        With "nfc", texts are read in Unicode's normal form C: "é" is one character, however it is written; with "none",
+        as they are.
     memo_bytes : int, default=268435456
         About how many bytes of memory the token cache may take; beyond that it drops spans that occurred only once.
 
@@ -136,6 +141,7 @@ class Tokens(Parameters):
     remove_stop_words: bool = True
     singularize: bool = False
     segmenter: str = NGRAMS
+    normal_form: str = NFC
     memo_bytes: int = 256 * 2**20
 
     def __post_init__(self) -> None:
@@ -165,8 +171,12 @@ class Tokens(Parameters):
         """Tokenize by the given tables, without importing spaCy; they must be of the installed version of spaCy."""
         self._tables = tables
 
+    def as_read(self, text: str) -> str:
+        """Return a text in the normal form in which it is read."""
+        return nfc(text) if self.normal_form == NFC else text
+
     def tokenize(self, text: str) -> list[str]:
-        """Return all tokens of a text, also white space: the same as `[token.text for token in nlp(text)]` in spaCy."""
+        """Return all tokens of a text, also white space: `[token.text for token in nlp(as_read(text))]` in spaCy."""
         counter = self.term_counter()
         with counter.lock:
             tokens = [token for _ in counter.batches([text]) for token in counter.cache.tokens(0)]
@@ -211,8 +221,8 @@ class Tokens(Parameters):
             return TermCounts(*_joined(parts), terms, all_ngrams, chars_of)
 
     def locate_tokens(self, texts: Iterable[str]) -> list[list[Located]]:
-        """Return, for each text, the tokens that are terms, in order, with their places in the text."""
-        counter, texts = self.term_counter(), list(texts)
+        """Return, for each text, the tokens that are terms, in order, with their places in the text as it is read."""
+        counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         located: list[list[Located]] = []
         with counter.lock, no_garbage_collection():
             for _, batch in zip(counter.batches(texts), _batched(texts), strict=True):
@@ -221,7 +231,7 @@ class Tokens(Parameters):
 
     def place_terms(self, texts: Iterable[str]) -> list[TermPlaces]:
         """Return the result of `locate_tokens` in arrays, which long texts need."""
-        counter, texts = self.term_counter(), list(texts)
+        counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         with counter.lock:
             loaded = zip(counter.batches(texts), _batched(texts), strict=True)
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
@@ -279,7 +289,8 @@ class _TermCounter:
         self.divides_runs = settings["segmenter"] == NGRAMS and self.language.splits_at_space
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
-        get = self.language.attributes
+        self._in_nfc = settings["normal_form"] == NFC
+        get = self.language.attributes.for_nfc() if self._in_nfc else self.language.attributes
         self._singular = settings["singularize"] and settings["lang"] == "en"
         self.lower = get.lower if settings["lowercase"] else str
         self.required = [get.is_alpha] if settings["alphabetic"] else []
@@ -383,7 +394,7 @@ class _TermCounter:
                 self._evict()
                 try:
                     with no_garbage_collection():
-                        self._tokenize(batch)
+                        self._tokenize([*map(nfc, batch)] if self._in_nfc else batch)
                 except BaseException:
                     # A cache that stopped before it had the tokens of new spans would ask for them at every text.
                     self.clear()

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from textcat.features.settings import FeatureError
-from textcat.features.tokens import TermCounts
+from textcat.features.tokens import TermCounts, Tokens
 
 _BODY = "body"
 SHARED_SPACE = ""  # the space of terms that are no zone's own
@@ -155,9 +155,10 @@ def checked_documents(documents: Documents) -> Iterator[str | Zoned]:
     return iter(documents)
 
 
-def longest_zone(texts: Mapping[str, str], zones: Mapping[str, float] | None) -> int:
-    """Return the number of characters of the longest text among `zones`; None: among all texts."""
-    return max((len(text) for zone, text in texts.items() if zones is None or zone in zones), default=0)
+def longest_zone(texts: Mapping[str, str], zones: Mapping[str, float] | None, tokens: Tokens) -> int:
+    """Return the number of characters, as `tokens` reads them, of the longest text among `zones` (None: all)."""
+    read = (text for zone, text in texts.items() if zones is None or zone in zones)
+    return max((len(tokens.as_read(text)) for text in read), default=0)
 
 
 def zones_of_document(document: str | Zoned, i: int) -> Mapping[str, str]:

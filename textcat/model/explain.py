@@ -12,7 +12,7 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features.rows import Rows
-from textcat.features.spans import Place, Span, places
+from textcat.features.spans import GivenPlaces, Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.markup import html_table, html_text
 from textcat.model.parts import (
@@ -294,7 +294,7 @@ def explain_document(
 def _explain_long_document(
     tagger: "Tagger", document: Any, topics: Sequence[str] | None, n: int | None, with_spans: bool
 ) -> list[Explanation]:
-    parts = parts_of_document(document, tagger.part_length)
+    parts = parts_of_document(tagger, document)
     rows = rows_of_parts(tagger, parts)
     occurrences = occurrences_of_names(tagger, document)
     of_names = log_odds_of_names(tagger, occurrences)
@@ -308,6 +308,8 @@ def _explain_long_document(
     assert curves is not None
     probabilities = curves.of_topics(columns).probabilities(scores[0, columns]).tolist()
     whole, explanations = replace(tagger, part_length=0), []
+    texts = zones_of_document(document, 0)
+    as_given = {zone: GivenPlaces(tagger.features.tokens_, text) for zone, text in texts.items()}
     explained: dict[tuple[int, str], Explanation] = {}
     for i in dict.fromkeys(speaking):  # a part that speaks for several topics is read once
         of_this = [topic for topic, part in zip(topics, speaking, strict=True) if part == i]
@@ -316,21 +318,24 @@ def _explain_long_document(
     for topic, column, i, probability in zip(topics, columns.tolist(), speaking, probabilities, strict=True):
         of_part = explained[i, topic]
         shifted = [
-            reason._replace(spans=tuple(_shifted(span, parts[i].starts[span.zone]) for span in reason.spans))
+            reason._replace(spans=tuple(_shifted(span, parts[i].starts[span.zone], as_given) for span in reason.spans))
             for reason in of_part.reasons
         ]
         zones = parts[i].document.zones
         zone = max(zones, key=lambda name: len(zones[name]))
         words = " ".join(zones[zone].split()[:_FIRST_WORDS])
-        part = SpeakingPart(i + 1, len(parts), parts[i].starts[zone], words, of_part.score)
+        start = _shifted(Span(zone, 0, 0), parts[i].starts[zone], as_given).start
+        part = SpeakingPart(i + 1, len(parts), start, words, of_part.score)
         named = None if occurrences is None else NamedTopic(int(occurrences[column]), float(of_names[column]))
         of_text = {"score": float(scores[0, column]), "probability": probability, "part": part, "named": named}
         explanations.append(replace(of_part, reasons=shifted, _without=None, **of_text))
     return explanations
 
 
-def _shifted(span: Span, by: int) -> Span:
-    return Span(span.zone, span.start + by, span.end + by)
+def _shifted(span: Span, start: int, as_given: Mapping[str, GivenPlaces]) -> Span:
+    """Return the place in the text as given of a span of a part that starts at `start` of the text as it is read."""
+    (first,), (end,) = as_given[span.zone].of(np.array([span.start + start]), np.array([span.end + start]))
+    return Span(span.zone, int(first), int(end))
 
 
 def _speaking_parts(tagger: "Tagger", rows: Rows, columns: np.ndarray) -> list[int]:

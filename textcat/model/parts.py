@@ -34,7 +34,10 @@ class Scored(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Hold one part of a long document: a piece of each zone that is so long, and where these pieces start."""
+    """Hold one part of a long document: a piece of each zone that is so long, and where these pieces start.
+
+    Texts are in the normal form in which they are read (see `Tokens`).
+    """
 
     document: Document
     starts: dict[str, int]  # the position of each piece in the text of its zone
@@ -43,13 +46,13 @@ class Part(NamedTuple):
 def are_long(tagger: "Tagger", documents: Iterable[Any]) -> np.ndarray:
     """Return for each document whether the tagger scores it in parts: a bool array.
 
-    It does so if a zone that it reads has more than `Tagger.part_length` characters.
+    It does so if a zone that it reads has more than `Tagger.part_length` characters in the form in which it is read.
     """
-    length, used = tagger.part_length, tagger.features.zones
+    length, features = tagger.part_length, tagger.features
     if not length:
         return np.array([False for _ in documents], bool)
     texts = (zones_of_document(document, i) for i, document in enumerate(documents))
-    return np.array([longest_zone(zones, used) > length for zones in texts], bool)
+    return np.array([longest_zone(zones, features.zones, features.tokens_) > length for zones in texts], bool)
 
 
 def runs_of_documents(tagger: "Tagger", documents: Iterable[Any]) -> Iterator[tuple[bool, list[Any]]]:
@@ -76,9 +79,10 @@ def cut(text: str, length: int) -> list[int]:
     return starts
 
 
-def parts_of_document(document: Any, length: int) -> list[Part]:
+def parts_of_document(tagger: "Tagger", document: Any) -> list[Part]:
     """Divide a document into parts: the i-th part has the i-th piece of each zone that has so many."""
-    zones = zones_of_document(document, 0)
+    length, as_read = tagger.part_length, tagger.features.tokens_.as_read
+    zones = {zone: as_read(text) for zone, text in zones_of_document(document, 0).items()}
     starts = {zone: cut(text, length) for zone, text in zones.items()}
     ends = {zone: [*starts[zone][1:], len(text)] for zone, text in zones.items()}
     parts = []
@@ -171,6 +175,6 @@ def _scored(tagger: "Tagger", rows: Rows) -> Scored:
 
 def score_long_document(tagger: "Tagger", document: Any) -> Scored:
     """Return the scores of a long document for every topic, scored in parts."""
-    rows = rows_of_parts(tagger, parts_of_document(document, tagger.part_length))
+    rows = rows_of_parts(tagger, parts_of_document(tagger, document))
     scores = scores_of_parts(tagger, rows, log_odds_of_names(tagger, occurrences_of_names(tagger, document)))
     return Scored(scores[None], np.array([rows.has_terms.any()]))

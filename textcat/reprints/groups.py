@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from textcat import folders
+from textcat.normal_forms import nfc
 from textcat.reprints._sketches import COUNTERS, ENTRIES, SAMPLED, SKETCH_BYTES, assign, enter, sketch
 
 #: A text's sketch: the hash of all its words in order, their number, two bins a byte, and hashes of sampled words.
@@ -24,9 +25,9 @@ FIRST_BITS = 16  # of the first table
 def sketch_texts(texts: Iterable[Mapping[str, str]]) -> np.ndarray:
     """Return the sketches of texts that are given by zone: shape (n_texts,), dtype `SKETCH`.
 
-    Case, punctuation and white space do not count.
+    Case, punctuation and white space do not count, nor does it count in which Unicode form letters are written.
     """
-    whole = (" ".join(zones.values()) for zones in texts)  # the kernel writes letters of ASCII small
+    whole = (nfc(" ".join(zones.values())) for zones in texts)  # the kernel writes letters of ASCII small
     joined = [text.encode() if text.isascii() else text.lower().encode("utf-8", "surrogatepass") for text in whole]
     n = len(joined)
     fingerprints, words = np.zeros(n, np.uint64), np.zeros(n, np.uint16)

@@ -48,7 +48,7 @@ class Descriptions:
         if not self._features.vocabulary_:
             return row
         idf, expansion = self._features.idf_, np.zeros(row.shape[1])
-        for word in sorted(set(re.findall(r"[^\W\d_]+", text.lower()))):
+        for word in sorted(set(re.findall(r"[^\W\d_]+", self._features.tokens_.as_read(text).lower()))):
             columns_of_word = self.words(self._features.transform([word]).indices)
             if len(columns := self._related(word, columns_of_word)):
                 expansion[columns] += (_WEIGHT if len(columns_of_word) else 1) * idf[columns] / np.sqrt(len(columns))

@@ -76,6 +76,7 @@ class CountedCorpus:
         self.tokens: Tokens | None = None  # only if their cache is small enough to give them to a tagger
         if tokens is not None:
             features.set_params(tokens=tokens)
+        features.take_tokens()
         zones: list[dict[str, str]] = []  # all that were counted
         lengths: list[int] = []  # of the longest zone of each
         counted_parts = (corpus.train, corpus.test if updatable else []) if isinstance(corpus, Corpus) else ()
@@ -84,7 +85,7 @@ class CountedCorpus:
             of_corpus = (document.zones for part in counted_parts for document in part)
             for texts in of_corpus if isinstance(corpus, Corpus) else corpus:
                 zones.append(texts)
-                lengths.append(longest_zone(texts, features.zones))
+                lengths.append(longest_zone(texts, features.zones, features.tokens_))
                 yield Document("", texts)
                 if not keep_texts:
                     texts.clear()

@@ -1,0 +1,81 @@
+"""Texts are brought into normal form C as by Python, but faster, and characters of the form have a place."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from textcat.normal_forms import nfc, origins
+
+LETTERS = "aeéêñüÅΩαίяйじがｶﾞกำ់한한가각ক়ড়𝅗𝅥𑂚𑄮中豈😀"
+MARKS = "\u0300\u0301\u0323\u0327\u0338\u0345\u3099\u309a\u0e48\u0e38\u05b0\u0653\u1161\u11a8\u09be\U000110ba\U0001d165"
+SINGLETONS = "\u212b\u2126\u212a\u037e\u0387\u0340\u0344\u2000\u2001\u2329\uf900\U0002f800\ufb1d\u0958\u2adc"
+AROUND = " \n\u00a0\u2028\u3000.,-:)\u200b\u200d\ufe0f\ud800"
+texts = st.text(st.one_of(st.sampled_from([*LETTERS, *MARKS, *SINGLETONS, *AROUND]), st.characters()), max_size=30)
+
+
+def test_every_character_has_the_form_that_python_gives_it_alone_behind_a_letter_and_before_a_mark():
+    characters = [*map(chr, range(0x300, sys.maxunicode + 1))]
+    assert [*map(nfc, characters)] == [unicodedata.normalize("NFC", character) for character in characters]
+    for before, behind in (("a", "\u0301"), ("\u1100", "\u11a8"), ("\u304b", "\u3099")):
+        joined = [before + chr(code) + behind for code in range(0x300, 0x30000)]
+        assert [*map(nfc, joined)] == [unicodedata.normalize("NFC", string) for string in joined]
+
+
+def test_no_character_that_counts_as_stable_changes_with_what_is_before_it():
+    starts = {unicodedata.normalize("NFD", chr(code))[0] for code in range(0xC0, 0x1200)} | {"\u1100", "\u0915"}
+    seconds = {
+        int(pair[1], 16)
+        for code in range(0x110000)
+        if len(pair := unicodedata.decomposition(chr(code)).split()) == 2 and pair[0][0] != "<"
+    }
+    for code in sorted(seconds):
+        for before in starts:
+            assert nfc(before + chr(code)) == unicodedata.normalize("NFC", before + chr(code))
+
+
+@given(texts)
+@settings(max_examples=500, deadline=None)
+@example("e\u0301")
+@example("\u0301e")
+@example("a\u0323\u0301" * 3)
+@example("\u1112\u1161\u11ab")
+def test_a_text_has_the_form_that_python_gives_it(text):
+    assert nfc(text) == unicodedata.normalize("NFC", text)
+
+
+@given(texts)
+@settings(max_examples=500, deadline=None)
+@example("5 \u212b and e\u0301")
+@example("\u0958\u09be")
+def test_each_character_of_the_form_comes_from_a_piece_of_the_text_that_gives_it_alone(text):
+    starts, ends = origins(text)
+    pieces = sorted({*zip(starts.tolist(), ends.tolist(), strict=True)})
+    assert "".join(text[start:end] for start, end in pieces) == text
+    assert "".join(nfc(text[start:end]) for start, end in pieces) == nfc(text)
+    assert len(starts) == len(ends) == len(nfc(text))
+
+
+def test_a_text_in_the_form_is_the_same_object():
+    for text in ("plain", "récolté", "“quoted”", "Łódź", "中文標題", "한국어", "😀👍🏽", "\ud800"):
+        assert nfc(text) is text
+    assert nfc("ไม่") == "ไม่"
+
+
+@pytest.mark.parametrize("marks", ["\u0301\u0323", "\u0345\u0301\u0327"])
+def test_very_many_marks_are_put_in_order_as_few_are(marks):
+    few, many = f"a{marks * 40}b", f"a{marks * 100_000}b"
+    assert nfc(few) == unicodedata.normalize("NFC", few)
+    form = nfc(many)
+    assert len(form) >= len(many) - 2
+    assert [*map(unicodedata.combining, form[1:-1])] == sorted(map(unicodedata.combining, form[1:-1]))
+
+
+def test_only_the_pieces_that_change_have_several_characters():
+    text = "5 \u212b, e\u0301t\u0061\u0302 \u1112\u1161\u11ab."
+    starts, ends = origins(text)
+    assert [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)] == [
+        *["5", " ", "\u212b", ",", " ", "e\u0301", "t", "a\u0302", " ", "\u1112\u1161\u11ab", "."]
+    ]

@@ -1,0 +1,6 @@
+"""The compiled normal form, as type checkers and editors see it: see normal_forms.pyx."""
+
+import numpy as np
+
+def nfc(text: str) -> str: ...
+def origins(text: str) -> tuple[np.ndarray, np.ndarray]: ...
