@@ -195,7 +195,8 @@ class Corpus:
         id, topics, split : str
             The names of the fields that hold the id, the topics and the part; ``""``: there is no such field. A record
             without an id gets its number as id, counted from 1. Topics are a list of names, or one name; a whole number
-            is a name, too. The part is "train", "test" or "unused". A record may also have a field ``labelled_for``:
+            is a name, too. Of several fields of topics, each is a topic, and holds 1 where a record has it, else 0. The
+            part is "train", "test" or "unused". A record may also have a field ``labelled_for``:
             see `Document`.
         topics_separator : str
             The separator of topics in one string, such as ";"; ``""``: the string is one topic.

@@ -7,7 +7,7 @@ import pytest
 from same_documents import write
 
 from textcat import Corpus
-from textcat.corpus.catalogue import open_corpus
+from textcat.corpus.catalogue import corpus_of, open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import InputSettings
 from textcat.reading.document import Document
@@ -52,6 +52,9 @@ pandas = pytest.importorskip("pandas", reason="pandas is not installed")
         ("[np.str_('corn'), np.str_('rye')]", ("corn", "rye")),
         ('{"choices": ["corn", "winter rye"]}', ("corn", "winter rye")),
         ({"choices": ["corn"]}, ("corn",)),
+        ('{"winter rye",corn}', ("winter rye", "corn")),
+        ("[nan, 'corn']", ("corn",)),
+        (np.array("corn"), ("corn",)),
         ("[1, 2]", ("1", "2")),
         ("[1 2]", ("1", "2")),
         ("[]", ()),
@@ -83,6 +86,8 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
         (np.array([0, 1, 1]), "name the topics: give a list of the names"),
         ("[0. 1. 0.]", "name the topics: give a list of the names"),
         ("[0 1 0 1]", "name the topics: give a list of the names"),
+        ("0 1 0 1", "name the topics: give a list of the names"),
+        ("tensor([0, 1, 0])", "name the topics: give a list of the names"),
         (["0", "1", "0"], "name the topics: give a list of the names"),
         (2.5, "they must be a list of names, or one name"),
         ([["corn"], ["rye"]], "they must be a list of names, or one name"),
@@ -91,8 +96,8 @@ def test_an_object_of_scores_tells_topics_and_what_a_document_was_judged_for(val
         (["corn", True], "they must be a list of names, or one name"),
         ([[0, 4, "corn"]], "spans label parts of a text"),
         ([0, 4, "corn"], "spans label parts of a text"),
-        ({"corn": 3}, "a score between 0 and 1 for each topic"),
-        ({"corn": "yes"}, "a score between 0 and 1 for each topic"),
+        ({"corn": 3}, "for each topic, there must be a score between 0 and 1"),
+        ({"corn": "much"}, "for each topic, there must be a score between 0 and 1"),
         ("['corn'", "it begins like a list"),
         ("['corn''rye']", "it begins like a list"),
         ("['corn' ... 'rye']", "it begins like a list"),
@@ -153,6 +158,7 @@ def test_numbers_that_were_all_written_as_fractions_are_whole():
 def test_lists_without_quotes_are_lists_if_all_are():
     assert meant(["[corn, winter rye]", "[corn]", ""], "") == ["corn winter rye", "corn", ""]
     assert meant(["[corn]", "[rye]"], "") == ["[corn]", "[rye]"]
+    assert meant(['{corn,"winter rye"}', "{corn}"], "") == ["corn winter rye", "corn"]
     assert meant(["{corn,rye}", "oats, dry"], "") == ["{corn,rye}", "oats, dry"]
 
 
@@ -265,3 +271,33 @@ def test_numbers_of_folders_are_names(tmp_path):
         (tmp_path / "of" / folder).mkdir(parents=True)
         (tmp_path / "of" / folder / "a.txt").write_text(json.dumps(folder))
     assert open_corpus(tmp_path / "of").topics == ("1.0", "2.0")
+
+
+# --- a field per topic ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("yes", "no"), [(1, 0), (True, False), (1.0, 0.0)])
+def test_of_several_fields_each_is_a_topic_through_every_door(tmp_path, door, yes, no):
+    records = [{"text": "a", "corn": yes, "rye": no}, {"text": "b", "corn": yes, "rye": yes}, {"text": "c"}]
+    records[2] |= {"corn": no, "rye": no}
+    if door in ("records", "frame"):
+        rows = records if door == "records" else pandas.DataFrame(records)
+        corpus = corpus_of(rows, topics=["corn", "rye"])
+    else:
+        corpus = corpus_of(write(tmp_path, door, *records), topics=["corn", "rye"])
+    assert [document.topics for document in corpus.train] == [("corn",), ("corn", "rye"), ()]
+
+
+@pytest.mark.parametrize("door", ["jsonl", "csv", "parquet", "records"])
+@pytest.mark.parametrize("value", ["maybe", "", 2])
+def test_a_field_of_a_topic_that_holds_anything_else_is_refused(tmp_path, door, value):
+    rows = [{"text": "a", "corn": value, "rye": 1}]
+    with pytest.raises(TextcatError, match="in the field 'corn': give 1 in the field of a topic"):
+        corpus_of(rows if door == "records" else write(tmp_path, door, *rows), topics=["corn", "rye"])
+
+
+@pytest.mark.parametrize("door", ["jsonl", "csv", "parquet"])
+def test_a_field_of_a_topic_that_no_record_has_is_told(tmp_path, door):
+    with pytest.raises(TextcatError, match="'nosuch'"):
+        corpus_of(write(tmp_path, door, {"text": "a", "corn": 1}), topics=["nosuch", "corn"])

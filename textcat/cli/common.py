@@ -198,7 +198,7 @@ _FOR_FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "--format": ("format", str),
     "--text-field": ("text_fields", lambda name: (name,)),
     "--id-field": ("id_field", str),
-    "--topics-field": ("topics_field", str),
+    "--topics-field": ("topic_fields", lambda name: (name,)),
     "--topics-separator": ("topics_separator", str),
     "--topics-scheme": ("topics_scheme", str),
     "--split-field": ("split_field", str),
@@ -224,19 +224,32 @@ def _for_files(text: str) -> tuple[str, tuple[tuple[str, Any], ...]]:
             values[_FLAGS[option]] = True
         elif option in _FOR_FILES and (value := next(rest, None)) is not None:
             name, read = _FOR_FILES[option]
-            values[name] = values.get(name, ()) + read(value) if name == "text_fields" else read(value)
+            values[name] = values.get(name, ()) + read(value) if name.endswith("_fields") else read(value)
         else:
             choices = ", ".join([*_FOR_FILES, *_FLAGS])
             raise BadParameter(f"--for {text!r}: {option!r} is none of its options, or has no value; write {choices}")
     if not values:
         raise BadParameter(f"--for {text!r} has no options: write {example}")
+    values |= _of_topics([*values.pop("topic_fields", ())])
     return pattern, tuple(values.items())
+
+
+def _of_topics(fields: list[str]) -> dict[str, Any]:
+    """Return the settings for the values of --topics-field."""
+    if len(fields) > 1:
+        return {"topic_fields": tuple(fields)}
+    return {"topics_field": fields[0]} if fields else {}
 
 
 @with_options(settings=input_settings)
 def corpus_reader(
     settings: "InputSettings",
-    topics_field: Annotated[str, _input(help="Field or column of the topics.")] = "topics",
+    topics_field: Annotated[
+        list[str] | None,
+        _input(
+            help="Field or column of the topics; of several, each is a topic, and holds 1 or 0.", show_default="topics"
+        ),
+    ] = None,
     topics_separator: Annotated[
         str, _input(help="Separator of topics in one string, such as ';'.", show_default="a string is one topic")
     ] = "",
@@ -259,8 +272,8 @@ def corpus_reader(
     """Return a reader that opens a corpus according to the options."""
     from textcat.reading import InputSettings
 
-    settings = settings._replace(topics_field=topics_field, topics_separator=topics_separator, split_field=split_field)
-    settings = settings._replace(topics_scheme=topics_scheme)
+    settings = settings._replace(topics_separator=topics_separator, split_field=split_field)
+    settings = settings._replace(topics_scheme=topics_scheme, **_of_topics(topics_field or []))
     asked = None if settings == InputSettings() else settings
     if test_seed and test_size is None:
         raise BadParameter(f"--test-seed {test_seed} draws the documents of --test-size: give both")

@@ -48,6 +48,7 @@ _INPUT = (
     ("text_fields", "--text-field", "text"),
     ("id_field", "--id-field", "id"),
     ("topics_field", "--topics-field", "topics"),
+    ("topic_fields", "--topics-field", ""),
     ("topics_separator", "--topics-separator", "separator"),
     ("split_field", "--split-field", "split"),
     ("date_field", "--date-field", "date"),

@@ -253,11 +253,13 @@ def column_settings(
 ) -> InputSettings | None:
     """Return the settings to read files by, given columns or fields as for `Corpus.from_records`.
 
-    Return None if all arguments have their defaults. TextcatError is raised if `topics` names several columns.
+    Return None if all arguments have their defaults.
     """
-    if not isinstance(topics, str):
-        raise TextcatError(f"The topics of files are in one field, not in {topics!r}: name it, or give a table.")
-    settings = InputSettings(topics_field=topics, topics_separator=topics_separator, text_fields=named_columns(text))
+    settings = InputSettings(topics_separator=topics_separator, text_fields=named_columns(text))
+    if isinstance(topics, str):
+        settings = settings._replace(topics_field=topics)
+    else:
+        settings = settings._replace(topic_fields=named_columns(topics))
     return None if settings == InputSettings() else settings
 
 
@@ -493,10 +495,10 @@ def _why_unlabelled(
     """Return why no record has a topic, as the end of a sentence; raise TextcatError if the named field is in none."""
     documents = read_documents([data], settings._replace(fields=EVERY_FIELD), wanted, contents.open)
     names = dict.fromkeys(name for document in documents for name in document.fields or ())
-    field = settings.topics_field
-    looked_for = [field, *FIELDS_OF_TOPICS] if settings.is_default("topics_field") else [field]
+    is_named = not settings.is_default("topics_field") or settings.topic_fields
+    looked_for = settings.topic_fields or (settings.topics_field, *(() if is_named else FIELDS_OF_TOPICS))
     why = unlabelled_because(looked_for, names)
-    if names and field not in names and not settings.is_default("topics_field"):
+    if is_named and names and names.keys().isdisjoint(looked_for):
         raise TextcatError(f"{data}: {why}.")
     return why if names else ""
 

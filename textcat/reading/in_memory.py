@@ -11,7 +11,7 @@ from textcat.frames import Frame, is_missing, is_table, named_columns
 from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
 from textcat.reading.document import PARTS, Document
-from textcat.reading.labels import Labels, labels_in, unlabelled_because, with_meanings
+from textcat.reading.labels import Labels, labels_in, labels_of_fields, unlabelled_because, with_meanings
 from textcat.reading.records import FaultKind, UnreadableError, title_and_body
 
 _log = logging.getLogger(__name__)
@@ -96,8 +96,7 @@ def as_documents(
         id = "" if id not in frame.columns and id == frame.index_name else id
         records = _table_records(frame, names_of_texts or None, topics)
         topics = topics if isinstance(topics, str) else "topics"
-    elif not isinstance(topics, str):
-        raise TextcatError(f"The topics of records are in one field, not in {topics!r}: name it, or give a table.")
+    asked = topics if isinstance(topics, str) else ""
     named = [field for field, default in ((id, "id"), (split, "split")) if field not in ("", default)]
     documents: list[Document] = []
     label_of: dict[str, str] = {}
@@ -107,7 +106,7 @@ def as_documents(
         if not isinstance(original, Mapping):
             raise TextcatError(f"Record {label} is a {type(original).__name__}: give a dict of fields.")
         try:
-            fields = plain_record(original, topics, topics in ("", "topics"), bool(topics))
+            fields = plain_record(original, asked or "topics", asked in ("", "topics"), bool(topics))
         except UnreadableError as fault:
             if fault.kind is not FaultKind.LEFT_OUT:
                 raise TextcatError(f"{kind} {label} {fault}.") from None
@@ -129,9 +128,9 @@ def as_documents(
         documents.append(Document(identifier, zones, names, date, part, labelled_for))
     for sentence, n in left_out.items():
         _log.warning("%s (%d of %d).", sentence, n, n + len(documents))
-    if topics not in ("", "topics") and topics not in names_of_fields and documents:
-        raise TextcatError(f"There are no topics: {unlabelled_because([topics], names_of_fields)}.")
-    return with_meanings(documents, "" if topics == "topics" else topics)
+    if asked not in ("", "topics") and asked not in names_of_fields and documents:
+        raise TextcatError(f"There are no topics: {unlabelled_because([asked], names_of_fields)}.")
+    return with_meanings(documents, "" if asked == "topics" else asked)
 
 
 def _table_records(
@@ -174,9 +173,12 @@ class _Fields(NamedTuple):
             raise self._fault(f"no text in {' or '.join(map(repr, body))}", self._name_fields())
         return {"title": self.text(title), "body": "\n".join(filter(None, map(self.text, body)))}
 
-    def labels(self, field: str, separator: str) -> Labels:
+    def labels(self, field: str | Sequence[str], separator: str) -> Labels:
         try:
-            labels = labels_in(self.fields.get(field), field, separator)
+            if isinstance(field, str):
+                labels = labels_in(self.fields.get(field), field, separator)
+            else:
+                labels = labels_of_fields({name: self.fields.get(name) for name in field})
             if self.value("labelled_for") is not None:
                 judged = labels_in(self.fields["labelled_for"], "labelled_for", separator)
                 labels = labels._replace(labelled_for=judged.topics)

@@ -1,5 +1,6 @@
 """Read labels: the topics for which a value in a field of topics stands, in records of any format."""
 
+import csv
 import json
 import logging
 import re
@@ -19,9 +20,11 @@ _log = logging.getLogger(__name__)
 _SCORE = 0.5  # a topic with this score or a higher one is one of the document's, as in spaCy
 _BEGINS_LIST = re.compile(r"[\[({]\s*['\"]")
 _CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
-_CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index"})  # before a list in brackets
+_CALLS = frozenset({"array", "np.array", "set", "frozenset", "Index", "tensor"})  # before a list in brackets
 _SCALAR = re.compile(r"\bnp\.\w+\(([^()]*)\)")  # as numpy writes a value of its own in a list of Python
 _QUOTED = re.compile(r"""([^'"]*)('[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*")""", re.DOTALL)
+_NAN = re.compile(r"\bnan\b")
+_VECTOR = re.compile(r"[01](?:[ ,;\t][01]){2,}")
 _NUMBERS = re.compile(r"\[[\s\d.eE+-]+\]")
 _WHOLE_FLOAT = re.compile(r"-?\d+\.0")
 #: The words, in lower case, that say whether a document has a topic.
@@ -85,11 +88,16 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
         text = value.strip()
         if not text:
             return _NO_LABELS
-        if text[0] not in _CLOSED_BY and text[-1] != ")":
+        if _VECTOR.fullmatch(text):
+            value = text.split(text[1])
+        elif text[0] not in _CLOSED_BY and text[-1] != ")":
             return Labels((label_name(text),))
-        value = _listed(text, field)
-        if isinstance(value, str):
-            return Labels(unique_names([value]))
+        else:
+            value = _listed(text, field)
+            if isinstance(value, str):
+                return Labels(unique_names([value]))
+    if getattr(value, "shape", None) == ():  # a single value of numpy
+        return labels_in(value.item(), field, separator)
     if is_missing(value):
         return _NO_LABELS
     if is_boolean(value) and field not in ("topics", "labelled_for"):
@@ -102,18 +110,36 @@ def labels_in(value: Any, field: str, separator: str = "") -> Labels:
     return Labels((_name(value, field, value),))
 
 
+def labels_of_fields(values: Mapping[str, Any]) -> Labels:
+    """Return the labels of a document, given its values, 1 or 0, in fields that are a topic each."""
+    for field, value in values.items():
+        if is_missing(value) or _flag(value) not in (0, 1):
+            raise UnreadableError(
+                f"has {_shown(value)} in the field {field!r}: give 1 in the field of a topic if the document has it, "
+                "else 0; or, if the field holds names of topics, name it alone"
+            )
+    return Labels(unique_names(field for field, value in values.items() if _flag(value)))
+
+
 def _labels_of_object(value: Mapping[str, Any], field: str) -> Labels:
     if [*value] == ["choices"]:  # as Label Studio writes several
         return labels_in(value["choices"], field)
     if type(value.get("uri", value.get("label"))) is str:
         return Labels(unique_names([_name(value, field, value)]))
-    scores = {label_name(str(name)): score for name, score in value.items() if not is_missing(score)}
+    scores = {label_name(str(name)): _flag(score) for name, score in value.items() if not is_missing(score)}
+    scores = {name: score for name, score in scores.items() if score != ""}
     for score in scores.values():
         if not (is_boolean(score) or (isinstance(score, Real) and 0 <= float(score) <= 1)):
-            raise _fault(value, field, "an object must have a score between 0 and 1 for each topic")
+            raise _fault(value, field, "for each topic, there must be a score between 0 and 1")
     if any(score not in (0, 1) for score in scores.values()):
         _tell_scores(field)
     return Labels(tuple(name for name, score in scores.items() if score >= _SCORE), tuple(scores))
+
+
+def _flag(value: Any) -> Any:
+    """Return 1 or 0 for a text that says yes or no, and any other value as it is."""
+    word = value.strip().casefold().removesuffix(".0") if isinstance(value, str) else ""
+    return 1 if word in YES else 0 if word in NO else word if isinstance(value, str) else value
 
 
 @lru_cache(maxsize=64)
@@ -165,11 +191,15 @@ def _name(value: Any, field: str, whole: Any) -> str:
 
 
 def _fault(value: Any, field: str, remedy: str) -> UnreadableError:
+    return UnreadableError(f"has the {field} {_shown(value)}: {remedy}")
+
+
+def _shown(value: Any) -> str:
     try:
         shown = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         shown = repr(value)
-    return UnreadableError(f"has the {field} {shown if len(shown) <= 60 else f'{shown[:59]}…'}: {remedy}")
+    return shown if len(shown) <= 60 else f"{shown[:59]}…"
 
 
 def unlabelled_because(looked_for: Sequence[str], names: Iterable[str]) -> str:
@@ -200,11 +230,22 @@ def _listed(text: str, field: str) -> Any:
     value = _value(inner)
     if value is not None:
         return value
-    if _BEGINS_LIST.match(inner):
+    begins_list = _BEGINS_LIST.match(inner)
+    if begins_list and inner[0] == "{" and inner[-1] == "}" and (names := _in_braces(inner[1:-1])):
+        return names
+    if begins_list:
         raise _fault(
             text, field, 'it begins like a list, and must be one such as ["corn", "wheat"], with a comma between names'
         )
     return text
+
+
+def _in_braces(text: str) -> list[str]:
+    """Return the names in a list as PostgreSQL writes it: corn,"winter rye"; [] if it is no such list."""
+    try:
+        return next(csv.reader([text], skipinitialspace=True, strict=True), []) if "'" not in text else []
+    except csv.Error:
+        return []
 
 
 def _value(text: str) -> Any:
@@ -240,9 +281,9 @@ def _with_commas(text: str) -> str:
         between, string = match.groups()
         if end and not between:
             raise ValueError
-        parts += ["," if end and between.isspace() else between, string]
+        parts += ["," if end and between.isspace() else _NAN.sub("None", between), string]
         end = match.end()
-    return "".join([*parts, text[end:]])
+    return "".join([*parts, _NAN.sub("None", text[end:])])
 
 
 # --- names that have a meaning only among all of a corpus -------------------------------------------------------------
@@ -279,7 +320,7 @@ def with_meanings(documents: list[Document], field: str) -> list[Document]:
 def _meanings(names: Collection[str], field: str) -> dict[str, tuple[str, ...]]:
     """Return the topics for which names stand; {}: each for itself."""
     if names and all(name[0] + name[-1] in ("[]", "{}") for name in names) and any("," in name for name in names):
-        return {name: unique_names(name[1:-1].split(",")) for name in names}
+        return {name: unique_names(_in_braces(name[1:-1]) or name[1:-1].split(",")) for name in names}
     whole = {name: name[:-2] for name in names if _WHOLE_FLOAT.fullmatch(name)}
     numbers = whole if len(whole) == len(names) else {name: name for name in names}
     said = {name: number.casefold() for name, number in numbers.items()}

@@ -92,6 +92,9 @@ class InputSettings(NamedTuple):
         if there is one, and "text", or else "body"; or all zones in "zones".
     id_field, topics_field, split_field : str
         Fields that hold the id, the topics, and the part: "train", "test" or "unused".
+    topic_fields : tuple of str
+        Fields of JSON, CSV, TSV and Parquet that are a topic each, in place of `topics_field`: they hold 1 where a
+        document has the topic, else 0.
     topics_separator : str
         The separator of topics in one string, such as ";"; "": the string is one topic.
     date_field : str
@@ -129,6 +132,7 @@ class InputSettings(NamedTuple):
     text_fields: tuple[str, ...] = ()
     id_field: str = "id"
     topics_field: str = "topics"
+    topic_fields: tuple[str, ...] = ()
     topics_separator: str = ""
     split_field: str = "split"
     date_field: str = "date"
@@ -228,7 +232,10 @@ class InputSettings(NamedTuple):
         has none. If labels are not wanted, only the field of ids is checked.
         """
         for name, what in _LABEL_FIELDS[: 1 if self.labels is None else None]:
-            if (not isinstance(names, Mapping)) if what == "topics" else not self.is_default(name):
+            if what == "topics":
+                for field in () if isinstance(names, Mapping) else self.topic_fields or (self.topics_field,):
+                    _check_field(field, names, name, what)
+            elif not self.is_default(name):
                 _check_field(getattr(self, name), names, name, what)
         if not self.is_default("date_field") and not isinstance(names, Mapping):  # an object may have no date
             _check_field(self.date_field, names, "date_field", "dates")
@@ -265,6 +272,8 @@ class InputSettings(NamedTuple):
         fields = tuple(further_fields(names, title, body, self))
         present: Any = (name if name in names else "" for name in labels)
         which = ColumnNames(title, body, *present)._replace(fields=fields)
+        if self.topic_fields and self.labels is not None:
+            which = which._replace(topics="", topic_fields=self.topic_fields)
         for name in which.names():
             if names.count(name) > 1:
                 raise UnreadableError(f"has {names.count(name)} columns {name!r}: rename all but one")
@@ -364,6 +373,7 @@ class ColumnNames(NamedTuple):
     labelled_for: str = ""
     answer: str = ""
     fields: tuple[str, ...] = ()
+    topic_fields: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
         """Return the names of all columns that are read, each once."""
@@ -371,7 +381,7 @@ class ColumnNames(NamedTuple):
 
     def used_names(self) -> list[str]:
         """Return the names of the columns of ids, texts and labels that are read, each once."""
-        labels = (self.topics, self.split, self.date, self.labelled_for, self.answer)
+        labels = (self.topics, *self.topic_fields, self.split, self.date, self.labelled_for, self.answer)
         return list(dict.fromkeys(filter(None, (self.id, self.title, *self.body, *labels))))
 
 

@@ -11,7 +11,7 @@ from textcat.reading.annotations import answered
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import uris_in
 from textcat.reading.formats.text import LineCutter
-from textcat.reading.labels import Labels, labels_in
+from textcat.reading.labels import Labels, labels_in, labels_of_fields
 from textcat.reading.records import (
     ANNIFS,
     Block,
@@ -166,6 +166,7 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
     column_of = {name: i for i, name in enumerate(names)} | {"": -1}
     body = [column_of[name] for name in read.body]
     title, name, topics, split, date, labelled_for, answer = (column_of[name] for name in (read.title, *read[2:8]))
+    topic_columns = {name: column_of[name] for name in read.topic_fields}
     kept = [(name, column_of[name]) for name in read.fields]
     by_annif = read.topics == ANNIFS[0] and not settings.topics_separator
     separator = settings.topics_separator
@@ -177,7 +178,12 @@ def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) ->
         if settings.labels is None:
             return RecordContent(cells[name], zones, (), iso_date(cells[date]), fields=fields)
         part = settings.part_in(cells[split].strip())
-        labels = Labels(uris_in(cells[topics])) if by_annif else labels_in(cells[topics], read.topics, separator)
+        if topic_columns:
+            labels = labels_of_fields({name: cells[column] for name, column in topic_columns.items()})
+        elif by_annif:
+            labels = Labels(uris_in(cells[topics]))
+        else:
+            labels = labels_in(cells[topics], read.topics, separator)
         labels = answered(labels, cells[answer])
         if cells[labelled_for].strip():
             labels = labels._replace(labelled_for=labels_in(cells[labelled_for], "labelled_for", separator).topics)

@@ -12,7 +12,7 @@ from textcat.reading.annotations import plain_record
 from textcat.reading.dates import iso_date
 from textcat.reading.formats.annif import has_subjects
 from textcat.reading.formats.text import LineCutter, nonblank_lines
-from textcat.reading.labels import labels_in
+from textcat.reading.labels import labels_in, labels_of_fields
 from textcat.reading.records import (
     FIELDS_OF_TOPICS,
     Block,
@@ -222,7 +222,8 @@ def _with_usual_names(
         changed = changed._replace(text_fields=("title", body) if title or "title" in fields else (body,))
         if settings.is_default("id_field") and "id" not in fields:
             changed = changed._replace(id_field=usual_name(fields, "id") or "id")
-    if settings.labels is not None and settings.is_default("topics_field") and not {"topics", "subjects"} & {*fields}:
+    finds_topics = settings.labels is not None and settings.is_default("topics_field") and not settings.topic_fields
+    if finds_topics and not {"topics", "subjects"} & {*fields}:
         names = fields if body else [name for name in fields if name.lower() in FIELDS_OF_TOPICS]
         changed = changed._replace(topics_field=usual_name(names, "topics") or "topics")
     if changed is not settings:
@@ -255,7 +256,10 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
         return RecordContent(name, zones, (), _date(date), fields=others)
     part = settings.part_in(_text(fields, settings.split_field))
     field, separator = settings.topics_field, settings.topics_separator
-    topics, labelled_for = labels_in(_joined(fields.get(field)), field, separator)
+    if settings.topic_fields:
+        topics, labelled_for = labels_of_fields({name: fields.get(name) for name in settings.topic_fields})
+    else:
+        topics, labelled_for = labels_in(_joined(fields.get(field)), field, separator)
     if fields.get("labelled_for") is not None:
         labelled_for = labels_in(_joined(fields["labelled_for"]), "labelled_for", separator).topics
     return RecordContent(name, zones, topics, _date(date), part, labelled_for, others)

@@ -8,7 +8,7 @@ from typing import IO, Any
 from textcat.errors import TextcatError, install_hint
 from textcat.reading.annotations import answered
 from textcat.reading.dates import iso_date
-from textcat.reading.labels import labels_in
+from textcat.reading.labels import labels_in, labels_of_fields
 from textcat.reading.records import (
     Block,
     ColumnNames,
@@ -79,7 +79,7 @@ def _columns(pa: Any, schema: Any, settings: InputSettings) -> ColumnNames:
         kind = _values(pa, schema.field(name).type)
         if name in (which.date, which.answer):
             continue
-        if name in (which.topics, which.labelled_for) and _holds_labels(pa, kind):
+        if name in (which.topics, which.labelled_for, *which.topic_fields) and _holds_labels(pa, kind):
             continue
         if not (_is_text(pa, kind) or (name == which.id and pa.types.is_integer(kind))):
             raise UnreadableError(f"has {kind} in the column {name!r}, which is not text: name another column")
@@ -115,7 +115,7 @@ def _rows(
     # Nothing is asked of single columns: pyarrow may end the process where what is said of one is damaged.
     about, names = table.metadata.row_group(group), which.names()
     n = min(max(settings.block_bytes * about.num_rows // max(about.total_byte_size, 1), 1), _MOST_ROWS)
-    others = (which.topics, which.labelled_for, which.answer)  # lists and numbers, they may be
+    others = (which.topics, *which.topic_fields, which.labelled_for, which.answer)  # lists and numbers, they may be
     texts = [name for name in which.used_names() if name not in others]
     # A text that is stored once may stand in many rows.
     repeated = pa.parquet.ParquetFile(file, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
@@ -176,7 +176,10 @@ def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], Rec
         if settings.labels is None:
             return RecordContent(name, zones, (), date, fields=fields)
         separator, answer = settings.topics_separator, values[which.answer][i]
-        labels = labels_in(_decoded(values[which.topics][i], settings), which.topics, separator)
+        if which.topic_fields:
+            labels = labels_of_fields({name: _decoded(values[name][i], settings) for name in which.topic_fields})
+        else:
+            labels = labels_in(_decoded(values[which.topics][i], settings), which.topics, separator)
         labels = answered(labels, _text(answer, settings) if isinstance(answer, str | bytes) else answer)
         if (names := values[which.labelled_for][i]) is not None:
             names = labels_in(_decoded(names, settings), "labelled_for", separator).topics
