@@ -105,3 +105,23 @@ def test_a_page_needs_an_extra(run, monkeypatch):
     assert ended.code == 1
     sentence = "The page needs fastapi: pip install 'textcat-margin[serve]', or answer in the terminal with --terminal"
     assert sentence in ended.err
+
+
+def test_duplicates_are_listed_and_a_record_is_split_off_and_stays_so(run):
+    lines = Path("news.jsonl").read_text().splitlines()
+    Path("news.jsonl").write_text("\n".join([*lines[:20], lines[0], lines[0]]) + "\n")
+    run(*BEGIN, "--session", "s", keys="q\n")
+    run("s", "--export", "duplicates", "--out", "before.csv")
+    rows = Path("before.csv").read_text().splitlines()
+    group = [row.split(",")[1] for row in rows[1:] if row.startswith("0,")]
+    assert group[-2:] == ["20", "21"]
+    ended = run("s", "--split", 20, "--split", 21)
+    assert (ended.code, ended.out) == (0, "")
+    assert "2 split off" in ended.err
+    run("s", "--export", "duplicates", "--out", "after.csv")
+    assert [
+        row.split(",")[1] for row in Path("after.csv").read_text().splitlines()[1:] if row.startswith("0,")
+    ] == group[:-2]
+    refused = run("s", "--split", 20)
+    assert refused.code == 1
+    assert "cannot be split off" in refused.err

@@ -442,3 +442,25 @@ def test_a_route_is_a_function_that_can_be_called_alone(session):
     asked = teaching.question(QuestionQuery(topic="wheat"), call)["question"]
     assert asked["position"] == session.next("wheat").position
     assert teaching.agreement(OfTopic(topic="wheat"), call)["documents"] == 0
+
+
+def test_duplicates_are_listed_and_split_off_and_an_undo_puts_them_back(pool):
+    texts = [pool.document(i) for i in (0, 1, 2, 0, 0)]
+    session = Session.create(None, Pool.from_documents([Document(f"d{i}", zones) for i, zones in enumerate(texts)]))
+    session.add_topic("wheat")
+    service = Teaching(session, log=Log(None))
+    groups = get(service, "/duplicates").json()
+    assert groups["total"] == 1
+    assert [[row["position"] for row in group] for group in groups["groups"]] == [[0, 3, 4]]
+    about = get(service, "").json()
+    assert (about["documents"], about["duplicates"]) == (3, 2)
+    assert post(service, "/split", positions=[4], person="Ada").json() == {"documents": 4, "duplicates": 1}
+    assert [row["id"] for row in get(service, "/duplicates").json()["groups"][0]] == ["d0", "d3"]
+    assert get(service, "/duplicates", offset=1).json() == {"total": 1, "groups": []}
+    assert post(service, "/undo", topic="wheat", person="Ada").json()["undone"] == []
+    assert len(get(service, "/duplicates").json()["groups"][0]) == 3
+    assert post(service, "/split", positions=[0, 1]).status_code == 409
+    assert post(service, "/split", positions=[99]).status_code == 404
+    assert post(service, "/split", positions=[]).status_code == 422
+    assert get(service, "/export", what="duplicates", format="csv").text.startswith("group,position,id,title")
+    service.close()

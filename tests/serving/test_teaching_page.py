@@ -25,7 +25,9 @@ pytestmark = pytest.mark.long
 
 
 def test_the_scripts_are_small_and_build_nodes_by_text():
-    script = "".join((PAGE / name).read_text(encoding="utf-8") for name in ("teach.js", "screening.js", "common.js"))
+    script = "".join(
+        (PAGE / name).read_text(encoding="utf-8") for name in ("teach.js", "duplicates.js", "screening.js", "common.js")
+    )
     page, style = ((PAGE / name).read_text(encoding="utf-8") for name in ("teach.html", "teach.css"))
     assert len(script.encode()) <= 56_000
     dangerous = r"(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\b|\bFunction\(|srcdoc|DOMParser"
@@ -298,6 +300,46 @@ def test_everything_is_downloaded(visit, wheat):
             page.click(f"#{button}")
         assert waiting.value.suggested_filename == f"{what}.{form}"
         assert waiting.value.path().stat().st_size > 100
+
+
+@pytest.fixture
+def doubled(pool):
+    """A session with two groups of duplicates, of three and of two records."""
+    texts = [pool.document(i) for i in (*range(12), 0, 0, 5)]
+    records = [Document(f"d{i}", zones, fields={"year": "2001"}) for i, zones in enumerate(texts)]
+    session = Session.create(None, Pool.from_documents(records))
+    session.add_topic("wheat")
+    return session
+
+
+def test_a_record_is_split_off_its_duplicates_and_put_back(visit, doubled):
+    page = visit(of=doubled)
+    page.click("#to-duplicates")
+    _says(page, "#duplicates-found", "2 groups")
+    assert [group.locator("li").count() for group in page.locator("#duplicates-list .group").all()] == [3, 2]
+    assert "2001 · Document d12" in page.locator("#duplicates-list .meta").nth(1).text_content()
+    page.locator("#duplicates-list button").nth(1).click()
+    _says(page, "#notice", "Split off")
+    assert [len(members) for _, members in doubled.groups.all_members()].count(2) == 2
+    assert _focused(page) == "duplicates-heading"
+    page.click("#notice button")
+    _says(page, "#said", "taken back")
+    assert page.locator("#duplicates-list .group").first.locator("li").count() == 3
+    page.locator("#duplicates-list .group").nth(1).locator("button").first.click()
+    _says(page, "#duplicates-found", "1 group")
+    page.click("#duplicates-list a")
+    _says(page, "#document-id", "d0")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"color_scheme": "dark", "viewport": {"width": 320, "height": 640}}], ids=["light", "dark, narrow"]
+)
+def test_axe_finds_nothing_in_the_list_of_duplicates(visit, look, doubled, options):
+    page = visit(of=doubled, **options)
+    page.click("#to-duplicates")
+    page.wait_for_selector("#duplicates-list li")
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+    look(page, "duplicates", runOnly={"type": "tag", "values": tags})
 
 
 def test_a_reference_is_screened_with_its_fields_the_criteria_and_exclusion_reasons(visit):

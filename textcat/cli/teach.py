@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from textcat.teaching.queues import Queue
     from textcat.teaching.session import Session
 
-EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit", "records")
+EXPORTS = ("labels", "included", "counts", "corpus", "model", "audit", "records", "duplicates")
 _POOL = "pool"  # in the folder of a session
 
 
@@ -82,8 +82,13 @@ def teach(
     person: Annotated[str, Option(help="Who answers in the terminal.", show_default="the user's name")] = "",
     terminal: Annotated[bool, Option("--terminal", help="Ask in the terminal: y, n, s, u, / and q.")] = False,
     export: Annotated[
-        str, Option(help="Write labels, included, counts, corpus, model, audit or records to --out, then exit.")
+        str,
+        Option(help="Write labels, included, counts, corpus, model, audit, records or duplicates to --out, then exit."),
     ] = "",
+    split: Annotated[
+        list[int] | None,
+        Option(min=0, metavar="POSITION", help="Split this record off its group of duplicates. May be repeated."),
+    ] = None,
     out: Annotated[Path | None, Option(help="File or folder that --export writes.")] = None,
     learner: common.SessionsLearner = None,
     host: Annotated[str, Option(help="Address that the page is served on.")] = "127.0.0.1",
@@ -121,6 +126,9 @@ def teach(
     if export:
         assert out is not None
         _export(folder, export, out, topic, jobs)
+        return
+    if split:
+        _split(folder, split, person or _user())
         return
     # What would fail after the reading of a large archive fails before it.
     accepted = None if terminal else _checked_keys(host, keys)
@@ -310,6 +318,16 @@ def _export(folder: Path, kind: str, out: Path, topics: list[str] | None, jobs: 
         options: dict[str, Any] = {"n_jobs": jobs} if kind == "model" else {}
         getattr(session, f"export_{kind}")(out, topics or None, **options)
     typer.echo(f"textcat: wrote {out}", err=True)
+
+
+def _split(folder: Path, positions: list[int], person: str) -> None:
+    """Split records off their groups of near-duplicates, each for itself."""
+    from textcat.teaching.session import Session
+
+    with Session.open(folder) as session:
+        for position in positions:
+            session.split([position], person)
+        typer.echo(f"textcat: {len(positions):,} split off; {len(session.groups):,} documents now.", err=True)
 
 
 def _checked_keys(host: str, keys: Path | None) -> "Keys":

@@ -33,6 +33,7 @@ from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import Problem
 from textcat.serving.http.processes import listen, run_alone, url_of
 from textcat.serving.http.routes import LeanRoute, problems, router
+from textcat.teaching.export import reference_line
 from textcat.teaching.query import Reason
 
 if TYPE_CHECKING:
@@ -51,13 +52,14 @@ _LISTED = 20  # near-duplicates shown
 _AGAIN = 10.0  # seconds after which the timer of a slow export is restarted
 # The formats of each export, the default one first.
 _EXPORTS = {
-    "records": ("csv", "ris"),
     "labels": ("jsonl", "csv", "ris"),
     "included": ("jsonl", "csv", "ris"),
     "counts": ("csv", "jsonl"),
     "corpus": ("jsonl",),
     "model": ("zip",),
     "audit": ("jsonl", "csv"),
+    "records": ("csv", "ris"),
+    "duplicates": ("jsonl", "csv"),
 }
 _KINDS = {
     "csv": "text/csv; charset=utf-8",
@@ -190,7 +192,7 @@ def answer(body: s.AnswerSent, call: Call) -> dict[str, Any]:
 
 @changing.post("/api/v1/teach/undo", response_model=s.UndoAnswer, responses=_OF_CHANGES)
 def undo(body: s.UndoSent, call: Call) -> dict[str, Any]:
-    """Take back a person's last answer for a topic, and ask about its document again."""
+    """Take back a person's last answer, keyword or split, and ask about its document again."""
     session, person = call.app.session, _person(call, body.person)
     _check(session, body.topic)
     undone = session.undo(person)
@@ -209,6 +211,15 @@ def keyword(body: s.KeywordSent, call: Call) -> dict[str, Any]:
     _check(session, body.topic)
     session.set_keyword(body.topic, body.term, body.speaks_for, _person(call, body.person))
     return {"keywords": session.keywords(body.topic)}
+
+
+@changing.post("/api/v1/teach/split", response_model=s.SplitAnswer, responses=_OF_CHANGES)
+def split(body: s.SplitSent, call: Call) -> dict[str, int]:
+    """Split records off from their group of near-duplicates, so that they are judged for themselves."""
+    for position in body.positions:
+        _check(call.app.session, position=position)
+    call.app.session.split(body.positions, _person(call, body.person))
+    return _sizes(call.app.session)
 
 
 # --- routes that read the session ------------------------------------------------------------------------------------
@@ -245,8 +256,7 @@ def about(call: Call) -> dict[str, Any]:
         )
     return {
         "session": session.tag,
-        "documents": len(session.groups),
-        "duplicates": len(session.pool) - len(session.groups),
+        **_sizes(session),
         "person": call.key or None,
         "people": sorted(people - {""}),
         "topics": rows,
@@ -308,6 +318,20 @@ def judgements(query: Annotated[s.JudgementsQuery, Query()], call: Call) -> dict
     ]
     shown = listed[query.offset : query.offset + query.limit]
     return {"total": len(listed), "judgements": [_judgement(session, judgement) for judgement in shown]}
+
+
+@reading.get("/api/v1/teach/duplicates", response_model=s.DuplicatesAnswer, responses=_OF_QUERIES)
+def duplicates(query: Annotated[s.DuplicatesQuery, Query()], call: Call) -> dict[str, Any]:
+    """List the groups of near-duplicates, each of which counts as one document."""
+    session = call.app.session
+    with session.lock:
+        groups = session.groups.of_several()
+        shown = [session.groups.members(group) for group in groups[query.offset : query.offset + query.limit]]
+    rows = [
+        [{**_named(session, position), "reference": reference_line(session.pool, position)} for position in positions]
+        for positions in shown
+    ]
+    return {"total": len(groups), "groups": rows}
 
 
 @reading.get("/api/v1/teach/progress", response_model=s.ProgressAnswer, responses=_OF_QUERIES)
@@ -413,6 +437,11 @@ def _next(session: Session, topic: str, person: str, *, ask: bool = True) -> dic
         shown = {"zones": _filled(asked.zones), "fields": _shown_fields(asked.fields)}
         row = _answer(s.QuestionAnswer, asked, **shown, duplicates=list(asked.duplicates[:_LISTED]))
     return {"question": row, "counts": session.progress(topic, None).counts}
+
+
+def _sizes(session: Session) -> dict[str, int]:
+    n = len(session.groups)
+    return {"documents": n, "duplicates": len(session.pool) - n}
 
 
 def _filled(zones: Mapping[str, str]) -> dict[str, str]:

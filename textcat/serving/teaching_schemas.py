@@ -67,6 +67,13 @@ class KeywordSent(RequestModel):
     person: Person = ""
 
 
+class SplitSent(RequestModel):
+    """A request to split records off from their group of near-duplicates; they become a group of their own."""
+
+    positions: list[Position] = Field(min_length=1, max_length=1000)
+    person: Person = ""
+
+
 class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -116,6 +123,13 @@ class JudgementsQuery(OfTopic):
     limit: int = Field(50, ge=1, le=1000)
 
 
+class DuplicatesQuery(_Query):
+    """A request to list groups of near-duplicates."""
+
+    offset: int = Field(0, ge=0, le=_MOST)
+    limit: int = Field(50, ge=1, le=1000)
+
+
 class ProgressQuery(OfTopic):
     """A request for the progress of a topic, with the recall to reach and the confidence of its estimate."""
 
@@ -133,9 +147,9 @@ class QueueQuery(_Query):
 class ExportQuery(_Query):
     """A request to export something, and the format; some formats are for some exports only."""
 
-    what: Literal["records", "labels", "included", "counts", "corpus", "model", "audit"]
+    what: Literal["labels", "included", "counts", "corpus", "model", "audit", "records", "duplicates"]
     format: Literal["", "jsonl", "csv", "ris"] = Field(
-        "", description="By default JSON Lines, but CSV for records and counts."
+        "", description="By default JSON Lines, but CSV for counts and records."
     )
     topic: str = Field("", max_length=LONGEST_NAME, description="Export only this topic; by default all.")
 
@@ -239,7 +253,7 @@ class UndoAnswer(NextAnswer):
     """The judgements that were taken back, and a question on their document; or the next question on the topic."""
 
     undone: list[JudgementRow] | None = Field(
-        description="The judgements taken back; empty: a keyword was taken back; null: there was nothing to take back."
+        description="The judgements taken back; empty: a keyword or a split was; null: there was nothing to take back."
     )
 
 
@@ -247,6 +261,26 @@ class KeywordsAnswer(BaseModel):
     """The keywords of a topic, and whether each speaks for the topic (true) or against it (false)."""
 
     keywords: dict[str, bool]
+
+
+class DuplicateRow(DocumentRow):
+    """A record of a group of near-duplicates."""
+
+    reference: str = Field(description="Authors, journal, year and DOI in a line; empty if the record has none.")
+
+
+class DuplicatesAnswer(BaseModel):
+    """A page of the groups of near-duplicates, each with its records, and the number of all groups."""
+
+    total: int
+    groups: list[list[DuplicateRow]]
+
+
+class SplitAnswer(BaseModel):
+    """The session's numbers of documents and of their near-duplicates, after a split."""
+
+    documents: int
+    duplicates: int
 
 
 class EvidenceAnswer(BaseModel):

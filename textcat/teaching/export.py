@@ -194,6 +194,27 @@ def _notes(session: Session, record: _Exported) -> Iterator[str]:
         yield f"near-duplicate of {session.pool.ids[record.judged_as]}"
 
 
+def write_duplicates(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
+    """Write the records of each group of near-duplicates of at least two, as JSON Lines or CSV.
+
+    `group` is the position of the group's first record, and `position` that of the record, both counted from 0. The
+    groups are those of all topics.
+    """
+    made_as = format_by_ending(out, ("jsonl", "csv"), "duplicates")
+    with session.lock:
+        groups = [(group, positions) for group, positions in session.groups.all_members() if len(positions) > 1]
+    rows = (_duplicate_row(session.pool, group, position) for group, positions in groups for position in positions)
+    columns = ("group", "position", "id", *_BIBLIOGRAPHIC)
+    return write_lines(out, map(json_line, rows) if made_as == "jsonl" else csv_lines(columns, rows))
+
+
+def _duplicate_row(pool: Pool, group: int, position: int) -> dict[str, Any]:
+    fields = bibliographic_fields(pool, position)
+    texts = {name: "; ".join(map(str, value)) if isinstance(value, list) else value for name, value in fields.items()}
+    known = {name: texts[name] for name in _BIBLIOGRAPHIC if name in texts}
+    return {"group": group, "position": position, "id": pool.ids[position], **known}
+
+
 def bibliographic_fields(pool: Pool, i: int) -> dict[str, Any]:
     """Return a document's fields under the common names of references; its text is the field `abstract`."""
     zones = pool.document(i)
@@ -243,9 +264,10 @@ def write_model(
 def write_audit(session: Session, out: str | os.PathLike[str], topics: Sequence[str] | None = None) -> Path:
     """Write all steps of the session in order, as JSON Lines or CSV, by the extension of `out`.
 
-    A step is an answer, a new topic, a change of a topic, a keyword, or an undo. The line of an answer has the person,
-    the time, the document's rank and score, the number of the model that computed both (the number of earlier changes
-    to the topic), why the document was shown, where it was answered, and whether the answer was undone.
+    A step is an answer, a topic, a change of a topic, a keyword, a split of duplicates, or an undo. The line of an
+    answer has the person, the time, the document's rank and score, the number of the model that computed both (the
+    number of earlier changes to the topic), why the document was shown, where it was answered, and whether the answer
+    was undone.
     """
     made_as, chosen = format_by_ending(out, ("jsonl", "csv"), "an audit log"), session.chosen_topics(topics)
     lines = [*session.journal.lines]
@@ -266,6 +288,10 @@ def _audited(line: Mapping[str, Any], undone: Mapping[int, int]) -> Iterator[dic
         what = "topic" if "about" in line else "strategy"
         detail = {key: value for key, value in (line.get("about") or line["change"]).items() if value not in ("", None)}
         yield {**step, "what": what, "topic": line["topic"], "detail": detail}
+    if "split" in line:
+        split = {"positions": line["split"], "ids": line["ids"]}
+        was_undone = {"undone": undone[line["step"]]} if line["step"] in undone else {}
+        yield {**step, "what": "split", "detail": split, **was_undone}
     if "undo" in line:
         yield {**step, "what": "undo", "detail": {"step": line["undo"]}}
     taken_back = {"undone": undone[line["step"]]} if line["step"] in undone else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from textcat.errors import TextcatError, did_you_mean
 from textcat.surrogates import mark_surrogates
 from textcat.teaching.journal import SessionJournal
+from textcat.teaching.pool.duplicates import Groups
 from textcat.teaching.query import QueryStrategy, Reason
 
 LONGEST_NAME = 300  # characters of a topic's name, which stands in headings and addresses
@@ -259,14 +260,19 @@ def cohens_kappa(pairs: Iterable[tuple[bool, bool]]) -> float | None:
 class Judgements:
     """The current answers on all topics of a session, derived from the lines of its journal.
 
-    `group_of` returns the group of near-duplicates of a document; an answer counts for the whole group.
+    An answer counts for the whole group of near-duplicates of its document. If records are split off from a group,
+    earlier answers count for the part that has their document.
     """
 
-    def __init__(self, journal: SessionJournal, group_of: Callable[[int], int]):
-        self._journal, self._group_of = journal, group_of
+    def __init__(self, journal: SessionJournal, groups: Groups):
+        self._journal, self._groups = journal, groups
         self._replay()
 
     def _replay(self) -> None:
+        undone = {line["undo"] for line in self._journal.lines if "undo" in line}
+        self._groups.split(
+            line["split"] for line in self._journal.lines if "split" in line and line["step"] not in undone
+        )
         self.topics: dict[str, TopicState] = {}
         self._done: dict[str, list[int]] = {}  # each person's steps that can be undone
         self._lines: dict[int, Mapping[str, Any]] = {}
@@ -295,13 +301,17 @@ class Judgements:
                     f"{text!r:.80} is not valid Unicode, so pages and exports could not show it: write it again."
                 )
         try:
-            self.apply(self._journal.append({"at": round(time.time(), 3), **entry}))
+            line = self._journal.append({"at": round(time.time(), 3), **entry})
+            if "split" in self._lines.get(line.get("undo", 0), line):
+                self._replay()  # earlier answers count for other groups now
+            else:
+                self.apply(line)
         except BaseException:  # Ctrl-C may come between the two
             self._replay()
             raise
 
     def apply(self, line: Mapping[str, Any]) -> None:
-        """Change the current answers as a line of the journal says: an answer, a new topic, a keyword, an undo."""
+        """Change the current answers as a line of the journal says, such as an answer, a split, or an undo."""
         if "undo" in line:
             step = self._done[line["person"]].pop()
             assert step == line["undo"]
@@ -315,12 +325,14 @@ class Judgements:
         else:
             self._done.setdefault(line["person"], []).append(line["step"])
             self._lines[line["step"]] = line
+        if "split" in line:
+            self._change_all()
         if "keyword" in line:
             topic = self.topics[line["topic"]]
             topic.sides.setdefault(line["keyword"], []).append((line["step"], line["speaks_for"]))
             topic.n_changes += 1
         for judgement in judgements_of(line):
-            topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
+            topic, group = self.topics[judgement.topic], self._groups.of(judgement.position)
             if judgement.source == "adjudicated":
                 topic.adjudications.setdefault(group, []).append(judgement)
             else:
@@ -329,17 +341,23 @@ class Judgements:
             topic.n_changes += 1
 
     def last_of(self, person: str) -> Mapping[str, Any] | None:
-        """Return the journal's line of a person's last answer or keyword; None if there is nothing left to undo."""
+        """Return the line of a person's last answer, keyword or split; None if there is nothing left to undo."""
         done = self._done.get(person)
         return self._lines[done[-1]] if done else None
 
+    def _change_all(self) -> None:
+        for topic in self.topics.values():
+            topic.n_changes += 1
+
     def _take_back(self, line: Mapping[str, Any]) -> None:
+        if "split" in line:
+            self._change_all()
         if "keyword" in line:
             topic = self.topics[line["topic"]]
             topic.sides[line["keyword"]] = [entry for entry in topic.sides[line["keyword"]] if entry[0] != line["step"]]
             topic.n_changes += 1
         for judgement in judgements_of(line):
-            topic, group = self.topics[judgement.topic], self._group_of(judgement.position)
+            topic, group = self.topics[judgement.topic], self._groups.of(judgement.position)
             adjudicated = judgement.source == "adjudicated"
             judgements_of_person = topic.adjudications[group] if adjudicated else topic.answers[group][judgement.person]
             judgements_of_person.remove(judgement)

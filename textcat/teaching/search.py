@@ -68,6 +68,10 @@ class Searcher:
             hits = self._latest = Hits(query, self._groups.first_of_each(order), scores)
         return hits
 
+    def forget(self) -> None:
+        """Forget the last query, because groups of near-duplicates have changed."""
+        self._latest = None
+
     def page(self, hits: Hits, offset: int, limit: int, state: TopicState | None, person: str) -> SearchResults:
         """Return up to `limit` hits, beginning with number `offset` (from 0).
 

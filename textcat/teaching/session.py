@@ -97,7 +97,7 @@ class Session:
         self.bands: dict[tuple[str, Stopper], KnownBand] = {}
         self.estimates: dict[tuple[str, int, Stopper], Estimate] = {}
         self.lock = threading.RLock()  # held while answers and rankings are read or changed
-        self.current = Judgements(self.journal, self.groups.of)  # the current answers, by all lines of the journal
+        self.current = Judgements(self.journal, self.groups)  # the current answers, by all lines of the journal
 
     @classmethod
     def create(
@@ -320,21 +320,53 @@ class Session:
                 raise TextcatError(f"No term of the documents is in {term!r}: give keywords that the documents have.")
             self.current.write({"topic": topic, "keyword": term, "speaks_for": speaks_for, "person": person})
 
+    def split(self, positions: Iterable[int], person: str = "") -> None:
+        """Split records off from their group of near-duplicates: from now on, they are a group of their own.
+
+        Earlier answers count for the part that has their document. TextcatError is raised if the records are not of
+        one group, or are all of it.
+
+        Parameters
+        ----------
+        positions : iterable of int
+            Positions of the records in the pool.
+        person : str
+        """
+        with self.lock:
+            part = sorted({checked_position(self.pool, position) for position in positions})
+            groups = {self.groups.of(position) for position in part}
+            if len(groups) != 1 or len(part) == self.groups.size_of(part[0]):
+                which = ", ".join(map(str, part[:5])) or "none"
+                raise TextcatError(
+                    f"The records at {which} cannot be split off: give some, but not all, of one group of duplicates."
+                )
+            ids = [self.pool.ids[position] for position in part]
+            self.current.write({"split": part, "ids": ids, "person": person})
+            self._forget_groups()
+
+    def _forget_groups(self) -> None:
+        """Forget what was made with other groups of near-duplicates."""
+        self._asked.clear()
+        self.bands.clear()
+        self.searcher.forget()
+
     def keywords(self, topic: str) -> dict[str, bool]:
         """Return the keywords of a topic: True if a keyword speaks for the topic, False if against it."""
         return self.topic_state(topic).keywords()
 
     def undo(self, person: str = "") -> list[Judgement] | None:
-        """Undo a person's last answer or keyword; return None if there is nothing to undo.
+        """Undo a person's last answer, keyword or split; return None if there is nothing to undo.
 
         Otherwise return the judgements that were undone: one for each topic that was answered at the same time, or an
-        empty list if a keyword was undone.
+        empty list if a keyword or a split was undone.
         """
         with self.lock:
             line = self.current.last_of(person)
             if line is None:
                 return None
             self.current.write({"undo": line["step"], "person": person})
+            if "split" in line:
+                self._forget_groups()
             return list(judgements_of(line))
 
     search = search.search
@@ -373,6 +405,7 @@ class Session:
 
     screening_counts = screening.screening_counts
 
+    export_duplicates = export.write_duplicates
     export_records = export.write_records
     export_labels = export.write_labels
     export_included = export.write_included

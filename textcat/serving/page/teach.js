@@ -2,9 +2,10 @@
 // The address holds the state of the page: #view=judge&topic=strikes (&at=17: a document that was looked up; &list=… its list).
 
 import { Problem, ask, bdi, clamp, count, counted, label, message, node, percent, pieces, signed, stored } from "./common.js";
+import { groupEntries } from "./duplicates.js";
 import { countsTable, criteria, exclusions, record } from "./screening.js";
 
-const VIEWS = ["judge", "search", "judged", "people", "topics"];
+const VIEWS = ["judge", "search", "judged", "duplicates", "people", "topics"];
 const TERMS = 60;      // terms that are marked in the text
 const LISTED = 10;     // terms that are listed
 const LONG = 200_000;  // longer texts, in characters, are not marked: browsers are too slow
@@ -106,7 +107,7 @@ const show = tried(async () => {
     if (each === view) $(`to-${each}`).setAttribute("aria-current", "page");
     else $(`to-${each}`).removeAttribute("aria-current");
   }
-  const titles = { judge: "Judge", search: "Search", judged: "Judged", people: "People", topics: "Topics" };
+  const titles = { judge: "Judge", search: "Search", judged: "Judged", duplicates: "Duplicates", people: "People", topics: "Topics" };
   document.title = [titles[view], topic, "textcat"].filter(Boolean).join(" · ");
   drawHead();
   if (before && before !== view) {
@@ -117,11 +118,13 @@ const show = tried(async () => {
   if (view === "judge") await showQuestion(here, before !== view);
   else if (view === "search") await showSearch(here.q ?? "");
   else if (view === "judged") await showJudged(here);
+  else if (view === "duplicates") await showDuplicates();
   else if (view === "people") await showPeople();
   else await showTopics();
 });
 
 function drawHead() {
+  $("to-duplicates").hidden = !state.about.duplicates && state.view !== "duplicates";
   $("pick-topic").hidden = !state.about.topics.length;
   $("topic").replaceChildren(...state.about.topics.map(({ topic }) => node("option", { value: topic, selected: topic === state.topic }, topic)));
   $("topic").value = state.topic ?? "";
@@ -216,7 +219,7 @@ function drawWhy(question) {
     : source === "adjudicated" ? ["People disagree on this document: ", node("b", {}, "your answer overrides theirs.")]
       : source === "list" ? ["From the list ", node("b", {}, bdi(state.list)), labelled(question)]
         : ["Not asked for, but your answer trains the ranker, too. ", node("a", { href: address({ view: "judge" }) }, "Back to the question")];
-  if (duplicates?.length) parts.push(` ${count(duplicates.length, "near-duplicate")} ${duplicates.length === 1 ? "gets" : "get"} the same answer.`);
+  if (duplicates?.length) parts.push(` ${count(duplicates.length, "near-duplicate")} ${duplicates.length === 1 ? "gets" : "get"} the same answer: `, node("a", { href: address({ view: "duplicates" }) }, "see all duplicates"), ".");
   $("why").replaceChildren(...parts);
 }
 
@@ -344,8 +347,8 @@ async function undo() {
     if (!found.undone.length) {
       await refresh();
       drawKeywords();
-      say("The last keyword was taken back.");
-      return explainAgain();
+      await (state.view === "judge" ? explainAgain() : show());
+      return say("The last split or keyword was taken back.");
     }
     const [{ topic, title }] = found.undone;
     if (topic !== state.topic) {
@@ -562,6 +565,26 @@ async function showJudged(here, offset = 0) {
   $("judged-more").onclick = tried(async () => { await showJudged(here, n); $("judged-list").children[n]?.querySelector("a").focus(); });
 }
 const SOURCES = { search: "found by a search", list: "in a list", example: "an example", adjudicated: "adjudicated" };
+
+async function showDuplicates(offset = 0) {
+  const found = await get("duplicates", { offset, limit: PAGE });
+  const made = groupEntries(found.groups, (position) => address({ view: "judge", at: position }), splitOff);
+  if (offset) $("duplicates-list").append(...made);
+  else $("duplicates-list").replaceChildren(...made);
+  const n = $("duplicates-list").children.length;
+  $("duplicates-found").textContent = found.total ? (n < found.total ? `${counted.format(n)} of ${count(found.total, "group")}` : count(found.total, "group")) : "No record duplicates another one.";
+  $("duplicates-more").hidden = n >= found.total;
+  $("duplicates-more").onclick = tried(() => showDuplicates(n));
+}
+
+const splitOff = tried(async ({ position, title, id }) => {
+  await teach("/split", { json: { positions: [position], person: state.person ?? "" } });
+  state.now = null; // the next question may be another one
+  await refresh();
+  await showDuplicates();
+  $("duplicates-heading").focus({ preventScroll: true });
+  notice("Split off: ", bdi(title || id), ". ", node("button", { type: "button", onclick: () => { $("notice").replaceChildren(); undo(); } }, "Undo"));
+});
 
 async function showPeople() {
   const found = await get("agreement", { topic: state.topic });

@@ -4,7 +4,7 @@
 `same_works` then divides these groups where records contradict each other, and joins groups of the same work.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,12 +143,28 @@ def size_class_bounds(largest: int) -> NDArray[np.int64]:
 
 
 class Groups:
-    """The groups of near-duplicates that `near_duplicates` finds; a group is named by its first document's position."""
+    """The groups of near-duplicates of a pool, without the records that persons have split off.
+
+    A group is named by its first document's position.
+    """
 
     def __init__(self, firsts: NDArray[np.int32]):
-        self._firsts = np.asarray(firsts)
-        self.is_first = self._firsts == np.arange(len(firsts), dtype=self._firsts.dtype)
-        self._sizes = np.bincount(self._firsts, minlength=len(firsts)).astype(np.int32)
+        self._of_pool = np.asarray(firsts)
+        self.split([])
+
+    def split(self, parts: Iterable[Sequence[int]]) -> None:
+        """Make the groups of the pool, then take each part, the positions of some documents, out of its group.
+
+        The documents of a part become a group of their own.
+        """
+        firsts = self._of_pool.copy()
+        for part in parts:
+            left = np.setdiff1d(np.flatnonzero(firsts == firsts[part[0]]), part)
+            firsts[left] = left.min(initial=len(firsts))
+            firsts[[*part]] = min(part)
+        self._firsts = firsts
+        self.is_first = firsts == np.arange(len(firsts), dtype=firsts.dtype)
+        self._sizes = np.bincount(firsts, minlength=len(firsts)).astype(np.int32)
         self._n = int(self.is_first.sum())
 
     def __len__(self) -> int:
@@ -175,6 +191,10 @@ class Groups:
             (int(group), order[start:stop].tolist())
             for group, start, stop in zip(groups, starts, [*starts[1:], len(order)], strict=True)
         )
+
+    def of_several(self) -> list[int]:
+        """Return the ascending groups of at least two documents."""
+        return np.flatnonzero(self._sizes > 1).tolist()
 
     def members(self, position: int) -> list[int]:
         """Return the ascending positions of the near-duplicates of the document at a position, with its own."""
