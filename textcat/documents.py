@@ -73,6 +73,8 @@ class Corpus:
         For each topic that a vocabulary names: its preferred name, followed by synonyms.
     names_language : str
         The language of the names; "" if it is not known.
+    replacements : dict of str to tuple of str
+        For each topic that the vocabulary says is deprecated: the topics that replace it. Documents have these.
     origin : dict
         The arguments (JSON values) with which `open_corpus` opens the corpus again. Of a corpus that was made in
         memory, it has only the names of the columns of texts, if they were named.
@@ -90,6 +92,7 @@ class Corpus:
     descriptions: dict[str, str] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     names_language: str = ""
+    replacements: dict[str, tuple[str, ...]] = field(default_factory=dict)
     origin: dict[str, Any] = field(default_factory=dict, compare=False)
     topic_rule: str = field(default="train", compare=False)
     unlabelled: str = field(default="", compare=False)

@@ -141,6 +141,22 @@ def test_learning_with_a_vocabulary_replaces_as_training_anew_does(tmp_path, new
     assert (learnt.weights == anew.weights).all()
 
 
+def test_later_documents_of_a_deprecated_topic_count_for_its_replacement_without_the_vocabulary(tmp_path, news):
+    before, more, names = news
+    corpus = open_corpus(before, vocabulary=names)
+    textcat.save(textcat.train(corpus, textcat.read_recipe("paum"), updatable=True), tmp_path / "model")
+    for _ in range(2):  # the model keeps the replacements
+        learnt = textcat.learn(tmp_path / "model", open_corpus(more).train).tagger
+        assert dict(zip(learnt.topics, learnt.train_sizes.tolist(), strict=True)) == {
+            id_of("gold"): 6,
+            id_of("tin"): 12,
+        }
+    current = HEAD + OLD.replace("owl:deprecated true ; dct:isReplacedBy t:tin", 'skos:altLabel "old"@en')
+    names.write_text(current)
+    learnt = textcat.learn(tmp_path / "model", open_corpus(more).train, vocabulary=names).tagger
+    assert id_of("old") in learnt.topics
+
+
 def test_learning_finds_new_concepts_of_a_vocabulary_as_training_anew_does(tmp_path, news):
     _, _, names = news
     (tmp_path / "cards").mkdir()

@@ -486,7 +486,9 @@ def _open(
         if card.topics == "described":
             names, about = vocabulary.names | names, vocabulary.descriptions | about
     corpus = Corpus.from_documents(card.name, documents, card.topics, about | contents.descriptions, names)
-    return replace(corpus, names_language=vocabulary.language if vocabulary else "", unlabelled=unlabelled)
+    if vocabulary is not None:
+        corpus = replace(corpus, names_language=vocabulary.language, replacements=vocabulary.replacements)
+    return replace(corpus, unlabelled=unlabelled)
 
 
 def _why_unlabelled(

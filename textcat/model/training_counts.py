@@ -53,6 +53,7 @@ class TrainingCounts:
             "descriptions": dict(sorted(corpus.descriptions.items())),
             "names": {topic: [*names] for topic, names in sorted(corpus.names.items())},
             "names_language": corpus.names_language,
+            **({"replacements": corpus.replacements} if corpus.replacements else {}),
             "n_train": len(corpus.train),
             "ids": [document.id for document in documents],
             "topics": topics,
@@ -104,6 +105,7 @@ class TrainingCounts:
             descriptions=dict(entries["descriptions"]),
             names={topic: tuple(names_of_topic) for topic, names_of_topic in entries["names"].items()},
             names_language=entries.get("names_language", ""),
+            replacements={topic: tuple(others) for topic, others in entries.get("replacements", {}).items()},
             origin=dict(manifest.get("origin", {})),
             topic_rule=entries["topic_rule"],
         )

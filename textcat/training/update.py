@@ -157,9 +157,8 @@ def learn(
                 return _give_names(folder, target, manifest, names)
         with stages.stage("read"):
             stored, manifest, before = storage.load_training_counts(folder)
-            former = stored.corpus
-            if names is not None:
-                new, former = names.current(new), _with_current_topics(former, names)
+            former = _with_current_topics(stored.corpus, names, str(folder))
+            new = Vocabulary({}, str(folder), replacements=former.replacements).current(new)
         storage.check_target(target)
         change = _Change.of(former, new, gone, is_named=names is not None)
         recipe = Recipe(name=folder.name, **manifest["recipe"]).of_model()
@@ -241,11 +240,18 @@ def _all_names(
     return {**names, **read}, vocabulary.language if is_one else ""
 
 
-def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
-    """Return a corpus whose topics that the vocabulary says are deprecated are replaced or left out."""
-    train, test = vocabulary.current(corpus.train), vocabulary.current(corpus.test)
-    topics = tuple(sorted(vocabulary.replaced(corpus.topics)))
-    return replace(corpus, train=train, test=test, topics=topics)
+def _with_current_topics(corpus: Corpus, vocabulary: Vocabulary | None, place: str) -> Corpus:
+    """Return a corpus whose topics that a vocabulary says are deprecated are replaced or left out.
+
+    Topics that an earlier vocabulary called deprecated stay so, unless `vocabulary` names them. Warnings name `place`.
+    """
+    if vocabulary is None:
+        return corpus
+    earlier = {topic: others for topic, others in corpus.replacements.items() if topic not in vocabulary.names}
+    known = Vocabulary({}, place, replacements={**earlier, **vocabulary.replacements})
+    topics = tuple(sorted(known.replaced(corpus.topics)))
+    train, test = known.current(corpus.train), known.current(corpus.test)
+    return replace(corpus, train=train, test=test, topics=topics, replacements=known.replacements)
 
 
 def _with_names(corpus: Corpus, vocabulary: Vocabulary) -> Corpus:
