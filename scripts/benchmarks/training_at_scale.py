@@ -192,7 +192,7 @@ textcat's
 PAUM with the margins τ₋ = 1 and τ₊ = 50, λ = 1, at most {EPOCHS} epochs per topic, and {JOBS} jobs unless stated
 otherwise; and scikit-learn's LinearSVC in `OneVsRestClassifier(n_jobs={JOBS})`, in threads. LinearSVC trains only ten
 of the {TOPICS} topics, each the middle one of ten groups from the most frequent to the rarest, so its measured time is
-multiplied by {TOPICS}/10. MAP is the macro-averaged precision of these ten topics on {TESTED:,} other documents. Each
+multiplied by {TOPICS}/10. MAP is the mean average precision of these ten topics on {TESTED:,} other documents. Each
 row is one run.
 
 {_DATA}"""

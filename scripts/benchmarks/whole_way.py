@@ -79,7 +79,7 @@ scikit-learn:
   with a single positive is not calibrated. The topics' descriptions are not used as examples.
 
 The columns ALL, TOP10 (the ten largest topics) and LAST30 (the thirty smallest) are
-macro-averaged precision (MAP) on the test documents; F1 is over all topics. Peak memory is that of the largest
+mean average precision (MAP) on the test documents; F1 is over all topics. Peak memory is that of the largest
 process of a run; under loky, the memory of scikit-learn's two workers comes in addition, and is not included.
 
 {ROUNDS.format(rounds)}"""

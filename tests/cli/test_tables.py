@@ -22,11 +22,11 @@ def test_topics_come_the_largest_first_and_equals_by_name():
         "train_documents": 10,
         "facts": {"stopped": ["x", "y", "z"]},
     }
-    lines = printed(tag.show_topics, manifest, as_json=False)
+    lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], as_json=False)
     assert [line.split() for line in lines[1:]] == [
-        ["b", "5", "0.5", "z"],
-        ["a", "1", "0.1", "y"],
-        ["c", "1", "0.1", "x"],
+        ["b", "5", "0.5", "2", "z"],
+        ["a", "1", "0.1", "-1.5", "y"],
+        ["c", "1", "0.1", "0.25", "x"],
     ]
 
 

@@ -120,7 +120,7 @@ def test_train_prints_bands_stages_and_the_model_and_nothing_on_stderr(run):
     assert lines[0].split() == ["ALL", "TOP10", "LAST30"]
     titles = [re.split(r"  +", line)[0] for line in lines]
     for title in (
-        "macro-averaged precision (MAP)",
+        "mean average precision (MAP)",
         "read",
         "tokens to rows",
         "train topics",

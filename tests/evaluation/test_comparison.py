@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student_t
 
 from textcat.evaluation.evaluation import evaluate_scores
-from textcat.evaluation.significance import compare_evaluations, holm, mcnemar, paired_bootstrap, sign_flip_test
+from textcat.evaluation.metrics import RankingSteps
+from textcat.evaluation.significance import (
+    bootstrap_draws,
+    bootstrap_t_test,
+    compare_evaluations,
+    holm,
+    paired_bootstrap,
+    sign_flip_test,
+)
 
 TOPICS = list("abcdefgh")
 SIZES = range(8)
@@ -56,9 +65,39 @@ def test_topics_with_the_smallest_corrected_p_come_first_then_those_that_differ_
     assert [row.topic for row in topics] != TOPICS
     order = [(min(row.p_values), -max(map(abs, row.differences))) for row in topics]
     assert order == sorted(order)
-    right, right_of_other = ((of_model > 0) == labels for of_model in (scores[0], scores[2]))
-    p_values = mcnemar((right & ~right_of_other).sum(axis=0), (right_of_other & ~right).sum(axis=0))
-    assert {row.topic: row.p_values[1] for row in topics} == dict(zip(TOPICS, holm(p_values).tolist(), strict=True))
+
+
+def test_a_topic_is_compared_by_a_test_of_its_average_precision():
+    labels, scores = labels_and_scores(1, 1, 4)
+    evaluations = [evaluated(of_model, labels) for of_model in scores]
+    topics = {row.topic: row for row in compare_evaluations(evaluations, n_resamples=200).topics}
+    draws = np.concatenate(list(bootstrap_draws(len(labels), 200, 0)), axis=1)
+    p_values = []
+    for column, topic in enumerate(TOPICS):
+        rankings = [RankingSteps.of(of_model[:, column], np.flatnonzero(labels[:, column])) for of_model in scores]
+        resampled = rankings[2].average_precision(draws) - rankings[0].average_precision(draws)
+        row = topics[topic]
+        statistic = row.differences[1] / resampled.std(ddof=1)
+        p_values.append(2 * student_t.sf(abs(statistic), labels[:, column].sum() - 1))
+    assert [topics[topic].p_values[1] for topic in TOPICS] == pytest.approx(holm(p_values).tolist())
+
+
+def test_the_t_test_of_one_topic_seldom_tells_equally_good_models_apart():
+    random, p_values = np.random.default_rng(0), []
+    for n_positives in [3, 10, 40] * 60:
+        labels = np.arange(200) < n_positives
+        signal = random.normal(size=200) + 2 * labels
+        models = [(signal + random.normal(size=200)).reshape(-1, 1) for _ in range(2)]
+        evaluations = [evaluate_scores(of_model, labels.reshape(-1, 1), ["a"], [9], 99) for of_model in models]
+        [topic] = compare_evaluations(evaluations, n_resamples=200).topics
+        p_values.append(topic.p_values[0])
+    assert np.mean(np.array(p_values) < 0.05) < 0.08
+
+
+def test_a_topic_of_one_positive_differs_by_chance_only():
+    assert bootstrap_t_test(0.5, [0.4, 0.5, 0.6], 1) == 1
+    assert bootstrap_t_test(0.5, [0.4, 0.5, 0.6, np.nan], 30) < 0.001
+    assert bootstrap_t_test(0.0, [0.0, 0.0], 30) == 1
 
 
 def test_a_model_does_not_differ_from_itself():

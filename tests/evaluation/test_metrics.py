@@ -304,14 +304,14 @@ def test_means_over_documents_are_the_sample_averages_of_scikit_learn(matrix, th
     if labels.shape[1] == 1:
         return
     given_, ours = scores > threshold, document_decisions(sparse.csc_matrix(labels), scores, threshold)
-    expected = f1_score(labels, given_, average="samples", zero_division=1)
-    assert ours.f1.mean() == pytest.approx(expected)
-    if (has_topic := labels.any(axis=1)).any():
-        for values, theirs in ((ours.precision, precision_score), (ours.recall, recall_score)):
-            expected = theirs(labels[has_topic], given_[has_topic], average="samples", zero_division=0)
-            assert values[has_topic].mean() == pytest.approx(expected)
+    theirs = (precision_score, recall_score, f1_score)
+    for values, score in zip(ours, theirs, strict=True):
+        expected = score(labels, given_, average="samples", zero_division=np.nan)
+        assert macro_average(values).mean == (None if np.isnan(expected) else pytest.approx(expected))
 
 
-def test_a_document_without_a_topic_is_right_only_if_it_gets_none():
-    measured = document_decisions(np.zeros((2, 2)), [[-1.0, -1.0], [-1.0, 1.0]])
-    assert [values.tolist() for values in measured] == [[1, 0]] * 3
+def test_documents_without_a_topic_and_a_tag_count_for_no_mean():
+    measured = document_decisions([[0, 0], [0, 0], [1, 0]], [[-1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
+    expected = {"precision": [np.nan, 0, np.nan], "recall": [np.nan, np.nan, 0], "f1": [np.nan, 0, 0]}
+    for name, values in measured._asdict().items():
+        np.testing.assert_array_equal(values, expected[name])

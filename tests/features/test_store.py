@@ -380,7 +380,7 @@ def test_the_command_keeps_rows_on_disk_also_to_cross_validate(tmp_path, monkeyp
         with contextlib.suppress(SystemExit):
             cli.main()
         printed.append(capsys.readouterr().out.partition("stage")[0])
-    assert "macro-averaged precision" in printed[0]
+    assert "mean average precision" in printed[0]
     assert printed[0] == printed[1]
     assert sorted(os.listdir(tmp_path)) == ["model", "own.jsonl", "rows"]
 

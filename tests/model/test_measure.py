@@ -101,7 +101,7 @@ def test_reuters_is_ranked_as_the_readme_says_and_as_well_as_the_paper(reuters, 
     assert f"| `{recipe}` | {' / '.join(precision)} | {' / '.join(sparsity)} |" in readme
     if recipe == "default":  # what the quickstart prints
         printed = {
-            "macro-averaged precision (MAP)": precision,
+            "mean average precision (MAP)": precision,
             "average sparsity (support documents)": sparsity,
             "macro F1": figures("macro_f1", 3),
         }

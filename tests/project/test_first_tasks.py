@@ -130,7 +130,7 @@ print(urllib.request.urlopen(sent).read().decode())
             server.terminate()
             server.communicate()
     assert [*answers] == ["train", "evaluate", "tag", "curl"]
-    assert "macro-averaged precision (MAP)" in answers["evaluate"]
+    assert "mean average precision (MAP)" in answers["evaluate"]
     tagged = json.loads(answers["tag"].splitlines()[0])["topics"]
     assert [tag["topic"] for tag in tagged] == [tag["topic"] for tag in json.loads(answers["curl"])["tags"]]
     assert tagged[0]["topic"] == "invoice"
@@ -151,7 +151,7 @@ print(textcat.evaluate("model", "new.csv").bands[0].topics)
 """
     )
     assert printed == "grain ['grain', 'metal', 'money'] 36\n3\n"
-    assert "macro-averaged precision (MAP)" in stranger.command("evaluate", "model", "new.csv")
+    assert "mean average precision (MAP)" in stranger.command("evaluate", "model", "new.csv")
 
 
 def test_a_table_with_other_columns_is_read_and_tagged(stranger):

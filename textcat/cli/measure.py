@@ -411,25 +411,33 @@ def show_comparison(
     if form:
         parts = [tables.named_rows(("model", "folder"), zip(names, folders, strict=True))]
         parts += (measure_rows(compared, names, other) for other in range(1, len(names)))
-        tables.show_in_form(console, [*parts, difference_rows(compared, names, None if per_topic else _LARGEST)], form)
+        parts.append(difference_rows(compared, names, None if per_topic else _LARGEST))
+        tables.show_in_form(console, parts, form, comparison_notes(compared, len(names)))
         return
     tables.show_facts(console, dict(zip(names, folders, strict=True)))
     tables.print_text(console, f"\n{corpus}, {compared.test_documents} test documents\n")
     for other in range(1, len(names)):
         tables.show(console, measure_rows(compared, names, other))
         console.print()
-    resamples = f"Intervals and p docs: {compared.n_resamples} resamples of the documents,\nthe same for all models."
+    if compared.topics:
+        tables.show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
+        console.print()
+    for note in comparison_notes(compared, len(names)):
+        tables.print_text(console, tables.wrapped_text(console, note))
+
+
+def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:
+    """Return what the p-values of a comparison are, a sentence or two for each table."""
+    of_documents = f"Intervals and p docs: {compared.n_resamples} resamples of the documents, the same for all models."
     if not compared.topics:
-        tables.print_text(console, f"{resamples} No p-value is corrected for the number of comparisons.")
-        return
-    tables.show(console, difference_rows(compared, names, None if per_topic else _LARGEST))
-    corrected = "corrected p" if len(names) == 2 else "p B and so on"
-    tables.print_text(
-        console,
-        f"\nMAP: macro-averaged precision. {resamples} p topics: the signs of the topics' differences drawn by\n"
-        "chance, 10000 times. Neither is corrected for the number of comparisons.\n"
-        f"Topics are sorted by {corrected}: McNemar's test of the decisions, corrected by Holm's method over topics.",
-    )
+        return [f"{of_documents} No p-value is corrected for the number of comparisons."]
+    corrected = "corrected p" if n_models == 2 else "p B and so on"
+    return [
+        f"MAP: mean average precision. {of_documents} p topics: the signs of the topics' differences drawn by chance, "
+        "10000 times. Neither is corrected for the number of comparisons.",
+        f"The table of topics has average precision, sorted by {corrected}: a t-test of the difference, its standard "
+        "error from the resamples, corrected by Holm's method over topics.",
+    ]
 
 
 def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -> list[dict[str, str]]:
@@ -450,7 +458,7 @@ def measure_rows(compared: "Comparison", names: Sequence[str], other: int = 1) -
         differing = (
             tables.format_figure(difference, sign="+"),
             tables.format_interval(interval, "+"),
-            *(tables.format_figure(p, 4) for p in p_values),
+            *map(tables.format_p_value, p_values),
         )
         rows.append((row.band, TITLES[row.measure].column, *values, *differing))
     return tables.named_rows(("band", "measure", *titles), rows)
@@ -468,7 +476,7 @@ def difference_rows(compared: "Comparison", names: Sequence[str], n: int | None 
         figures = (
             *map(tables.format_figure, row.average_precision),
             *(tables.format_figure(value, sign="+") for value in row.differences),
-            *(tables.format_figure(p, 4) for p in row.p_values),
+            *map(tables.format_p_value, row.p_values),
         )
         rows.append((row.topic, row.train_positives, row.test_positives, *figures))
     differences = (f"{name} - {names[0]}" for name in names[1:])

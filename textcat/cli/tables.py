@@ -81,6 +81,11 @@ def format_figure(value: float | None, decimals: int = 3, undefined: str = "-", 
     return Figure(undefined if value is None else re.sub(r"^([+-]?)0\.", r"\1.", f"{value:{sign}.{decimals}f}"))
 
 
+def format_p_value(p: float | None) -> Figure:
+    """Return a p-value as a cell with four decimals, or "<.0001"; "-" for None."""
+    return Figure("<.0001") if p is not None and p < 0.0001 else format_figure(p, 4)
+
+
 def seconds_cell(seconds: float | None) -> Figure:
     """Return seconds as a cell with two decimals; "-" for None."""
     return Figure("-" if seconds is None else f"{seconds:,.2f}")
@@ -121,9 +126,11 @@ def print_json(console: Console, value: Any, indent: int | None = 1) -> None:
     console.file.write(json.dumps(finite, ensure_ascii=False, indent=indent) + "\n")
 
 
-def show_in_form(console: Console, tables: Iterable[Sequence[Mapping[str, Any]]], form: str) -> None:
-    """Print tables as "markdown" or as "latex"."""
-    console.file.write(formatted_tables(tables, "latex" if form == "latex" else "markdown"))
+def show_in_form(
+    console: Console, tables: Iterable[Sequence[Mapping[str, Any]]], form: str, notes: Iterable[str] = ()
+) -> None:
+    """Print tables, and notes below them, as "markdown" or as "latex"."""
+    console.file.write(formatted_tables(tables, "latex" if form == "latex" else "markdown", notes))
 
 
 def show_rows(console: Console, rows: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -173,10 +173,11 @@ def diff(
 
 
 def topics(model: common.ModelFolder, as_json: common.AsJson = False) -> None:
-    """List a model's topics, with their training documents and how training went."""
-    from textcat.model import read_manifest
+    """List a model's topics, with their training documents, thresholds, and how training went."""
+    from textcat.model import read_manifest, storage
 
-    show_topics(terminal.console(), read_manifest(model), as_json=as_json)
+    thresholds = storage.load(model, prepare=False).thresholds.tolist()
+    show_topics(terminal.console(), read_manifest(model), thresholds, as_json=as_json)
 
 
 def show(
@@ -191,10 +192,10 @@ def show(
     from textcat.model import read_manifest, storage
     from textcat.model.topic_names import find_topic, topic_label
 
+    tagger, console = storage.load(model, prepare=False), terminal.console()
     if topic is None:
-        show_model(terminal.console(), read_manifest(model), model, as_json=as_json)
+        show_model(console, read_manifest(model), model, tagger.thresholds.tolist(), as_json=as_json)
     else:
-        tagger, console = storage.load(model, prepare=False), terminal.console()
         terms = tagger.terms(topic, n)
         if tagger.topic_names and not as_json:
             label = topic_label(find_topic(tagger.topics, tagger.topic_names, topic), tagger.topic_names)
@@ -434,16 +435,19 @@ def _show_topics_of_archive(console: "Console", summary: "Summary", drifting: se
         tables.print_text(console, f"\nNo drift: no topic has {rate}.")
 
 
-def show_topics(console: "Console", manifest: Mapping[str, Any], *, as_json: bool) -> None:
-    """Print a model's topics, the largest first."""
+def show_topics(console: "Console", manifest: Mapping[str, Any], thresholds: Sequence[float], *, as_json: bool) -> None:
+    """Print a model's topics, the largest first, with the score above which a document gets each."""
     from textcat.cli import tables
     from textcat.cli.measure import printed_facts, short_fact
     from textcat.model import names_in
 
     sizes, facts = manifest["train_sizes"], manifest["facts"]
     prevalence = [size / manifest["train_documents"] for size in sizes]
-    columns, named = zip(manifest["topics"], sizes, prevalence, *facts.values(), strict=True), names_in(manifest)
-    rows = tables.largest_first(tables.named_rows(("topic", "train", "prevalence", *facts), columns))
+    columns, named = (
+        zip(manifest["topics"], sizes, prevalence, thresholds, *facts.values(), strict=True),
+        names_in(manifest),
+    )
+    rows = tables.largest_first(tables.named_rows(("topic", "train", "prevalence", "threshold", *facts), columns))
     if named:
         rows = [{"topic": row["topic"], "name": named.get(row["topic"]), **row} for row in rows]
     if as_json:
@@ -455,8 +459,10 @@ def show_topics(console: "Console", manifest: Mapping[str, Any], *, as_json: boo
     tables.show(console, rows, needed=2 + len(texts))
 
 
-def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *, as_json: bool = False) -> None:
-    """Print how a model was trained."""
+def show_model(
+    console: "Console", manifest: Mapping[str, Any], folder: Path, thresholds: Sequence[float], *, as_json: bool = False
+) -> None:
+    """Print how a model was trained, and the range of its topics' thresholds."""
     from textcat.cli import tables
     from textcat.cli.measure import band_rows
     from textcat.cli.train import settings_text
@@ -472,6 +478,7 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
         names = ("format", "corpus", "train_documents", "recipe", "versions", "evaluation")
         facts_stored = {name: manifest.get(name) for name in names}
         facts_stored |= {name: manifest[name] for name in ("train_dates",) if name in manifest}
+        facts_stored["thresholds"] = dict(zip(manifest["topics"], thresholds, strict=True))
         names_stored = {"named_topics": len(named), "names_language": language} if named else {}
         tables.print_json(console, {"model": str(folder), **facts_stored, **counts, **names_stored, "bytes": size})
         return
@@ -485,6 +492,7 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
         **counts,
         "recipe": recipe.title,
         **{section: settings_text(getattr(recipe, section)) for section in ("tokens", "features", "learner")},
+        "thresholds": _thresholds(recipe.tags["strategy"], thresholds),
         "made with": settings_text(manifest["versions"], " "),
     }
     tables.show_facts(console, facts)
@@ -492,6 +500,12 @@ def show_model(console: "Console", manifest: Mapping[str, Any], folder: Path, *,
         on = f"{measured['test_documents']} {measured['measured_on']}"
         tables.print_text(console, f"\nMeasured after training, on {on}:\n")
         tables.show(console, band_rows(Evaluation.from_dict(measured)))
+
+
+def _thresholds(strategy: str, thresholds: Sequence[float]) -> str:
+    if strategy == "single":
+        return "none: each document gets its most probable topic"
+    return f"{min(thresholds):.4g} to {max(thresholds):.4g} (strategy {strategy}); `textcat topics` lists each"
 
 
 def show_terms(console: "Console", terms: Iterable[tuple[str, float]], *, as_json: bool = False) -> None:

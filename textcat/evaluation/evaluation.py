@@ -5,7 +5,7 @@ it out; each band says how many topics it left out.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -41,7 +41,7 @@ class Title(NamedTuple):
 
 
 TITLES = {
-    "macro_average_precision": Title("macro-averaged precision (MAP)", "MAP", is_main=True),
+    "macro_average_precision": Title("mean average precision (MAP)", "MAP", is_main=True),
     "macro_r_precision": Title("macro R-precision", "macro R-precision"),
     "macro_precision_at_10": Title("macro P@10", "macro P@10"),
     "macro_ndcg": Title("macro nDCG", "macro nDCG"),
@@ -52,12 +52,12 @@ TITLES = {
     "micro_precision": Title("micro precision", "micro precision"),
     "micro_recall": Title("micro recall", "micro recall"),
     "micro_f1": Title("micro F1", "micro F1", is_main=True),
-    "sample_precision": Title("sample precision", "sample precision"),
-    "sample_recall": Title("sample recall", "sample recall"),
-    "sample_f1": Title("sample F1", "sample F1"),
-    "label_ranking_average_precision": Title("label ranking average precision", "LRAP"),
-    "coverage_error": Title("coverage error", "coverage error", decimals=2),
-    "top_1_accuracy": Title("top-1 accuracy", "top-1 accuracy"),
+    "sample_precision": Title("sample precision (documents with a tag)", "sample precision"),
+    "sample_recall": Title("sample recall (documents with a topic)", "sample recall"),
+    "sample_f1": Title("sample F1 (documents with either)", "sample F1"),
+    "label_ranking_average_precision": Title("label ranking average precision (documents with a topic)", "LRAP"),
+    "coverage_error": Title("coverage error (documents with a topic)", "coverage error", decimals=2),
+    "top_1_accuracy": Title("top-1 accuracy (documents with a topic)", "top-1 accuracy"),
     "precision@1": Title("P@1", "P@1", is_main=True),
     "precision@3": Title("P@3", "P@3", is_main=True),
     "precision@5": Title("P@5", "P@5", is_main=True),
@@ -99,11 +99,13 @@ class BandQuality:
     A measure is None if no topic of the band has a positive.
 
     For models of few topics, *macro* averages are means over the topics that have a test positive, *micro* averages are
-    computed from the decisions of all topics of the band together, and *sample* averages are means over all documents.
-    Means over the documents that have a topic of the band are ``label_ranking_average_precision``, ``coverage_error``
-    (the rank of a document's last relevant topic) and ``top_1_accuracy`` (1 if the topic of the highest score is
-    right). Measures of documents count only the band's topics. ``average_sparsity`` is the mean number of support
-    documents over all topics of the band, None if not known.
+    computed from the decisions of all topics of the band together, and *sample* averages are means over documents:
+    ``sample_precision`` over those that get a topic of the band, ``sample_recall`` over those that have one, and
+    ``sample_f1`` over those that get or have one, as scikit-learn computes them with ``zero_division=nan``. Means over
+    the documents that have a topic of the band are ``label_ranking_average_precision``, ``coverage_error`` (the rank of
+    a document's last relevant topic) and ``top_1_accuracy`` (1 if the topic of the highest score is right); on these
+    documents, the first two are those of scikit-learn. Measures of documents count only the band's topics.
+    ``average_sparsity`` is the mean number of support documents over all topics of the band, None if not known.
 
     Measures at k, such as ``ndcg@10``, are defined at the head of `textcat.evaluation.at_k`.
     """
@@ -176,6 +178,19 @@ class ScoredDocuments:
         `draws` are blocks of shape (n_documents, n_in_block) that say how often each document is in each resample.
         Topics without a positive in a resample are left out of the macro-averages of this resample.
         """
+        return np.concatenate([of_bands for of_bands, _ in self._resampled_blocks(draws)], axis=2)
+
+    def resampled_with_topics(
+        self, draws: Iterable[NDArray[np.int32]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what `resampled` returns, and the average precision of each topic: shape (n_topics, n_resamples)."""
+        of_bands, of_topics = zip(*self._resampled_blocks(draws), strict=True)
+        return np.concatenate(of_bands, axis=2), np.concatenate(of_topics, axis=1)
+
+    def _resampled_blocks(
+        self, draws: Iterable[NDArray[np.int32]]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield for each block of resamples the measures of bands, and the average precision of each topic."""
         from scipy import sparse
 
         positives, values = metrics.checked_labels(self.relevant, self.scores)
@@ -185,15 +200,15 @@ class ScoredDocuments:
         ]
         columns = zip(values.T, metrics.positives_by_topic(positives), strict=True)
         rankings = [metrics.RankingSteps.of(column, rows) for column, rows in columns]
-        topics_of_bands, blocks = [list(band.topics) for band in self.bands], []
+        topics_of_bands = [list(band.topics) for band in self.bands]
         for drawn in draws:
             precision = np.array([ranking.average_precision(drawn) for ranking in rankings])
             counts = metrics.Decisions(*(entries @ drawn for entries in counted))
             f1, mean = counts.f1, metrics.mean_of_topics
-            blocks.append(
-                [[mean(precision[topics]), mean(f1[topics]), counts.pooled(topics).f1[0]] for topics in topics_of_bands]
-            )
-        return np.concatenate(blocks, axis=2)
+            of_bands = [
+                [mean(precision[topics]), mean(f1[topics]), counts.pooled(topics).f1[0]] for topics in topics_of_bands
+            ]
+            yield np.array(of_bands), precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -486,7 +501,7 @@ def _band_quality(
     macro = {f"macro_{name}": metrics.macro_average(values, band.topics).mean for name, values in measures.items()}
     sparsity = None if support is None else metrics.macro_average(support, band.topics).mean
     micro = {"precision": pooled.precision, "recall": pooled.recall, "f1": pooled.f1}
-    sample = {name: float(values.mean()) if labels.nnz else None for name, values in decided._asdict().items()}
+    sample = {name: metrics.macro_average(values).mean for name, values in decided._asdict().items()}
     quality = {
         "macro_average_precision": macro.pop("macro_average_precision"),
         "average_sparsity": sparsity,

@@ -27,7 +27,7 @@ _LATEX = str.maketrans(
     | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}"}
     | {"[": "{[}", "]": "{]}"}  # after the end of a line they would be an argument
 )
-_NUMERIC = re.compile(r"[-+]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
+_NUMERIC = re.compile(r"[-+<]?[\d.,]*( to [-+]?[\d.,]+)?(e[-+]?\d+)?|no topic")
 
 
 def json_text(measured: "Evaluation | Comparison", **entries: Any) -> str:
@@ -72,17 +72,30 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
 
 
-def formatted_tables(tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"]) -> str:
-    """Return tables as text in Markdown or LaTeX (package booktabs).
+def formatted_tables(
+    tables: Iterable[Sequence[Mapping[str, Any]]], form: Literal["markdown", "latex"], notes: Iterable[str] = ()
+) -> str:
+    """Return tables as text in Markdown or LaTeX (package booktabs), followed by notes, a paragraph each.
 
     The rows of a table have the same keys. Special signs are escaped; columns of numbers are aligned to the right.
     """
-    return "\n".join((_as_latex if form == "latex" else _as_markdown)(rows) for rows in tables if rows)
+    if form == "latex":
+        written = [
+            *map(_as_latex, filter(None, tables)),
+            *(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in notes),
+        ]
+    else:
+        written = [*map(_as_markdown, filter(None, tables)), *(f"{markdown_text(note)}\n" for note in notes)]
+    return "\n".join(written)
 
 
 def markdown_text(text: str) -> str:
     """Return a text as one line of Markdown, in which no sign has a meaning."""
     return " ".join(text.split()).translate(_MARKDOWN)
+
+
+def _latex(text: str) -> str:
+    return " ".join(text.split()).translate(_LATEX)
 
 
 def _as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -93,9 +106,7 @@ def _as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _as_latex(rows: Sequence[Mapping[str, Any]]) -> str:
     columns = "".join("r" if _is_numeric(rows, title) else "l" for title in rows[0])
-    head, *body = (
-        " & ".join(" ".join(cell.split()).translate(_LATEX) for cell in cells) + r" \\" for cells in _lines(rows)
-    )
+    head, *body = (" & ".join(map(_latex, cells)) + r" \\" for cells in _lines(rows))
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *body, r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}", ""])
 

@@ -221,10 +221,10 @@ def _documents_ranked(positives: Any, scores: NDArray[Any]) -> tuple[NDArray[np.
 
 
 class _DocumentDecisions(NamedTuple):
-    """Measures of the topics assigned to each document: arrays of shape (n_documents,), never nan.
+    """Measures of the topics assigned to each document: arrays of shape (n_documents,).
 
-    A document that has no topic measures 1 if it gets no topic, otherwise 0. A document that has topics, but gets none,
-    measures 0. The means over documents are the sample averages of scikit-learn.
+    Precision is nan for a document that gets no topic, recall for one that has none, F1 for one of both kinds. The
+    means of the other values are scikit-learn's averages over samples with ``zero_division=nan``.
     """
 
     precision: NDArray[np.float64]
@@ -238,9 +238,9 @@ def document_decisions(Y: Any, scores: ArrayLike, threshold: ArrayLike = 0.0) ->
     decisions = topic_decisions(positives.T, values.T, np.broadcast_to(threshold, values.shape).T)
     either = decisions.retrieved + decisions.positives
     return _DocumentDecisions(
-        precision=np.where(either == 0, 1, decisions.hits / np.maximum(decisions.retrieved, 1)),
-        recall=np.where(either == 0, 1, decisions.hits / np.maximum(decisions.positives, 1)),
-        f1=np.where(either == 0, 1, 2 * decisions.hits / np.maximum(either, 1)),
+        precision=_ratio(decisions.hits, decisions.retrieved),
+        recall=_ratio(decisions.hits, decisions.positives),
+        f1=_ratio(2 * decisions.hits, either),
     )
 
 

@@ -127,7 +127,7 @@ class PrecisionRecallBands(_Drawn):
     precision : mapping of str to ndarray of shape (n_levels,)
         By band, the interpolated precision at each level.
     average_precision : mapping of str to float
-        The macro-averaged precision of each band, for the legend.
+        The mean average precision (MAP) of each band, for the legend.
     """
 
     recall: NDArray[np.float64]
