@@ -14,7 +14,7 @@ from evaluations import COMPARISON, EVALUATION, LABELS, SCORES
 from printed_tables import printed, shown
 
 import textcat
-from textcat.cli import measure
+from textcat.cli import measure, tables
 from textcat.evaluation.evaluation import TITLES, evaluate_scores
 
 NEWSWIRE = textcat.open_corpus("newswire")
@@ -257,7 +257,7 @@ def test_models_of_different_topics_are_compared_on_those_that_all_have(run, mod
 def test_models_without_a_shared_topic_are_not_compared(run, model, own):
     run("train", own, "--out", "m")
     assert run.refuses("compare", model, "m") == (
-        f"{model} and the other models share no topic: compare models of one corpus."
+        f"{model} and the other models share no topic: compare models of one corpus, or add --table."
     )
 
 
@@ -325,10 +325,14 @@ def test_every_measure_can_have_a_line():
         "macro P@10",
         "macro nDCG",
         "average sparsity (support documents)",
-        *(f"{average} {of}" for average in ("macro", "micro", "sample") for of in ("precision", "recall", "F1")),
-        "label ranking average precision",
-        "coverage error",
-        "top-1 accuracy",
+        *(f"{average} {of}" for average in ("macro", "micro") for of in ("precision", "recall", "F1")),
+        "sample precision (documents with a tag)",
+        "sample recall (documents with a topic)",
+        "sample F1 (documents with either)",
+        *(
+            f"{measure_} (documents with a topic)"
+            for measure_ in ("label ranking average precision", "coverage error", "top-1 accuracy")
+        ),
         "topics",
         "left out: no test positive",
     ]
@@ -378,3 +382,36 @@ def test_of_single_labels_the_accuracy_is_printed_and_the_topics_that_are_mistak
         "big    none          3",
         "mid    big           2",
     ]
+
+
+def test_models_of_several_corpora_and_recipes_make_one_table(run, tmp_path):
+    for name, letters in (("one", "abab"), ("two", "bbaa")):
+        records = [
+            {"text": f"{'wheat' if x == 'a' else 'gold'} {x}{i}", "topics": [x]} for i, x in enumerate(letters * 5)
+        ]
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+        run("train", f"{name}.jsonl", "--out", name, "--recipe", "paum", "--test-size", ".5", "--test-seed", "1")
+    rows = list(csv.DictReader(io.StringIO(run("compare", "one", "two", "--table", "--csv", "--bootstrap", "100").out)))
+    assert [(row["model"], row["corpus"], row["band"]) for row in rows] == [
+        ("one", "one.jsonl", "ALL"),
+        ("two", "two.jsonl", "ALL"),
+    ]
+    for row in rows:
+        assert float(row["MAP low"]) <= float(row["MAP"]) <= float(row["MAP high"])
+    assert json.loads(run("compare", "one", "--table", "--json", "--bootstrap", "100").out)[0]["recipe"]
+    for form in ("--latex", "--markdown"):
+        assert "mean average precision" in run("compare", "one", "two", "--table", form, "--bootstrap", "100").out
+    run("compare", "one", "two", "--csv")
+    assert (run.code, "add --table" in run.err) == (2, True)
+
+
+def test_small_p_values_are_not_printed_as_zero():
+    assert [tables.format_p_value(p) for p in (5e-25, 0.00012, 0.5, None)] == ["<.0001", ".0001", ".5000", "-"]
+
+
+@pytest.mark.parametrize("form", ["", "markdown", "latex"])
+def test_every_form_of_a_comparison_says_what_its_p_values_are(form):
+    lines = printed(measure.show_comparison, COMPARISON, ["a", "b"], "news", form=form, per_topic=True)
+    text = " ".join(" ".join(lines).split()).replace("\\", "")
+    assert "t-test of the difference" in text
+    assert "Holm's method" in text

@@ -20,7 +20,7 @@ def test_topics_come_the_largest_first_and_equals_by_name():
         "topics": ["c", "a", "b"],
         "train_sizes": [1, 1, 5],
         "train_documents": 10,
-        "facts": {"stopped": ["x", "y", "z"]},
+        "facts": {"end": ["x", "y", "z"]},
     }
     lines = printed(tag.show_topics, manifest, [0.25, -1.5, 2.0], as_json=False)
     assert [line.split() for line in lines[1:]] == [

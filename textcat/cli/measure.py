@@ -80,15 +80,24 @@ def evaluate(
 
 @common.with_options(read=common.corpus_reader)
 def compare(
-    models: Annotated[list[Path], Argument(help="Folders of two or more trained models.")],
+    models: Annotated[list[Path], Argument(help="Folders of two or more trained models; with --table also of one.")],
     read: common.CorpusReader,
     corpus: Annotated[
         str | None,
         Option(help="The corpus.", show_default="that of the first model", autocompletion=common.complete_corpus),
     ] = None,
+    table: Annotated[
+        bool,
+        Option(
+            "--table",
+            help="Print a row per model and band, with intervals, instead of differences: by default, each model is "
+            "measured on its own corpus, so that recipes and corpora make one table.",
+        ),
+    ] = False,
     topics: common.PerTopic = False,
     band: common.Bands = None,
     as_json: common.AsJson = False,
+    as_csv: Annotated[bool, Option("--csv", help="Print the rows of --table as CSV.")] = False,
     markdown: common.AsMarkdown = False,
     latex: common.AsLatex = False,
     labelled_only: common.LabelledOnly = False,
@@ -96,19 +105,34 @@ def compare(
     report: common.ReportFile = None,
 ) -> None:
     """Compare models with the first of them on a corpus' test documents, by tests of significance."""
-    from textcat.evaluation.significance import compare_evaluations
+    from textcat.evaluation.significance import add_intervals, compare_evaluations
     from textcat.model import storage
 
-    if not 2 <= len(models) <= 26:
+    if not table and not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
     if file := next(filter(Path.is_file, models), None):
         raise BadParameter(
             f"{file} is a file, not the folder of a model: to compare models on it, give --corpus {file}"
         )
-    form = common.table_form(json=as_json, markdown=markdown, latex=latex)
+    form = common.table_form(json=as_json, csv=as_csv, markdown=markdown, latex=latex)
+    if as_csv and not table:
+        raise BadParameter("differences are not written as CSV: add --table, or print --json")
+    if table and (report or topics):
+        raise BadParameter("--table has neither a report nor topics: leave out one of the two")
     if report and len(models) != 2:
         raise BadParameter(f"a report is of a model and the one before it: give 2 models, not {len(models)}")
     stages = terminal.new_stages()
+    if table:
+        rows: list[dict[str, Any]] = []
+        for model in models:
+            tagger = storage.load(model)
+            documents = _test_corpus(read, corpus, tagger, stages, labelled_only=labelled_only)
+            evaluation = tagger.evaluate(documents, bands=band, stages=stages)
+            if evaluation.sample is not None:
+                evaluation = add_intervals(evaluation, n_resamples=bootstrap)
+            rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)
+        show_models(terminal.console(), rows, form=form)
+        return
     taggers = _with_shared_topics([storage.load(model) for model in models], models)
     first = taggers[0]
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
@@ -230,7 +254,9 @@ def _with_shared_topics(taggers: "list[Tagger]", models: list[Path]) -> "list[Ta
     first, *others = taggers
     shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
     if not shared:
-        raise TextcatError(f"{models[0]} and the other models share no topic: compare models of one corpus.")
+        raise TextcatError(
+            f"{models[0]} and the other models share no topic: compare models of one corpus, or add --table."
+        )
     left_out = [len(tagger.topics) - len(shared) for tagger in taggers]
     if any(left_out):
         what = ", ".join(f"{n:,} of {model}" for n, model in zip(left_out, models, strict=True) if n)
@@ -424,6 +450,50 @@ def show_comparison(
         console.print()
     for note in comparison_notes(compared, len(names)):
         tables.print_text(console, tables.wrapped_text(console, note))
+
+
+def rows_of_model(
+    folder: Path, recipe: Mapping[str, Any], corpus: str, evaluation: "Evaluation"
+) -> list[dict[str, Any]]:
+    """Return a row per band (a set of topics) of a model: where it was measured, its main measures, and intervals."""
+    where = {"model": str(folder), "recipe": recipe.get("title", ""), "corpus": corpus}
+    where |= {"measured on": f"{evaluation.test_documents} {evaluation.measured_on}"}
+    rows = []
+    for band in evaluation.bands:
+        row: dict[str, Any] = {**where, "band": band.band, "topics": band.topics}
+        for name, title in evaluation.titles().items():
+            if title.is_main and name != "average_sparsity":
+                row[title.column] = band[name]
+                row[f"{title.column} low"], row[f"{title.column} high"] = band.intervals.get(name) or (None, None)
+        rows.append(row)
+    return rows
+
+
+def show_models(console: "Console", rows: Sequence[Mapping[str, Any]], *, form: str) -> None:
+    """Print the rows of `rows_of_model` in a form: "" (a plain table), "csv", "json", "markdown" or "latex"."""
+    from textcat.cli import tables
+    from textcat.evaluation.export import csv_of_rows
+
+    if form == "json":
+        tables.print_json(console, list(rows))
+        return
+    if form == "csv":
+        console.file.write(csv_of_rows(rows))
+        return
+    names = [name.removesuffix(" low") for name in rows[0] if name.endswith(" low")]
+    shown = []
+    for row in rows:
+        cells = {title: row[title] for title in ("corpus", "model", "band", "topics")}
+        for name in names:
+            bounds = (row[f"{name} low"], row[f"{name} high"]) if row.get(f"{name} low") is not None else None
+            cells |= {name: tables.format_figure(row.get(name)), f"{name} 95 %": tables.format_interval(bounds)}
+        shown.append(cells)
+    note = "Intervals of 95 %: the bootstrap over test documents; MAP: mean average precision."
+    if form:
+        tables.show_in_form(console, [shown], form, [note])
+    else:
+        tables.show(console, shown)
+        tables.print_text(console, f"\n{note}")
 
 
 def comparison_notes(compared: "Comparison", n_models: int) -> list[str]:

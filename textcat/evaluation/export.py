@@ -45,7 +45,11 @@ def csv_lines(evaluation: Evaluation) -> str:
     which topic. If topics were not measured one by one, there is a line per band (a set of topics). A text that a
     spreadsheet would run as a formula gets an apostrophe in front.
     """
-    rows = _topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands]
+    return csv_of_rows(_topic_lines(evaluation) if evaluation.topics else [row.flat() for row in evaluation.bands])
+
+
+def csv_of_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV text, with a column for each key; formulas of spreadsheets get an apostrophe in front."""
     text = io.StringIO()
     lines = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     lines.writeheader()
