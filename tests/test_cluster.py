@@ -7,17 +7,19 @@ import socket
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clusters import two_processes, wait_for_workers
+from clusters import scheduler_and_worker, two_processes, wait_for_workers
 from joblib.parallel import get_active_backend
 
 import textcat
 from textcat import cli
 from textcat.cluster import connect, on_cluster
 from textcat.errors import TextcatError
+from textcat.margin.solve import Workers
 from textcat.training.shortlist import train_shortlist
 
 SHORTLIST = ["--recipe", "many-topics", "--set", "topics.shortlist=10"]
@@ -172,6 +174,68 @@ class TestOfACluster:
             on_cluster(cluster.scheduler_address),
         ):
             get_active_backend()[0].client.submit(os._exit, 1).result()
+
+
+def fit_for_long(then):
+    """Train for ever on a cluster, and call a function meanwhile."""
+    X, Y = rows_and_labels()
+    threading.Timer(1, then).start()
+    learner(max_epochs=10**8).fit(X, Y)
+
+
+def test_training_ends_when_the_scheduler_is_lost():
+    with (
+        scheduler_and_worker() as (address, scheduler, _),
+        pytest.raises(TextcatError, match=rf"The Dask scheduler at {address} no longer answers: .*same command again"),
+        on_cluster(address),
+    ):
+        fit_for_long(scheduler.kill)
+
+
+def test_training_ends_when_all_workers_are_lost():
+    with (
+        scheduler_and_worker() as (address, _, worker),
+        pytest.raises(TextcatError, match=rf"The workers of the Dask cluster at {address} were lost"),
+        on_cluster(address),
+    ):
+        fit_for_long(worker.kill)  # and with it the rows
+
+
+def wait_in_order(then):
+    """Run tasks one after the other, and call a function when the first one is done."""
+    for _ in Workers().in_order(time.sleep, [0, 1000]):
+        then()
+
+
+def test_tasks_end_when_there_is_no_worker_for_long(monkeypatch):
+    monkeypatch.setattr("textcat.cluster.WITHOUT_WORKER", 2)
+    with (
+        scheduler_and_worker() as (address, _, worker),
+        pytest.raises(TextcatError, match=rf"{address} has had no worker for 2 seconds: start one .*same command"),
+        on_cluster(address),
+    ):
+        wait_in_order(worker.kill)
+
+
+def test_tasks_end_when_the_scheduler_is_frozen(monkeypatch):
+    monkeypatch.setattr("textcat.cluster.SECONDS", 3)
+    with (
+        scheduler_and_worker() as (address, scheduler, _),
+        pytest.raises(TextcatError, match="no longer answers"),
+        on_cluster(address),
+    ):
+        wait_in_order(partial(scheduler.send_signal, signal.SIGSTOP))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_cluster_of_one_thread_trains_to_the_bit_and_errors_there_stay_what_they_are():
+    X, Y = rows_and_labels(n=200)
+    expected = facts(learner(max_epochs=20).fit(X, Y))
+    with scheduler_and_worker() as (address, *_):
+        with on_cluster(address):
+            assert facts(learner(max_epochs=20).fit(X, Y)) == expected
+        with pytest.raises(ZeroDivisionError), on_cluster(address):
+            get_active_backend()[0].client.submit(divmod, 1, 0).result()
 
 
 def test_no_scheduler_at_the_address_is_told_of():

@@ -8,7 +8,7 @@ import archive_work
 import pytest
 from archive_runs import make_archive, run, written
 from archive_work import batch
-from clusters import two_processes, wait_for_workers
+from clusters import scheduler_and_worker, two_processes, wait_for_workers
 
 from textcat.errors import TextcatError
 from textcat.runs.workers import open_workers, ordered_map
@@ -90,3 +90,27 @@ def test_a_piece_that_kills_its_workers_is_named_by_a_cluster_too(cluster, tmp_p
         assert workers.jobs == 2
         with pytest.raises(TextcatError, match=r"lost 3 times at the documents from a\.txt:5"):
             list(ordered_map(work, map(batch, range(8)), workers))
+
+
+def test_a_run_whose_scheduler_is_killed_ends_with_a_sentence_and_is_gone_on_with(
+    model, archive, undisturbed, tmp_path
+):
+    with scheduler_and_worker() as (address, scheduler, _):
+        kill = partial(once, [scheduler.kill])
+        with pytest.raises(TextcatError, match=rf"The Dask scheduler at {address} no longer answers: .*same command"):
+            run(model, [archive], tmp_path / "out", scheduler=address, progress=kill)
+    assert run(model, [archive], tmp_path / "out").before.counts.records > 0
+    assert written(tmp_path / "out") == undisturbed
+
+
+def test_a_run_whose_workers_are_all_killed_ends_with_a_sentence(model, archive, tmp_path, monkeypatch):
+    monkeypatch.setattr("textcat.cluster.WITHOUT_WORKER", 2)
+    with scheduler_and_worker() as (address, _, worker):
+        kill = partial(once, [worker.kill])
+        with pytest.raises(TextcatError, match=rf"{address} has had no worker for 2 seconds"):
+            run(model, [archive], tmp_path / "out", scheduler=address, progress=kill)
+
+
+def once(functions, _):
+    while functions:
+        functions.pop()()

@@ -137,8 +137,8 @@ def _order(seed: int | None, n_rows: int) -> np.ndarray | None:
 
 
 def _in_this_process(backend: Any, n_jobs: int) -> bool:
-    # joblib runs a single job in this process, whatever the backend
-    return n_jobs == 1 or getattr(backend, "supports_sharedmem", False)
+    # joblib runs a single job in this process, whatever the backend; what goes to a cluster is not run by joblib
+    return not hasattr(backend, "client") and (n_jobs == 1 or getattr(backend, "supports_sharedmem", False))
 
 
 def _run(
@@ -179,7 +179,8 @@ def _on_cluster(
     futures = [client.submit(_solve_opened, solve_block, sent, block, pure=False) for block in blocks]
     try:
         parts = []
-        for _, part in as_completed(futures, loop=client.loop, with_results=True):
+        for future in as_completed(futures, loop=client.loop):
+            part = future.result()  # raises the error of a block that was given up, which `with_results` returns
             control.finished(len(part))
             parts.append(part)
     except BaseException:

@@ -44,6 +44,7 @@ class WorkerPool(NamedTuple):
     in_process_bytes: float = 0  # bytes of batches that this process works on before it starts others
     lost: tuple[type[BaseException], ...] = (BrokenExecutor, MemoryError)  # errors that mean that a worker was lost
     started: Executor | None = None  # processes that have been started already
+    check: Callable[[], object] = lambda: None  # raises TextcatError if no worker can be reached any more
 
 
 def ordered_map(
@@ -162,6 +163,7 @@ class _Tasks:
 
     def restart(self) -> None:
         """Do all batches again with new workers; raise a TextcatError if workers were lost three times in a row."""
+        self._workers.check()
         self.close()
         self._losses += 1
         if self._losses == _LOSSES:
@@ -251,14 +253,15 @@ def open_workers(
             if pool is not None:
                 pool.shutdown()
         return
-    from textcat.cluster import connect
+    from textcat.cluster import connected
 
-    with connect(scheduler) as client:
+    with connected(scheduler) as connection:
         from distributed import KilledWorker
 
+        client = connection.client
         # Not pure: Dask must not take two equal batches for one. It gives the batches of a lost worker to others.
         jobs, lost = sum(client.nthreads().values()), (KilledWorker, MemoryError)
-        yield WorkerPool(lambda _: client.get_executor(pure=False), jobs, lost=lost)
+        yield WorkerPool(lambda _: client.get_executor(pure=False), jobs, lost=lost, check=connection.check)
 
 
 class _ProcessPool(ProcessPoolExecutor):
