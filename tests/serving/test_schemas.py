@@ -11,7 +11,7 @@ from serving_requests import TAG, assert_problem, post
         (b'{"text": "a"', 400, "not JSON"),
         (b"\xff", 400, "not JSON"),
         (b'{"text": "\xff"}', 400, "not JSON"),
-        (b'{"text": "\\ud800"}', 400, "not JSON"),
+        (b'{"text": "\\ud80"}', 400, "not JSON"),
         (b'{"text": ' + b"[" * 5000 + b"]" * 5000 + b"}", 400, "not JSON"),
         (b'{"text": 1}', 422, "text"),
         (b'{"texts": "a"}', 422, "'text'"),

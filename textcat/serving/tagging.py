@@ -20,7 +20,7 @@ from textcat.serving.http.front import Call
 from textcat.serving.http.limits import bounded_time
 from textcat.serving.http.metrics import Metrics
 from textcat.serving.http.problems import ClientGoneError, Problem, json_bytes, problem_of_validation
-from textcat.serving.http.routes import check_documents, problems, router
+from textcat.serving.http.routes import check_documents, parse_json, problems, router
 from textcat.serving.models import Model
 from textcat.serving.store import Served, Store, served_model
 from textcat.serving.work import Choice, number_of_characters
@@ -239,9 +239,10 @@ class _Stream:
         groups: dict[Any, list[tuple[int, Any]]] = {}
         for i, line in enumerate(lines):
             try:
-                body = _LINE.validate_json(line)
-            except ValidationError as error:
-                answers[i] = {"error": problem_of_validation(error).detail}
+                body = parse_json(_LINE, line, self._call.front.limits)
+            except (ValidationError, Problem) as error:
+                problem = error if isinstance(error, Problem) else problem_of_validation(error)
+                answers[i] = {"error": problem.detail}
                 self._wrong += 1
             else:
                 self._wrong -= 1

@@ -8,7 +8,7 @@ from read_sources import faults, ids, read
 
 from textcat import open_corpus
 from textcat.errors import TextcatError
-from textcat.reading import Record, Rejection, text_of_file
+from textcat.reading import FORMATS, InputSettings, Record, Rejection, text_of_file
 
 
 @pytest.mark.parametrize("form", ALL)
@@ -106,3 +106,24 @@ def test_a_file_of_one_item_is_a_document_for_a_server():
         text_of_file("a.xml", g2_message(g2_item(status="canceled")).encode())
     with pytest.raises(TextcatError, match="Excel workbook"):
         text_of_file("a.xlsx", b"PK")
+
+
+@pytest.mark.parametrize(
+    ("end", "is_whole"), [("</item >", True), ("</item\n\t>", True), ("</item", False), ("</item <b>", False)]
+)
+def test_an_end_tag_ends_before_the_next_tag(place, end, is_whole):
+    data = f"<rss><channel><item><title>Tin</title><description>Tin rose.</description>{end}</channel></rss>".encode()
+    found = place("rss", data)
+    assert isinstance(found[0], Record) == is_whole
+    for size in (1, 50, 90):
+        assert place("rss", data, block_bytes=size) == found
+
+
+def test_end_tags_that_are_not_closed_are_not_searched_to_the_end_of_the_file():
+    class Once(bytes):
+        def find(self, *_):
+            raise AssertionError
+
+    cutter = FORMATS["rss"].cutter(b"", "rss", InputSettings())
+    assert cutter.cut(Once(b"<item>" + b"</item " * 1000)) == 0
+    assert cutter.skip(Once(b"<item>" + b"</item " * 2000))[1] is False

@@ -37,6 +37,8 @@ _TOKENS = {
     form: re.compile(rb"%s|<(/?)%s(?:%s)(?=[\s/>])" % (_NO_MARKUP, _NAME, tags), re.DOTALL)
     for form, tags in TAGS.items()
 }
+# Behind the name of an end tag. What is not closed before the next tag is no end tag, and nothing is searched further.
+_END_OF_TAG = re.compile(rb"[^<>]*>")
 # The name is looked ahead for, so that it is taken whole or not at all.
 _TAG = re.compile(rb"<(/?)(?=([\w:.-]+))\2%s>" % _REST_OF_TAG)
 _COMMENTS = re.compile(_NO_MARKUP, re.DOTALL)
@@ -138,9 +140,9 @@ def _items(form: str, data: bytes) -> Iterator[tuple[int, int, bool]]:
         if token[1] is None:
             continue
         if token[1]:
-            end = data.find(b">", token.end()) + 1
+            end = _END_OF_TAG.match(data, token.end())
             if start >= 0 and end:
-                yield start, end, True
+                yield start, end.end(), True
                 start = -1
             continue
         if start >= 0:
@@ -181,10 +183,10 @@ class _ItemCutter:
             if not token[1] and not self._inside:
                 self._inside = True
                 continue
-            end = data.find(b">", token.end()) + 1 if token[1] else token.start()
-            if end and self._inside:
+            closed = _END_OF_TAG.match(data, token.end())
+            if self._inside and (closed or not token[1]):
                 self._inside = False
-                return end, True
+                return closed.end() if closed and token[1] else token.start(), True
         return max(len(data) - _LONGEST_TAG, 0), False
 
 

@@ -147,7 +147,8 @@ class Call(Request):
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def write(self, body: bytes, *, more_body: bool = False) -> None:
-        """Send the body of the answer or, if `more_body`, a part of it."""
+        """Send the body of the answer or, if `more_body`, a part of it; nothing of it if only the head is asked for."""
+        body = b"" if self.scope["method"] == "HEAD" else body
         self.bytes_out += len(body)
         await self._send({"type": "http.response.body", "body": body, "more_body": more_body})
 
@@ -159,7 +160,7 @@ class Call(Request):
         if headers:
             head += [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
         await self.begin(status, head)
-        await self.write(b"" if self.scope["method"] == "HEAD" else body)
+        await self.write(body)
 
     def restart_timer(self) -> None:
         """Restart the timer that ends the request when the time limit is over."""
@@ -242,7 +243,9 @@ class Front:
             try:
                 if not (self.origins and await self._preflight(call)):
                     self._admit(call)
-                    await self._routes(scope, receive, send)
+                    # What is asked for by HEAD is found like what is asked for by GET.
+                    is_head = scope["method"] == "HEAD"
+                    await self._routes({**scope, "method": "GET"} if is_head else scope, receive, send)
             except asyncio.CancelledError:
                 if not call.expired:
                     raise

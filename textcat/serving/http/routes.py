@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
+import re
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
+import numpy as np
 from fastapi.routing import APIRoute, APIRouter
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
@@ -20,6 +23,11 @@ if TYPE_CHECKING:
 FORM = b"application/x-www-form-urlencoded"
 _MOST_FIELDS = 1000
 _LARGE = 100_000  # bytes of a body: tagging it takes some milliseconds
+_MOST_VALUES, _VALUES_PER_DOCUMENT = 100_000, 20  # of a JSON body; a value takes up to 400 bytes while it is validated
+_NO_MARKS = bytes({*range(256)} - {*b',[{"'})
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_HALF_PAIR = re.compile(rb"%s(?!%s)|(?<!%s)%s" % (_HIGH, _LOW, _HIGH, _LOW))
+_BACKSLASH, _NO_JSON = rb"\\", b"\\\n"  # an escaped backslash, and what stands for it meanwhile
 _PROBLEMS = {
     400: "The body, or the query, cannot be read.",
     401: "A key is needed.",
@@ -81,7 +89,7 @@ class LeanRoute(APIRoute):
             if self._query is not None:
                 arguments["query"] = self._query.validate_python(fields_of(scope["query_string"], self._fields))
             if self._body is not None:
-                arguments["body"] = self._body.validate_json(await _data_of(call))
+                arguments["body"] = parse_json(self._body, await _data_of(call), call.front.limits)
         except ValidationError as error:
             raise problem_of_validation(error) from None
         answer = await self.result(call, arguments)
@@ -91,6 +99,43 @@ class LeanRoute(APIRoute):
     async def result(self, call: Call, arguments: dict[str, Any]) -> Any:
         """Call the route's function with the arguments, await it, and return its result."""
         return await self.endpoint(**arguments)
+
+
+def parse_json(adapter: TypeAdapter[Any], data: bytes, limits: Limits) -> Any:
+    """Return what a body of JSON holds, as the adapter validates it; raise ValidationError if it is invalid.
+
+    A byte order mark before it is not read, and half of a surrogate pair, as JavaScript writes of a text that is cut
+    inside an emoji, is U+FFFD. A Problem (an error sent to the client) is raised before any work on a body of very many
+    values.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    most = max(_MOST_VALUES, _VALUES_PER_DOCUMENT * limits.max_documents)
+    if sum(map(data.count, (b",", b"[", b"{"))) > most and _n_values(data) > most:
+        raise Problem(413, f"The body has more than {most:,} values: send fewer documents or fields at a time.")
+    try:
+        return adapter.validate_json(data)
+    except ValidationError as error:
+        if error.error_count() > 1 or error.errors(include_url=False)[0]["type"] != "json_invalid":
+            raise
+        joined = _join_surrogates(data)
+        if joined == data:
+            raise
+    return adapter.validate_json(joined)
+
+
+def _n_values(data: bytes) -> int:
+    """Return how often a value may begin in JSON, without what stands in texts."""
+    data = data.replace(_BACKSLASH, b"").replace(rb"\"", b"")
+    marks = np.frombuffer(data.translate(None, _NO_MARKS), np.uint8)
+    is_quote = marks == ord('"')
+    return int(np.count_nonzero(~(np.logical_xor.accumulate(is_quote) | is_quote)))
+
+
+def _join_surrogates(data: bytes) -> bytes:
+    """Return JSON with each escaped half of a surrogate pair as U+FFFD."""
+    if _NO_JSON in data:
+        return data
+    return _HALF_PAIR.sub(rb"\\ufffd", data.replace(_BACKSLASH, _NO_JSON)).replace(_NO_JSON, _BACKSLASH)
 
 
 async def _data_of(call: Call) -> bytes:
