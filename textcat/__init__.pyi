@@ -30,7 +30,10 @@ from textcat.margin.learners import TMargitron as TMargitron
 from textcat.margin.problems import Problem as Problem
 from textcat.margin.problems import Solution as Solution
 from textcat.margin.solve import solve as solve
+from textcat.model.compare import compare as compare
 from textcat.model.explain import Explanation as Explanation
+from textcat.model.explain_corpus import Explained as Explained
+from textcat.model.explain_corpus import explain as explain
 from textcat.model.measure import evaluate as evaluate
 from textcat.model.selection import Tag as Tag
 from textcat.model.selection import Tags as Tags

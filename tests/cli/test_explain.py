@@ -43,3 +43,16 @@ def test_a_record_that_cannot_be_read_ends_the_command_with_its_place(run, newsw
     assert "bad.jsonl:1" in run.refuses("explain", newswire_model, "bad.jsonl", "--topic", "wheat")
     Path("empty.jsonl").write_text("")
     assert "There is no document in empty.jsonl" in run.refuses("explain", newswire_model, "empty.jsonl")
+
+
+def test_the_documents_of_a_corpus_with_a_card_are_explained(run, newswire_model, tmp_path):
+    documents = [
+        {"id": "a", "text": "wheat exports rose", "topics": ["wheat"], "split": "test"},
+        {"id": "b", "text": "gold", "topics": ["gold"], "split": "train"},
+        {"id": "c", "text": "zzz", "topics": ["gold"], "split": "test"},
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
+    (tmp_path / "own.toml").write_text('reader = "jsonl"\nfiles = ["own.jsonl"]\n')
+    out = run("explain", newswire_model, tmp_path / "own.toml", "--topic", "wheat", "--json").out
+    assert [json.loads(line)["id"] for line in out.splitlines()] == ["a"]
+    assert "1 of 2 documents are not explained. Document c has no term that the model knows" in run.err

@@ -75,6 +75,7 @@ def test_the_path_that_was_trained_on_is_opened_as_for_training(tmp_path, caplog
     settings = textcat.InputSettings(text_fields=("headline",))
     corpus = textcat.open_corpus(path, settings=settings, test_size=10)
     tagger = textcat.train(corpus, "paum")
+    caplog.clear()
     expected = tagger.evaluate(corpus)
     assert not caplog.text
     assert tagger.evaluate(path) == tagger.evaluate(str(path), text="headline") == expected
@@ -122,6 +123,7 @@ def test_topics_that_are_joined_in_the_documents_to_measure_on_are_told(tmp_path
     rows = "".join(f'"{text}","{topic}"\n' for topic, text in news.items())
     (tmp_path / "new.csv").write_text(f'text,topics\n{rows}"wheat and gold","gold{separator}grain"\n')
     warn_once.cache_clear()
+    caplog.clear()
     tagger.evaluate(tmp_path / "new.csv")
     (told,) = caplog.messages
     assert f"such as 'gold{separator}grain', are several of the model's" in told

@@ -16,8 +16,8 @@ from textcat.documents import Corpus, Document
 from textcat.model import MODEL, ModelError
 from textcat.model.measure import measure_at_k, measure_test_documents
 from textcat.model.parts import are_long, cut, parts_of_document
+from textcat.model.restrict import restrict_topics
 from textcat.model.shortlist import NOT_LISTED
-from textcat.tagging.job import restrict_topics
 
 SETTINGS = ["topics.shortlist=8", "topics.part_length=120"]
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import textcat
 from textcat.model import MODEL, ModelError
 from textcat.model.related import RelatedTopics, related_sums
+from textcat.model.restrict import restrict_topics
 from textcat.model.shortlist import NOT_LISTED
 from textcat.model.weights import csr_weights
-from textcat.tagging.job import restrict_topics
 
 
 def topic_shares(random, n_topics, density=0.4):

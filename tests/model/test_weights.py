@@ -15,6 +15,7 @@ import textcat
 from textcat.margin.problems import PackedWeights, Solution, StopReason, in_rows, side_by_side
 from textcat.model import selection, storage
 from textcat.model import tagger as module
+from textcat.model.restrict import restrict_topics
 from textcat.model.selection import highest, n_held
 from textcat.model.selection import sparse_top as top
 from textcat.model.storage import are_rows
@@ -237,11 +238,11 @@ def test_weights_of_any_sparse_form_are_taken(dense, thin):
 
 def test_an_archive_is_tagged_the_same_and_topics_can_be_left_out(dense, thin):
     chosen = dense.topics[1:9:3]
-    restricted = [job.restrict_topics(tagger, chosen) for tagger in (dense, thin)]
+    restricted = [restrict_topics(tagger, chosen) for tagger in (dense, thin)]
     texts = ["wheat harvest and grain exports", "gold and silver"]
     np.testing.assert_array_equal(*(tagger.scores(texts) for tagger in restricted), strict=True)
     assert restricted[0].tag(texts) == restricted[1].tag(texts)
-    assert job.restrict_topics(thin, chosen).topics == chosen
+    assert restrict_topics(thin, chosen).topics == chosen
     records = [Record(text, "a.jsonl", line, {"body": text}) for line, text in enumerate(texts)]
     tagged = [BatchResult([], [], Counts(), "") for _ in range(2)]
     for tagger, batch in zip((dense, thin), tagged, strict=True):

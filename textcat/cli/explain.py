@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Option, echo
 
 from textcat.cli import common, terminal
 from textcat.errors import TextcatError
@@ -13,6 +13,7 @@ from textcat.errors import TextcatError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from textcat.documents import Document
     from textcat.model.explain import Explanation
     from textcat.model.tagger import Tagger
     from textcat.reading import InputSettings, Record
@@ -38,7 +39,9 @@ mark[data-strength="4"] { --s: 4; } mark[data-strength="5"] { --s: 5; }
 def explain(
     model: common.ModelFolder,
     read: "InputSettings",
-    file: Annotated[str, Argument(help="File of the document, or of several; - is standard input.")] = "-",
+    file: Annotated[
+        str, Argument(help="File of the document, or of several, or name of a corpus; - is standard input.")
+    ] = "-",
     topic: Annotated[
         list[str] | None,
         Option(
@@ -67,7 +70,8 @@ def explain(
     for record, explanations in explained:
         if as_json:
             values = [explanation.as_dict() for explanation in explanations]
-            print_json(console, {"id": record.id, "source": record.source, "explanations": values}, indent=None)
+            facts = {"id": record.id, "source": getattr(record, "source", file), "explanations": values}
+            print_json(console, facts, indent=None)
         else:
             for explanation in explanations:
                 _print(console, record, explanation)
@@ -75,26 +79,30 @@ def explain(
 
 def _explained(
     tagger: "Tagger", file: str, read: "InputSettings", topics: list[str] | None, n: int
-) -> "Iterator[tuple[Record, list[Explanation]]]":
-    from textcat.reading import Rejection, batch_records, find_sources, read_batches
+) -> "Iterator[tuple[Document | Record, list[Explanation]]]":
+    from textcat.model.explain_corpus import read_unlabelled
 
-    n_documents = 0
-    for batch in read_batches(find_sources([file], read), read):
-        for record in batch_records(batch, read):
-            if isinstance(record, Rejection):
-                raise TextcatError(str(record))
-            n_documents += 1
-            explanations = tagger.explain_all(record, topics, n)
-            if topics and not any(explanations):
-                raise TextcatError(f"Document {record.id} has no term that the model knows: give another document.")
-            if not explanations:
-                raise TextcatError(f"Document {record.id} gets no topic from the model: name one with --topic.")
+    n_documents, fault, n_faults = 0, "", 0
+    for record in read_unlabelled(file, read):
+        n_documents += 1
+        explanations = tagger.explain_all(record, topics, n)
+        if explanations and (not topics or any(explanations)):
             yield record, explanations
+            continue
+        n_faults += 1
+        if topics:
+            fault = fault or f"Document {record.id} has no term that the model knows: give another document."
+        else:
+            fault = fault or f"Document {record.id} gets no topic from the model: name one with --topic."
+    if fault and n_faults == n_documents:
+        raise TextcatError(fault)
+    if fault:
+        echo(f"textcat: {n_faults:,} of {n_documents:,} documents are not explained. {fault}", err=True)
     if not n_documents:
         raise TextcatError(f"There is no document in {'standard input' if file == '-' else file}: give one.")
 
 
-def _print(console: "Console", record: "Record", explained: "Explanation") -> None:
+def _print(console: "Console", record: "Document | Record", explained: "Explanation") -> None:
     from rich.text import Text
 
     from textcat.cli.tables import Figure, print_text, show
@@ -161,7 +169,7 @@ def _counterfactual(explained: "Explanation") -> str:
     return f"Without {', '.join(explained.without)} the document loses the tag ({sentence})."
 
 
-def _page(explained: "Iterable[tuple[Record, list[Explanation]]]") -> Iterator[str]:
+def _page(explained: "Iterable[tuple[Document | Record, list[Explanation]]]") -> Iterator[str]:
     from textcat.markup import html_text, page_head
 
     yield f"{page_head('Explanations', _STYLE)}<main>\n"

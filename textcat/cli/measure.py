@@ -107,6 +107,7 @@ def compare(
     """Compare models with the first of them on a corpus' test documents, by tests of significance."""
     from textcat.evaluation.significance import add_intervals, compare_evaluations
     from textcat.model import storage
+    from textcat.model.compare import with_shared_topics
 
     if not table and not 2 <= len(models) <= 26:
         raise BadParameter("give 2 to 26 models: they are named by letters")
@@ -133,7 +134,9 @@ def compare(
             rows += rows_of_model(model, tagger.recipe, documents.name, evaluation)
         show_models(terminal.console(), rows, form=form)
         return
-    taggers = _with_shared_topics([storage.load(model) for model in models], models)
+    taggers, left_out = with_shared_topics([storage.load(model) for model in models], [*map(str, models)])
+    if left_out:
+        echo(f"textcat: {left_out}", err=True)
     first = taggers[0]
     documents = _test_corpus(read, corpus, first, stages, labelled_only=labelled_only)
     evaluations = [tagger.evaluate(documents, bands=band, stages=stages) for tagger in taggers]
@@ -242,27 +245,6 @@ def card(
         if out is None and path.is_symlink():  # a link that came with the model is replaced, not what it leads to
             path.unlink()
         echo(f"Card: {write_card(path, tagger, evaluation, fields)}")
-
-
-def _with_shared_topics(taggers: "list[Tagger]", models: list[Path]) -> "list[Tagger]":
-    """Return taggers of the topics that all of them have, and of equal sizes, so that they have the same bands.
-
-    If some topics are left out, say so. Raise TextcatError if no topic is shared.
-    """
-    from textcat.tagging.job import restrict_topics
-
-    first, *others = taggers
-    shared = tuple(topic for topic in first.topics if all(topic in tagger.topics for tagger in others))
-    if not shared:
-        raise TextcatError(
-            f"{models[0]} and the other models share no topic: compare models of one corpus, or add --table."
-        )
-    left_out = [len(tagger.topics) - len(shared) for tagger in taggers]
-    if any(left_out):
-        what = ", ".join(f"{n:,} of {model}" for n, model in zip(left_out, models, strict=True) if n)
-        echo(f"textcat: compared on the {len(shared):,} topics that all models have; left out: {what}", err=True)
-        taggers = [restrict_topics(tagger, shared) for tagger in taggers]
-    return [replace(tagger, train_sizes=taggers[0].train_sizes) for tagger in taggers]
 
 
 def _test_corpus(

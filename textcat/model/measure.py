@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from textcat.corpus.cards import cards
 from textcat.corpus.catalogue import column_settings, corpus_of, open_corpus, reopen_corpus, warn_once
-from textcat.documents import RECORDS, TABLE, Corpus, Document
+from textcat.documents import RECORDS, TABLE, Corpus, Document, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import KS, MANY_TOPICS, evaluate_at_k
 from textcat.evaluation.evaluation import BandQuality, Evaluation, MeasuredOn, evaluate_scores
 from textcat.features.rows import Rows
 from textcat.folders import expanded
+from textcat.frames import is_table
 from textcat.model.parts import are_long
 from textcat.model.selection import first_topics
 from textcat.model.topic_names import facts_with_names
@@ -103,7 +104,7 @@ def evaluate_tagger(
 
     `twins` is what `Corpus.twins` returns, if the texts of training documents have been removed since.
     """
-    corpus = with_test_documents(tagger, _opened(tagger, corpus, **columns))
+    corpus = corpus_to_measure(tagger, corpus, **columns)
     if not corpus.test:
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
@@ -299,8 +300,17 @@ def has_many_topics(tagger: "Tagger") -> bool:
     return len(tagger.topics) >= MANY_TOPICS
 
 
-def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
+def corpus_to_measure(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
     """Return the corpus to measure a tagger on, given a corpus, a table, records, or the name or path of a corpus.
+
+    Its test part is what is measured; it has none only if the tagger was trained on it. `columns` are the arguments of
+    `evaluate` that name columns.
+    """
+    return with_test_documents(tagger, _opened(tagger, source, **columns))
+
+
+def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
+    """Return a corpus, given a corpus, a table, records, or the name or path of a corpus.
 
     Log a warning if some of the documents are not measured, or if the tagger may have been trained on the documents.
     """
@@ -323,8 +333,8 @@ def _opened(tagger: "Tagger", source: Any, **columns: Any) -> Corpus:
             f"{len(documents):,}",
         )
     tested = [document for document in documents if document.split == "test"] or documents
-    others = [] if tested is documents else [document for document in documents if document.split != "test"]
-    corpus = Corpus(TABLE, others, tested, ())
+    others = [] if tested is documents else [document for document in documents if document.split in ("", "train")]
+    corpus = Corpus(TABLE if is_table(source) else RECORDS, others, tested, tuple(sorted(topic_counts(others))))
     if said := measured_part(tagger, corpus, "the table"):
         _log.warning(said)
     return corpus

@@ -18,8 +18,10 @@ from textcat.evaluation.significance import add_intervals
 from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
 from textcat.markup import Html, html_text
+from textcat.model import storage
 from textcat.model.card import card_html
-from textcat.model.measure import has_many_topics, measure_scores, was_trained_on
+from textcat.model.measure import corpus_to_measure, has_many_topics, measure_scores, was_trained_on
+from textcat.model.tagger import Tagger
 from textcat.progress import Stages
 from textcat.report import figures
 from textcat.report.changes import decision_changes
@@ -30,7 +32,6 @@ from textcat.report.page import report_page, scrolled_table
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
-    from textcat.model.tagger import Tagger
 
 _N_LABEL_ISSUES = 60  # probably wrong labels that the page shows; a file has all
 _OUT_OF_FOLD = "rankers that were not trained on it, in {} parts"
@@ -50,10 +51,13 @@ class ScoredPart:
 
 def write_report(
     path: str | os.PathLike[str],
-    tagger: Tagger,
-    corpus: Corpus,
+    tagger: Tagger | str | os.PathLike[str],
+    corpus: Any,
     *,
-    before: Tagger | None = None,
+    text: str | Sequence[str] | None = None,
+    topics: str | Sequence[str] = "topics",
+    topics_separator: str = "",
+    before: Tagger | str | os.PathLike[str] | None = None,
     bands: str | Iterable[str] | None = None,
     folds: int = 5,
     resamples: int = 1000,
@@ -74,9 +78,12 @@ def write_report(
     ----------
     path : path
         The file to write; an existing file is replaced.
-    tagger, corpus : Tagger, Corpus
-    before : Tagger, optional
-        An earlier tagger of the same topics: the report shows what changed since, and why.
+    tagger : Tagger, str or Path
+        A tagger, or the folder of one.
+    corpus, text, topics, topics_separator
+        The documents, as for `textcat.evaluate`.
+    before : Tagger, str or Path, optional
+        An earlier tagger, or its folder, of the same topics: the report shows what changed since, and why.
     bands : str or iterable of str, optional
         As `spec` in `textcat.evaluate_scores`.
     folds : int, default=5
@@ -109,10 +116,16 @@ def write_report(
         If the corpus has no documents to measure on, the taggers' topics differ, or a file cannot be written.
     """
     stages = stages or Stages()
-    if folds == 1:
-        raise TextcatError("One part leaves no document to train on: give folds=2 or more, or 0.")
+    if folds < 0 or folds == 1:
+        raise TextcatError(f"Documents cannot be divided into {folds} folds: give folds=2 or more, or 0 for none.")
+    if resamples < 0:
+        raise TextcatError(f"Intervals cannot be made of {resamples} resamples: give 1 or more, or 0 for none.")
+    tagger = tagger if isinstance(tagger, Tagger) else storage.load(tagger)
+    before = before if before is None or isinstance(before, Tagger) else storage.load(before)
     if before is not None and before.topics != tagger.topics:
         raise TextcatError("The two models do not have the same topics: compare models of one corpus.")
+    columns: dict[str, Any] = {"text": text, "topics": topics, "topics_separator": topics_separator}
+    corpus = corpus_to_measure(tagger, corpus, **columns)
     title = title or f"{tagger.corpus or 'Model'}: how well {len(tagger.topics):,} topics are found"
     if has_many_topics(tagger):
         if label_issues is not None:

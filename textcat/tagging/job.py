@@ -4,7 +4,6 @@ import gc
 import logging
 import multiprocessing
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -241,33 +240,10 @@ def load_tagger(job: Job) -> "Tagger":
     tagger = load(job.model, prepare=False)
     tagger.features.tokens_.memo_bytes = _CACHE_BYTES
     if job.output.topics:
+        from textcat.model.restrict import restrict_topics
+
         tagger = restrict_topics(tagger, job.output.topics)
     if job.output.min_probability is not None and tagger.calibration is not None:
         tagger = tagger.with_min_probability(job.output.min_probability)
     tagger.scores([""])  # makes tables of the vocabulary
     return tagger
-
-
-def restrict_topics(tagger: "Tagger", topics: tuple[str, ...]) -> "Tagger":
-    """Return a copy of a tagger with only the given topics, in the order of the tagger's topics."""
-    import numpy as np
-
-    from textcat.model.shortlist import Restriction
-    from textcat.model.weights import wide
-
-    columns = np.array([j for j, topic in enumerate(tagger.topics) if topic in topics], np.intp)
-    weights: Any = tagger.weights
-    restriction = Restriction(columns, tagger.topics, weights, tagger.bias)
-    weights = (weights if isinstance(weights, np.ndarray) else wide(weights))[:, columns]
-    return replace(
-        tagger,
-        weights=np.ascontiguousarray(weights) if isinstance(weights, np.ndarray) else weights,
-        bias=tagger.bias[columns],
-        thresholds=tagger.thresholds[columns],
-        topics=tuple(tagger.topics[j] for j in columns.tolist()),
-        train_sizes=tagger.train_sizes[columns],
-        facts={name: [values[j] for j in columns.tolist()] for name, values in tagger.facts.items()},
-        calibration=None if tagger.calibration is None else tagger.calibration.of_topics(columns),
-        support=None,  # whose topics are those of the model
-        shortlist=None if tagger.shortlist is None else replace(tagger.shortlist, restriction=restriction),
-    )
