@@ -221,7 +221,7 @@ class Corpus:
         corpus = cls.from_documents(name, documents, topic_rule, descriptions)
         if isinstance(topics, str) and topics and not any(document.topics for document in documents):
             corpus = replace(corpus, unlabelled=unlabelled_because([topics], names))
-        return replace(corpus, origin=origin_of_columns(named_columns(text))) if text else corpus
+        return replace(corpus, origin=origin_of_columns(named_columns(text))) if text is not None else corpus
 
     @classmethod
     def from_frame(cls, frame: Any, **fields: Any) -> "Corpus":

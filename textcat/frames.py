@@ -74,7 +74,10 @@ class Frame(NamedTuple):
         """
         names = [str(value) for value in self._index]
         times = Counter(names)
-        return [f"{name} (row {row})" if times[name] > 1 else name for row, name in enumerate(names)]
+        different = [f"{name} (row {row})" if times[name] > 1 else name for row, name in enumerate(names)]
+        if len({*different}) == len(names):
+            return different
+        return [f"{name} (row {row})" for row, name in enumerate(names)]  # as a value looks like another with its row
 
     def check(self, names: Iterable[str]) -> None:
         """Raise TextcatError if the table lacks one of the named columns, or has several columns of that name."""

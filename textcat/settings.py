@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin
 
@@ -57,6 +58,12 @@ def parse_value(text: str, annotation: Any) -> Any:
         if has_type(value, annotation):
             return value
     raise ValueError(f"give {describe_type(annotation)}")
+
+
+def check_whole_number(value: Any, least: int, what: str) -> None:
+    """Raise TextcatError unless a value is a whole number and at least `least`; the sentence begins with `what`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise TextcatError(f"{what} cannot be {value!r}: give a whole number, {least} or more.")
 
 
 _WORDS: dict[Any, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}

@@ -125,7 +125,7 @@ def test_what_cannot_be_compared_or_reported_is_refused(tmp_path, taggers):
     for models in (taggers[:1], [], taggers[0], "m"):
         with pytest.raises(TextcatError, match="One model cannot be compared: give a list of two or more"):
             textcat.compare(models, TEST, **COLUMNS)
-    for options, told in (({"folds": -1}, "into -1 folds"), ({"resamples": -5}, "of -5 resamples")):
+    for options, told in (({"folds": -1}, "folds cannot be -1"), ({"resamples": -5}, "resamples cannot be -5")):
         with pytest.raises(TextcatError, match=told):
             textcat.write_report(tmp_path / "r.html", taggers[0], TEST, **COLUMNS, **options)
     corpus = textcat.Corpus.from_records(TRAIN, **COLUMNS)

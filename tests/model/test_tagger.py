@@ -128,7 +128,7 @@ def test_what_is_no_stream_of_documents_is_told_of(tagger):
     for ask in (tagger.tag, tagger.tag_stream):
         with pytest.raises(TextcatError, match=r"A single text is no stream of documents"):
             ask("wheat")
-    with pytest.raises(TextcatError, match=r"in batches of 0: give 1 or more"):
+    with pytest.raises(TextcatError, match=r"documents in a batch cannot be 0"):
         tagger.tag_stream(["wheat"], batch=0)
 
 
@@ -331,3 +331,19 @@ def two_topics():
         for text, topic in (("corn", "grain"), ("gold", "metal"))
     ]
     return textcat.train(rows, textcat.read_recipe("paum").with_settings("tags.strategy=probability"))
+
+
+@pytest.mark.parametrize("number", [-1, 2.5, float("nan"), float("inf"), True, "3"])
+def test_what_is_no_number_of_terms_or_documents_is_refused(two_topics, number):
+    for ask in (
+        lambda: two_topics.terms("grain", n=number),
+        lambda: two_topics.explain("corn", "grain", n=number),
+        lambda: two_topics.tag_stream(["corn"], batch=number),
+    ):
+        with pytest.raises(TextcatError, match=r"The number of .* cannot be .*: give a whole number, [01] or more"):
+            ask()
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(TextcatError, match="The number of jobs cannot be 0"):
+        textcat.train([{"text": "corn", "topics": "grain"}, {"text": "gold", "topics": "metal"}], "paum", n_jobs=0)

@@ -108,6 +108,7 @@ TWO = {"text": ["Corn.", "Tin."], "topics": ["corn", "tin"]}
         (["x", "y"], ["x", "y"]),
         ([2.5, -1], ["2.5", "-1.0"]),
         (["x", "x"], ["x (row 0)", "x (row 1)"]),
+        (["x", "x", "x (row 0)"], ["x (row 0)", "x (row 1)", "x (row 0) (row 2)"]),
         ([("fr", 3), ("fr", 4)], ["('fr', 3)", "('fr', 4)"]),
     ],
 )
@@ -115,12 +116,12 @@ def test_a_document_of_a_table_has_the_name_that_the_index_gives_its_row(index, 
     pandas = pytest.importorskip("pandas")
     if index is not None and isinstance(index[0], tuple):
         index = pandas.MultiIndex.from_tuples(index)
-    frame = pandas.DataFrame(TWO, index=index)
+    frame = pandas.DataFrame({name: [*values, *values[:1]][: len(ids)] for name, values in TWO.items()}, index=index)
     assert [document.id for document in Corpus.from_frame(frame).train] == ids
     assert [document.id for document in document_stream(frame)] == ids
-    named = frame.assign(key=["a", "b"])
-    assert [document.id for document in Corpus.from_frame(named, id="key").train] == ["a", "b"]
-    assert [document.id for document in Corpus.from_frame(named.rename(columns={"key": "id"})).train] == ["a", "b"]
+    named = frame.assign(key=[*"abc"][: len(ids)])
+    assert [document.id for document in Corpus.from_frame(named, id="key").train] == [*named["key"]]
+    assert [document.id for document in Corpus.from_frame(named.rename(columns={"key": "id"})).train] == [*named["key"]]
     if frame.index.nlevels == 1:
         assert [document.id for document in Corpus.from_frame(named.rename_axis("nr"), id="nr").train] == ids
     if len({*ids}) == len({*frame.index}):

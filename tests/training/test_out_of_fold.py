@@ -124,11 +124,11 @@ def test_data_of_one_label_are_told_unless_single_is_set(caplog, call):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folds": 1}, "cannot be divided into 1 folds: give 2 or more"),
-        ({"folds": 2.5}, "cannot be divided into 2.5 folds"),
+        ({"folds": 1}, "The number of folds cannot be 1: give a whole number, 2 or more"),
+        ({"folds": 2.5}, "The number of folds cannot be 2.5"),
         ({"folds": N + 1}, "30 documents cannot be divided into 31 folds: give at most as many"),
-        ({"bootstrap": -1}, "Intervals cannot be made of -1 resamples"),
-        ({"bootstrap": float("nan")}, "Intervals cannot be made of nan resamples"),
+        ({"bootstrap": -1}, "The number of resamples cannot be -1"),
+        ({"bootstrap": float("nan")}, "The number of resamples cannot be nan"),
         ({"recipe": "many-topics"}, "Recipe many-topics has a shortlist, and is not cross-validated"),
         ({"bands": "nosuch"}, "nosuch"),
         ({"text": "body"}, "no field 'body'"),

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import TITLES, Evaluation
 from textcat.markup import html_table
+from textcat.settings import check_whole_number
 
 _OF_TOPICS = {"macro_average_precision": "average_precision", "macro_f1": "f1"}
 # Sign flips for the test over topics: they cost little, and the smallest p-value they can give is 1/10001.
@@ -35,8 +36,7 @@ def resampled_measures(
     number of documents, so values of two models can be subtracted. A value is nan if no topic of the band has a
     positive.
     """
-    if n_resamples < 1:
-        raise TextcatError(f"Intervals cannot be made of {n_resamples} resamples: give 1 or more, such as 1000.")
+    check_whole_number(n_resamples, 1, "The number of resamples")
     if evaluation.sample is None:
         raise TextcatError(
             "Only the figures of this evaluation were kept, and resampling needs the scores: "

@@ -256,6 +256,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
             for by_name in (self._parameter_constraints, self.get_params(deep=False))
         )
         validate_parameter_constraints(constraints, values, caller_name=type(self).__name__)
+        if self.n_jobs == 0:
+            raise ValueError("The number of jobs cannot be 0: give 1 or more, or -1 for one per core.")
 
     def rules_for(self, prevalence: np.ndarray) -> list[rules.Rule]:
         """Return each topic's rule, given the fraction of rows that are positive for the topic."""

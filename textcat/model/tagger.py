@@ -36,6 +36,7 @@ from textcat.model.training_counts import TrainingCounts
 from textcat.model.weights import canonical_weights, description, scores_of_rows, topics_table, weights_of_topic
 from textcat.progress import Stages
 from textcat.reading import document_stream, named_in_training
+from textcat.settings import check_whole_number
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -330,8 +331,7 @@ class Tagger:
         ------
         list of Tag
         """
-        if batch < 1:
-            raise TextcatError(f"Documents cannot be tagged in batches of {batch}: give 1 or more.")
+        check_whole_number(batch, 1, "The number of documents in a batch")
         selection = Selection(top, everything, min_probability).checked()
         tagged = tags_of_batches(self, _batches(self._stream(documents, text), batch), selection)
         return (tags for tags, _ in tagged)
@@ -418,6 +418,7 @@ class Tagger:
         -------
         list of (str, float)
         """
+        check_whole_number(n, 0, "The number of terms")
         weights = weights_of_topic(self, find_topic(self.topics, self.topic_names, topic))
         names = self.features.get_feature_names_out()
         return [(names[j], float(weights[j])) for j in np.argsort(-weights, kind="stable")[:n].tolist()]
@@ -460,6 +461,8 @@ class Tagger:
         -------
         list of Explanation
         """
+        if n is not None:
+            check_whole_number(n, 0, "The number of terms")
         from textcat.model.explain import explain_document  # here, so that tagging need not import it
 
         return explain_document(self, next(document_stream([document], None, self.text_columns)), topics, n)

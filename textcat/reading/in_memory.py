@@ -86,6 +86,10 @@ def as_documents(
     The rows of a table without the column `id` have the names of `Frame.row_names` as ids. `trained_on` is as for
     `document_stream`. The names of the fields of all records are added to the keys of `names_of_fields`.
     """
+    if isinstance(records, Mapping):
+        raise TextcatError(
+            "A dict is no list of records: give a list of dicts or, of a dict of columns, the DataFrame that it makes."
+        )
     names_of_texts, kind, row_names = named_columns(text), "Record", None
     if is_table(records):
         frame = Frame.of(records) or Frame(records)

@@ -29,6 +29,7 @@ from textcat.report.contents import Measured, example_of, report_contents
 from textcat.report.many_topics import sections_of_many
 from textcat.report.overview import about_evaluation, bands_table, document_heading
 from textcat.report.page import report_page, scrolled_table
+from textcat.settings import check_whole_number
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus, Document
@@ -116,10 +117,10 @@ def write_report(
         If the corpus has no documents to measure on, the taggers' topics differ, or a file cannot be written.
     """
     stages = stages or Stages()
-    if folds < 0 or folds == 1:
-        raise TextcatError(f"Documents cannot be divided into {folds} folds: give folds=2 or more, or 0 for none.")
-    if resamples < 0:
-        raise TextcatError(f"Intervals cannot be made of {resamples} resamples: give 1 or more, or 0 for none.")
+    check_whole_number(folds, 0, "The number of folds")
+    check_whole_number(resamples, 0, "The number of resamples")
+    if folds == 1:
+        raise TextcatError("One part leaves no document to train on: give folds=2 or more, or 0.")
     tagger = tagger if isinstance(tagger, Tagger) else storage.load(tagger)
     before = before if before is None or isinstance(before, Tagger) else storage.load(before)
     if before is not None and before.topics != tagger.topics:

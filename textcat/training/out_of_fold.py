@@ -18,6 +18,7 @@ from textcat.evaluation.significance import add_intervals
 from textcat.frames import Frame
 from textcat.progress import Stages
 from textcat.recipe import Recipe
+from textcat.settings import check_whole_number
 from textcat.training.train import evaluation_of, recipe_for, train_and_score
 
 
@@ -82,10 +83,8 @@ def cross_validate(
         As for `textcat.train`; or if there are more folds than documents, or the recipe has a shortlist, which is
         measured on test documents.
     """
-    if not isinstance(folds, int) or folds < 2:
-        raise TextcatError(f"Documents cannot be divided into {folds!r} folds: give 2 or more.")
-    if not isinstance(bootstrap, int) or bootstrap < 0:
-        raise TextcatError(f"Intervals cannot be made of {bootstrap!r} resamples: give 1 or more, or 0 for none.")
+    check_whole_number(folds, 2, "The number of folds")
+    check_whole_number(bootstrap, 0, "The number of resamples")
     opened = corpus_of(corpus, text=text, topics=topics, topics_separator=topics_separator)
     opened = replace(opened, test=[], unused=[])
     recipe, n_documents = recipe_for(opened, recipe, single=single), len(opened.train)
