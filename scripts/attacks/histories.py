@@ -76,7 +76,7 @@ class File:
     def __init__(self, path: str, members: list[tuple[str, list[Doc]]]):
         self.path, self.members = path, members
         self.known_as = ""  # its path when a run was started last
-        self.is_done = False  # whether a run has read it to its end, as `check` has seen
+        self.done_as = ""  # its path when `check` saw that a run has read it to its end
         self.size = 0
 
     @property
@@ -115,6 +115,7 @@ class History:
         self.faults: dict[str, Fault] = {}
         self.links: dict[str, str] = {}  # links that lead nowhere, with where they lead
         self.clock, self._tick, self._number = _START, 0, 0
+        self.latest = 0.0  # the latest time of a run
         self.held: set[tuple[str, int]] = set()  # documents that had rows at the last check
         self.log: list[str] = []
 
@@ -161,11 +162,12 @@ class History:
 
     def rename(self) -> str:
         """Rename a file, which keeps its size and time."""
-        file, path = self._any(), ""
+        file, before, path = self._any(), "", ""
         if file is not None:
+            before = file.path
             path = os.path.join(self.draw.choice(["", "d", "e"]), f"{self._new()}.{file.path.partition('.')[2]}")
             self._move(file, path)
-        return f"{file and file.path} {path}"
+        return f"{before} {path}"
 
     def replace_by_rename(self) -> str:
         """Rename a file over another one."""
@@ -205,6 +207,7 @@ class History:
         file = self._any()
         if file is not None:
             self._set_time(self.archive / file.path)
+            file.done_as = ""
         return str(file and file.path)
 
     def lock(self) -> str:
@@ -368,19 +371,26 @@ class History:
         if moved[1] is not None:
             self.faults[path] = moved[1]
         file.path = path
+        file.done_as = file.done_as if self._is_new_name(path) else ""
+
+    def _is_new_name(self, path: str) -> bool:
+        return all(one.known_as != path for one in [*self.files, *(one for one, _ in self.ended)])
 
     # --- runs --------------------------------------------------------------------------------------------------------
 
     def run(self, kill_at: int = 0) -> Ended:
         """Tag the archive in a process of its own, which is killed before its n-th operation on a disk, if so."""
+        self.latest = max(self.latest, self.clock)
         for file in self.files:
             file.known_as = file.path
         ours, theirs = os.pipe()
         child = os.fork()
         if not child:
-            os.close(ours)
-            os.write(theirs, json.dumps(self._run_here(kill_at)).encode())
-            os._exit(0)
+            try:
+                os.close(ours)
+                os.write(theirs, json.dumps(self._run_here(kill_at)).encode())
+            finally:
+                os._exit(0)
         os.close(theirs)
         with open(ours, "rb") as pipe:
             said = pipe.read()
@@ -396,16 +406,16 @@ class History:
             load_taggers(plan.job)
             time.time = lambda: self.clock
             _give_up_rights()
-            _fail_at({str(self.archive / path): fault for path, fault in self.faults.items()})
+            fail_at({str(self.archive / path): fault for path, fault in self.faults.items()})
             _kill_at(kill_at)
             plan = make_plan(self.model, [self.archive], READ, self.output, jobs=1)
             summary = tag_to_folder(plan, self.out, max_records=8)
+            is_done = summary.before.finished and not summary.growth
+            counts = {**summary.counts.as_dict(), "is_done": is_done, "drifts": len(summary.drifts)}
         except TextcatError as error:
             return 1, str(error), {}
         except BaseException:
             return 99, traceback.format_exc(), {}
-        is_done = summary.before.finished and not summary.growth
-        counts = {**summary.counts.as_dict(), "is_done": is_done, "drifts": len(summary.drifts)}
         return 3 if summary.counts.faults or summary.changed else 0, "", counts
 
     # --- what must be ------------------------------------------------------------------------------------------------
@@ -430,18 +440,20 @@ class History:
             for doc in file.docs:
                 by_id.setdefault(doc.id, []).append((doc, file))
             if not is_hidden and not is_broken:
-                file.is_done = True
-            elif not is_hidden and is_broken and not file.is_done:
+                file.done_as = file.path
+            elif file.done_as != file.path and file.path not in blocked:
+                # Under another name, it is not known without being read.
                 inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
-                expected.update({source: is_told[source] for source in inside} or {name: 1})
+                is_needed = not is_hidden and not file.done_as
+                expected.update({source: is_told[source] for source in inside} or ({name: 1} if is_needed else {}))
         wrong += self._wrong_documents(by_id, blocked, in_rows)
         ends = {doc.key: (file, at) for file, at in self.ended for doc in file.docs}
         for key in {*in_rows, *self.held} & {*ends}:
             file, replaced_at = ends[key]
             source = source_of.get(key, "")
             path = os.path.relpath(source, self.archive) if source else file.known_as
-            there = [one for one in self.files if path == one.path or path.startswith(f"{one.path}/")]
-            is_known = file.known_as == file.path and (path == file.path or path.startswith(f"{file.path}/"))
+            there = [one for one in self.files if _is_at(path, one)]
+            is_known = file.known_as == file.path and _is_at(path, file)
             if there and is_known and key in in_rows:
                 if not self._is_hidden(there[0], blocked):
                     wrong.append(f"{key} of {file.path} was replaced, and still has a row of {source}")
@@ -476,9 +488,9 @@ class History:
             is_free = doc.release is None or doc.release <= self.clock
             if is_readable and is_free and not has_row:
                 yield f"{where} has no row"
-            elif is_readable and not is_free and has_row and doc.key not in self.held:
+            elif is_readable and not is_free and has_row and (doc.release or 0) > self.latest:
                 yield f"{where} has a row, but is under embargo until {(doc.release or 0) - _START:.0f}"
-            elif not is_readable and len(docs) == 1 and doc.key in self.held and not has_row and file.is_done:
+            elif not is_readable and len(docs) == 1 and file.done_as == file.path and {doc.key} & self.held - in_rows:
                 yield f"{where}, which cannot be read now, has lost its row"
 
     def _wrong_counts(
@@ -570,8 +582,8 @@ class History:
                 self.step()
             for _ in range(self.draw.choice([0, 0, 0, 1, 2])):
                 ended = self.run(kill_at=self.draw.randrange(1, 40))
-                if ended.code == 99:
-                    return [ended.error]
+                if ended.code != -signal.SIGKILL and (wrong := self.check(ended, topics_of)):
+                    return wrong
                 if self.draw.random() < 0.5:
                     self.step()
             if wrong := self.check(self.run(), topics_of):
@@ -588,6 +600,10 @@ class History:
 
 def _ends_like(one: File, other: File | None) -> bool:
     return other is not None and one.path.partition(".")[2] == other.path.partition(".")[2]
+
+
+def _is_at(source: str, file: File) -> bool:
+    return source == file.path or (file.path.endswith((".zip", ".tar")) and source.startswith(f"{file.path}/"))
 
 
 def _is_inside(source: str, names: set[str]) -> bool:
@@ -646,7 +662,7 @@ def _give_up_rights() -> None:
         raise OSError(ctypes.get_errno(), "capset")
 
 
-def _fail_at(faults: Mapping[str, Fault]) -> None:
+def fail_at(faults: Mapping[str, Fault]) -> None:
     """Let paths fail when they are opened, read or listed."""
     opened, listed = builtins.open, os.scandir
 

@@ -57,15 +57,15 @@ def change(path, seed=99, n=9):
 
 def reads(monkeypatch):
     """Return a list that gets the name of each file that is opened for its documents."""
-    from textcat.reading import containers, streams
+    from textcat.reading import batches
 
-    opened, of_file = [], streams.of_file
+    opened, format_of = [], batches.format_of
 
-    def noting(file, mark=None):
-        opened.append(os.path.basename(file.name))
-        return of_file(file, mark)
+    def noting(stream, name, *arguments):
+        opened.append(os.path.basename(name))
+        return format_of(stream, name, *arguments)
 
-    monkeypatch.setattr(containers.streams, "of_file", noting)
+    monkeypatch.setattr(batches, "format_of", noting)
     return opened
 
 

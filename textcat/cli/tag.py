@@ -359,9 +359,9 @@ def show_summary(
         "output": None if out is None else f"{out} ({summary.shards} shard{'s' * (summary.shards != 1)})",
     }
     tables.show_facts(console, facts)
-    if counts.reasons:
+    if reasons := +counts.reasons:
         console.print()
-        tables.show(console, [{"rejected": n, "because": reason} for reason, n in counts.reasons.most_common()])
+        tables.show(console, [{"rejected": n, "because": reason} for reason, n in reasons.most_common()])
     if counts.topics:
         console.print()
         _show_topics_of_archive(console, summary, set(drifting))
@@ -374,6 +374,7 @@ def growth_in_words(growth: "Growth") -> str:
         (len(growth.changed), "changed"),
         (len(growth.renamed), "renamed"),
         (len(growth.gone), "gone, whose tags stay"),
+        (len(growth.again), "read again"),
     )
     return "files " + ", ".join(f"{n:,} {what}" for n, what in numbers if n)
 

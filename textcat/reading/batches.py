@@ -147,7 +147,7 @@ def read_batches(
 
     begin: Checkpoint = tuple(start or _Place().checkpoint(0))
     blocks: list[Block | Rejection] = []
-    size, end, read, sums = 0, begin, 0, dict[str, int]()
+    size, end, read, sums = 0, begin, 0, dict[str, str]()
     for step in chain(_steps(sources, settings, begin, sums), [None]):
         if step is not None:
             item, end, read = step
@@ -161,7 +161,7 @@ def read_batches(
 
 
 def _steps(
-    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, int]
+    sources: Sequence[Source], settings: InputSettings, start: Checkpoint, sums: dict[str, str]
 ) -> Iterator[tuple[Block | Rejection, Checkpoint, int] | None]:
     """Yield the blocks of records of sources, and a Rejection for each part that cannot be read.
 
@@ -194,7 +194,7 @@ class _Walk:
         settings: InputSettings,
         wanted: _Wanted | None = None,
         opened: _Opened | None = None,
-        sums: dict[str, int] | None = None,
+        sums: dict[str, str] | None = None,
     ) -> None:
         self._source, self._settings, self._wanted, self._opened = source, settings, wanted, opened
         self._sums = sums  # the checksums of files on disk that have been read whole, by their names; None: not wanted
@@ -258,6 +258,8 @@ class _Walk:
             if fault is not None:
                 raise UnreadableError(*fault.args)  # another one, as it holds on to where it is raised
             with closing(entry.open()) as stored:
+                if depth == 0 and self._sums is not None:
+                    stored.sum_up()
                 unpacked = unpacked_stream(stored, name)
                 stream = self._opened(inside, unpacked) if self._opened is not None and is_document else unpacked
                 if stream is None:
@@ -272,7 +274,7 @@ class _Walk:
                 if depth == 0:
                     self._take_sum(name, stored)
         except UnreadableError as error:
-            if self._settings.labels is not None and error.kind is FaultKind.LINK:
+            if self._settings.labels is not None and error.kind in (FaultKind.LINK, FaultKind.DANGLING):
                 log.warning("%s %s.", name, error)
             elif self._settings.labels is not None and error.kind is FaultKind.LEFT_OUT:
                 tell_left_out(name, f"The file {error}.")
@@ -323,8 +325,8 @@ class _Walk:
         return bool(owner)
 
     def _take_sum(self, name: str, stored: ByteStream) -> None:
-        if self._sums is not None and name not in self._sums and (crc32 := stored.crc32()) is not None:
-            self._sums[name] = crc32
+        if self._sums is not None and name not in self._sums and (sum_ := stored.checksum()):
+            self._sums[name] = sum_
 
     def _take_subjects(self, name: str, stream: ByteStream) -> None:
         """Store the subjects (topics) that a file lists for the text next to it, but only if labels are wanted.
@@ -866,7 +868,7 @@ def _error(refusal: RefusedError, source: Source, walk: _Walk) -> TextcatError:
     inside = walk.inside(name) if name.startswith(source.name) else name
     is_file = source.kind != "folder" and source.format not in ARCHIVES
     location = source.name if is_file else f"{inside} in {source.name}"
-    if kind is FaultKind.ACCESS:
+    if kind in (FaultKind.ACCESS, FaultKind.UNLISTED):
         return TextcatError(f"{location} {fault}: check the file and your rights to it.")
     if kind is FaultKind.STORY:
         return TextcatError(f"{location}: {detail}.")

@@ -79,8 +79,16 @@ class FileState(NamedTuple):
     """Name a file, and hold its size and a value that changes when the file changes."""
 
     name: str  # with the name of its source
-    size: int  # in bytes; -1: the file cannot be read
-    state: int | str | None  # the time of its last change, or another value that changes with it
+    size: int  # in bytes; -1: unknown
+    state: int | str | None  # the time of its last change, or another value that changes with it; None: see below
+
+    @property
+    def is_blocked(self) -> bool:
+        """Return whether this is no file that can be read: a folder that cannot be listed, a dangling link, a device.
+
+        Also a file that cannot be looked at is blocked.
+        """
+        return self.state is None
 
 
 class FolderMarks:
@@ -90,34 +98,26 @@ class FolderMarks:
     """
 
     def __init__(self, files: Iterable[tuple[str, os.stat_result | None]]) -> None:
-        marks: list[tuple[int, int, int, int, int]] = []
+        marks: list[tuple[int, int, int, int]] = []
         self.states: list[FileState] = []
         for name, status in files:
             if len(self.states) == _MOST_FILES:
                 break
             if status is not None:
                 inode = status.st_ino & (2**63 - 1)
-                marks.append((hash(name), status.st_size, status.st_mtime_ns, inode, len(self.states)))
+                marks.append((hash(name), status.st_size, status.st_mtime_ns, inode))
             self.states.append(FileState(name, *((status.st_size, status.st_mtime_ns) if status else (-1, None))))
         self.is_whole = len(self.states) < _MOST_FILES
         if not self.is_whole:
             marks, self.states = [], []
-        columns = zip(*sorted(marks), strict=True) if marks else ((), (), (), (), ())
-        self._names, self._sizes, self._times, self._inodes, self._numbers = (array("q", column) for column in columns)
+        columns = zip(*sorted(marks), strict=True) if marks else ((), (), (), ())
+        self._names, self._sizes, self._times, self._inodes = (array("q", column) for column in columns)
 
     def find(self, name: str) -> FileMark | None:
         """Return the mark of a file, or None if there was no file of this name."""
-        i = self._index(name)
-        return None if i is None else FileMark(self._sizes[i], self._times[i], self._inodes[i])
-
-    def number(self, name: str) -> int | None:
-        """Return the position of a file among all files of the folder; None if there was no file of this name."""
-        i = self._index(name)
-        return None if i is None else self._numbers[i]
-
-    def _index(self, name: str) -> int | None:
         i = bisect_left(self._names, hash(name))
-        return i if i < len(self._names) and self._names[i] == hash(name) else None
+        is_there = i < len(self._names) and self._names[i] == hash(name)
+        return FileMark(self._sizes[i], self._times[i], self._inodes[i]) if is_there else None
 
     def change(self, files: Iterable[tuple[str, os.stat_result]]) -> Change | None:
         """Return how the folder has changed, given its present files with their statuses; None if it has not."""

@@ -1,5 +1,6 @@
 """List the files in folders, zips and tars one by one; for files that must not be read, give the reason."""
 
+import errno
 import hashlib
 import io
 import os
@@ -11,7 +12,7 @@ import tempfile
 import zipfile
 from array import array
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from itertools import islice
@@ -193,9 +194,9 @@ def _folders_above(path: str) -> Iterator[str]:
 
 
 class _Walked(NamedTuple):
-    """Describe a file of a folder."""
+    """Describe a file of a folder, or a folder that cannot be listed."""
 
-    name: str  # its path inside the folder
+    name: str  # its path inside the folder; "": it is the folder itself
     path: str  # its path on disk
     status: os.stat_result | None = None  # None if it must not be read
     fault: UnreadableError | None = None  # why it must not be read
@@ -213,7 +214,8 @@ def walk(folder: str) -> Iterator[_Walked]:
             with os.scandir(path) as listing:
                 entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
         except OSError as error:
-            yield _Walked(name, path, fault=UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.ACCESS))
+            fault = UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.UNLISTED)
+            yield _Walked(name, path, fault=fault)
             continue
         # A folder is sorted with its slash, which makes the order that of the whole paths.
         entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
@@ -232,7 +234,8 @@ def _met(name: str, path: str) -> _Walked:
     try:
         status = os.stat(path)
     except OSError as error:
-        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", FaultKind.LINK))
+        kind = FaultKind.DANGLING if error.errno in (errno.ENOENT, errno.ELOOP) else FaultKind.ACCESS
+        return _Walked(name, path, fault=UnreadableError(f"cannot be read ({error.strerror})", kind))
     if stat.S_ISREG(status.st_mode):
         return _Walked(name, path, status)
     if stat.S_ISDIR(status.st_mode):
@@ -242,25 +245,21 @@ def _met(name: str, path: str) -> _Walked:
     return _Walked(name, path, fault=UnreadableError(fault, FaultKind.LINK))
 
 
-def folder_entries(folder: str, marks: FolderMarks) -> Iterator[ContainerEntry]:
+def folder_entries(folder: str, marks: FolderMarks, faults: Mapping[str, UnreadableError]) -> Iterator[ContainerEntry]:
     """Yield the files of a folder and its subfolders, sorted by path.
 
-    `marks` describes the files as they were when the folder was found; files that were added later are left out.
+    `marks` describes the files as they were when the folder was found, and `faults` has, by their paths in the folder,
+    those that must not be read. Files that were added later are left out, unless the folder has very many files.
     """
-    faults = {state.name: number for number, state in enumerate(marks.states) if state.size < 0}
     neighbours = folder_neighbours(folder)
-    for index, item in enumerate(walk(folder)):
-        size, opened, number = 0, partial(open_file, item.path), faults.get(item.name)
-        if item.status:
-            mark, number = marks.find(item.name), marks.number(item.name)
-            mark = mark or FileMark(item.status.st_size, item.status.st_mtime_ns, item.status.st_ino)
-            size, opened = mark.size, partial(open_file, item.path, mark)
-        if number is None and marks.is_whole:
-            continue
-        # As they were marked: files that are added or removed meanwhile do not change the numbers of others.
-        number = index if number is None else number
-        name = decode_surrogates(item.name)
-        yield ContainerEntry(number, name, opened, item.fault, size, neighbours=neighbours)
+    for number, state in enumerate(marks.states):
+        opened = partial(open_file, os.path.join(folder, state.name), marks.find(state.name))
+        name, size = decode_surrogates(state.name), max(state.size, 0)
+        yield ContainerEntry(number, name, opened, faults.get(state.name), size, neighbours=neighbours)
+    for number, item in enumerate(() if marks.is_whole else walk(folder)):
+        mark = item.status and FileMark(item.status.st_size, item.status.st_mtime_ns, item.status.st_ino)
+        opened, size = partial(open_file, item.path, mark), mark.size if mark else 0
+        yield ContainerEntry(number, decode_surrogates(item.name), opened, item.fault, size, neighbours=neighbours)
 
 
 def folder_neighbours(folder: str) -> Neighbours:

@@ -423,6 +423,7 @@ class Record(NamedTuple):
     #: Of news, the number, and the microseconds from the year 1 to its date (-1: unknown): see `without_superseded`.
     version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # why news is not read, such as that it is canceled, as a sentence; "": it is read
+    due: float | None = None  # when news that is left out is to be read again, see `Rejection`
 
 
 class FaultKind(IntEnum):
@@ -433,10 +434,17 @@ class FaultKind(IntEnum):
     ACCESS = auto()
     DAMAGE = auto()  # the detail is what is damaged
     UNSAFE = auto()  # the detail is what in an archive must not be read
-    LINK = auto()
+    LINK = auto()  # to a folder; or a device, a pipe or a socket
+    DANGLING = auto()  # a link that leads nowhere
+    UNLISTED = auto()  # a folder that cannot be listed
     STORY = auto()  # the detail is a sentence that names the story
     CHANGED = auto()  # the input shrank or was replaced while it was read
     LEFT_OUT = auto()  # whole, but no document, as a package of news; the detail says so of all of this kind, or is ""
+
+
+# What may be read later although it has not changed.
+_PASSING = frozenset({FaultKind.ACCESS, FaultKind.CHANGED, FaultKind.DANGLING, FaultKind.UNLISTED})
+_OF_ALL = _PASSING | {FaultKind.LINK}
 
 
 class Rejection(NamedTuple):
@@ -450,6 +458,13 @@ class Rejection(NamedTuple):
     offset: int = -1
     length: int = -1
     kind: FaultKind = FaultKind.CONTENT
+    #: When the source is to be read again, in seconds since 1970; 0: as soon as it can be; None: when it has changed.
+    due: float | None = None
+
+    @property
+    def is_of_all(self) -> bool:
+        """Return whether nothing of the source could be read, as it could not be opened, listed or looked at."""
+        return self.kind in _OF_ALL and not self.position and self.offset < 0
 
     def __str__(self) -> str:
         return f"{self.source}{f':{self.position}' if self.position else ''}: {self.reason}"
@@ -487,7 +502,7 @@ class Batch(NamedTuple):
     end: Checkpoint
     read: int  # how many bytes of the inputs, as they are stored, had been read at the end of the batch
     pipes: Mapping[str, PipeState] = {}  # the state of each observed pipe at the end of the batch, by its name
-    sums: Mapping[str, int] = {}  # CRC-32 of each file that was read to its end since the batch before, by its name
+    sums: Mapping[str, str] = {}  # checksum of each file that was read to its end since the batch before, by its name
 
     @property
     def source(self) -> str:
@@ -541,7 +556,9 @@ def reject_or_raise(
     """
     if settings.labels is not None:
         raise RefusedError(source, part, fault) from None
-    return Rejection(source, position, f"{part or subject} {fault}.", offset, length, fault.kind)
+    subject = "The folder" if fault.kind is FaultKind.UNLISTED else subject
+    due = 0.0 if fault.kind in _PASSING else None
+    return Rejection(source, position, f"{part or subject} {fault}.", offset, length, fault.kind, due)
 
 
 # --- what the formats have in common ----------------------------------------------------------------------------------
@@ -591,6 +608,7 @@ class RecordContent(NamedTuple):
     language: str = ""
     version: tuple[int, int] = NO_VERSION
     left_out: str = ""  # as the end of a sentence whose subject is the record
+    due: float | None = None  # when it is to be read again, if it is left out, see `Rejection`
 
 
 class RecordFormat(NamedTuple):
@@ -686,7 +704,8 @@ def without_superseded(
             reason, state = superseded_reason(item.id, bool(winner.left_out)), VersionState.OLDER
         if versions is not None and item.version != NO_VERSION:
             versions.append(ItemVersion(item.id, item.version, item.source, item.position, state))
-        yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT) if reason else item
+        due = item.due if state is VersionState.LEFT_OUT else None
+        yield Rejection(item.source, item.position, reason, kind=FaultKind.LEFT_OUT, due=due) if reason else item
 
 
 def superseded_reason(id_: str, is_withdrawn: bool) -> str:

@@ -10,7 +10,7 @@ import posixpath
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -182,6 +182,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     if form == "jsonl" and plain.endswith(".json") and not settings.format:
         line, end, _ = text_start(stream.peek(_HEAD, until=_LINE), settings.encoding).partition(b"\n")
         form = "json" if end and not line.rstrip().endswith(b"}") else form  # an object on several lines
+    if not form:
+        stream.check()
     is_unsure = form in ("", "json", "jsonl", "rcv1") and not settings.format
     if is_unsure and (hint := unread_format(plain, stream.peek(_START, until=_LINE))):
         raise UnreadableError(f"is {hint}")
@@ -277,6 +279,16 @@ class Source(NamedTuple):
         above = "" if self.name == "." else self.name
         return [state._replace(name=path_inside(above, state.name)) for state in self.states or ()]
 
+    def openers(self, names: Collection[str]) -> Iterator[tuple[str, Callable[[], ByteStream]]]:
+        """Yield those of the source's files that are named, by their names, each with what opens it."""
+        if self.kind != "folder":
+            yield from [(self.name, self.open)] if self.name in names else []
+            return
+        above = "" if self.name == "." else self.name
+        for entry in self.entries():
+            if (path := path_inside(above, entry.name)) in names:
+                yield path, entry.open
+
     def restricted(self, numbers: Mapping[str, int]) -> "Source":
         """Return the source with only the files in `numbers`, each renumbered; `numbers` has the number by path."""
         if self.kind != "folder":
@@ -293,8 +305,8 @@ class Source(NamedTuple):
 
 
 def path_inside(above: str, name: str) -> str:
-    """Return the path of a file that is in a folder or an archive, as documents have it as their source."""
-    return posixpath.join(above, decode_surrogates(name))
+    """Return the path of a file in a folder or an archive, as documents have it as their source; "" is that itself."""
+    return posixpath.join(above, decode_surrogates(name)) if name else above or "."
 
 
 def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettings) -> list[Source]:
@@ -374,7 +386,7 @@ def _pipe(name: str, reading: Callable[[], ByteStream], settings: InputSettings)
 
 
 def _folder(name: str, path: str) -> Source:
-    files, size, state = 0, 0, hashlib.sha256()
+    files, size, state, faults = 0, 0, hashlib.sha256(), dict[str, UnreadableError]()
 
     def met() -> Iterator[tuple[str, os.stat_result | None]]:
         nonlocal files, size
@@ -382,10 +394,13 @@ def _folder(name: str, path: str) -> Source:
             if item.status is not None:
                 files, size = files + 1, size + item.status.st_size
                 state.update(repr((item.name, item.status.st_size, item.status.st_mtime_ns)).encode())
+            elif item.fault is not None:
+                state.update(repr(item.name).encode())
+                faults[item.name] = item.fault
             yield item.name, item.status
 
     marks = FolderMarks(met())
-    guess, entries = _Guess("folder", "content"), partial(folder_entries, path, marks)
+    guess, entries = _Guess("folder", "content"), partial(folder_entries, path, marks, faults)
     changed = (lambda: marks.change(files_in(path))) if marks.is_whole else None
     found = Source(name, "folder", guess, size, state.hexdigest(), files, entries=entries, changed=changed)
     return found._replace(states=marks.states if marks.is_whole else None)

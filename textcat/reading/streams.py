@@ -2,6 +2,7 @@
 
 import bz2
 import codecs
+import errno
 import io
 import lzma
 import os
@@ -14,6 +15,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from hashlib import sha256
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
@@ -24,6 +26,7 @@ from textcat.reading.records import FaultKind, UnreadableError, encoding_error, 
 STEP = 1 << 16  # bytes asked for at a time, of what cannot be sought in, so that the same reads give the same progress
 _COMPARED = 1 << 12  # bytes at the start of a file by which one that is overwritten while it is read is recognised
 _AT_ONCE = 1 << 20  # bytes taken from a pipe at a time, if so many are there
+_DIGITS = 32  # of a checksum: nobody can make a file with the sum of another one
 _LINE_END = re.compile(rb"\n")
 _MARKS = (  # UTF-32's mark begins with UTF-16's
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
@@ -55,8 +58,11 @@ def unreadable(error: BaseException) -> UnreadableError:
     """Return an UnreadableError with the reason of an error that occurred while a file was read."""
     if isinstance(error, UnreadableError):
         return error
-    if isinstance(error, OSError) and error.strerror:
-        return UnreadableError(f"cannot be read ({error.strerror})", FaultKind.ACCESS)
+    # zipfile and tarfile raise their own errors for some of the system's.
+    for cause in (error, error.__context__):
+        # A damaged file may ask for a place that there cannot be (EINVAL).
+        if isinstance(cause, OSError) and cause.strerror and cause.errno != errno.EINVAL:
+            return UnreadableError(f"cannot be read ({cause.strerror})", FaultKind.ACCESS)
     detail = str(error) or type(error).__name__
     return UnreadableError(f"is damaged or incomplete ({detail})", FaultKind.DAMAGE, detail)
 
@@ -109,13 +115,21 @@ class ByteStream:
             self._kept += part
         return self._kept[:n]
 
+    def check(self) -> None:
+        """Raise UnreadableError if the next bytes cannot be read, of which `peek` says nothing."""
+        if not self.peek(1):
+            self.read(1)
+
     def ends_within_line(self) -> bool:
         """Return whether this stream ends within a line because data were added to the file after it was found."""
         return False
 
-    def crc32(self) -> int | None:
-        """Return the CRC-32 of a whole file on disk; None if it has changed since it was found, or is not on disk."""
-        return None
+    def sum_up(self) -> None:
+        """Take the checksum of what is read from now on, if this is a file on disk."""
+
+    def checksum(self) -> str:
+        """Return the checksum of a whole file on disk; "" if it is not known, or the file has changed since found."""
+        return ""
 
     def skip(self, n: int) -> None:
         """Skip `n` bytes, or all that are left."""
@@ -146,7 +160,8 @@ class _FileStream(ByteStream):
         self._status = os.fstat(file.fileno()) if mark else None
         self._size = max(mark.size, self._status.st_size) if mark and self._status else 0
         self._limit = mark.size if mark and mark.is_of(file) else None
-        self._summed, self._crc32 = 0, 0  # bytes from the start of the file, and their checksum
+        self._summed = 0  # bytes from the start of the file
+        self._sum: Any = None  # of these bytes
         self._head = os.pread(file.fileno(), _COMPARED, 0) if self._size > STEP else b""
 
     def ends_within_line(self) -> bool:
@@ -158,21 +173,26 @@ class _FileStream(ByteStream):
             data = self._file.read(n if self._limit is None else min(n, max(self._limit - self._file.tell(), 0)))
             if not data and n and self._status:
                 self._check_same(self._status)
-            if self._file.tell() - len(data) == self._summed:
-                self._summed, self._crc32 = self._summed + len(data), zlib.crc32(data, self._crc32)
+            if self._sum and self._file.tell() - len(data) == self._summed:
+                self._sum.update(data)
+                self._summed += len(data)
             return data
         except READ_ERRORS as error:
             raise unreadable(error) from None
 
-    def crc32(self) -> int | None:
-        if not self._status or self._limit != self._size:
-            return None
+    def sum_up(self) -> None:
+        self._sum = sha256()
+
+    def checksum(self) -> str:
+        if not self._sum or not self._status or self._limit != self._size:
+            return ""
         try:  # of a file that was not read from its start, or not in its order
             while data := os.pread(self._file.fileno(), min(_AT_ONCE, self._size - self._summed), self._summed):
-                self._summed, self._crc32 = self._summed + len(data), zlib.crc32(data, self._crc32)
+                self._sum.update(data)
+                self._summed += len(data)
         except OSError:
-            return None
-        return self._crc32 if self._summed == self._size else None
+            return ""
+        return self._sum.hexdigest()[:_DIGITS] if self._summed == self._size else ""
 
     def _check_same(self, before: os.stat_result) -> None:
         """Raise UnreadableError if the file has shrunk or was overwritten since it was opened; call it at the end."""

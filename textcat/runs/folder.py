@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -46,11 +46,12 @@ from textcat.surrogates import escape_undecodable
 FORMAT = 1
 JOURNAL, INPUTS, REJECTED, LOCK = "_journal.jsonl", "_inputs.jsonl", "_rejected.jsonl", ".lock"
 _FILES, _VERSIONS = "_files-{:05}.jsonl", "_versions-{:05}.bin"  # of a generation
+_COUNTED = "_counted-{:05}.jsonl"  # of a shard
 # The journal last: as long as it has its old name, the others may have theirs.
 _FORMER_NAMES = {"inputs.jsonl": INPUTS, "rejected.jsonl": REJECTED, "journal.jsonl": JOURNAL}
 _OWN_NAMES = re.compile(
     rf"(?:{re.escape(REJECTED)}|{re.escape(INPUTS)}|{re.escape(JOURNAL)}"
-    rf"|_files-\d{{5,}}\.jsonl|_versions-\d{{5,}}\.bin|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
+    rf"|_(?:files|counted)-\d{{5,}}\.jsonl|_versions-\d{{5,}}\.bin|part-\d{{5,}}\.(?:jsonl|csv|parquet|sketches)(?:\.zst)?)(?:{re.escape(UNFINISHED)})?"
 )
 _MARK = "textcat archive"
 _PARTS_PER_WRITE = 10_000
@@ -334,7 +335,7 @@ def _grown(
     If they have changed, a new generation begins: the new and changed files are listed, and documents of changed files
     are removed from the output.
     """
-    if not any("grown" in entry for entry in entries) and _are_same(path / INPUTS, inputs):
+    if not any("grown" in entry or entry.get("due") for entry in entries) and _are_same(path / INPUTS, inputs):
         return state._replace(growth=Growth() if state.finished else None)
     if _remove_rows(path, entries, growing):
         state = _last_state(path, entries, "", trusted=True)
@@ -345,15 +346,15 @@ def _grown(
     work = find_growth(growing.sources, generations)
     if work is None:
         return state._replace(files=generations[-1].files)
-    if not (work.files or work.growth) and state.finished:
-        return state._replace(growth=work.growth)
+    if not (work.files or work.growth or work.unblocked) and state.finished:
+        return state._replace(growth=work.growth, wake=work.wake)
     number, names = len(generations), names_by_shard(work.removed)
     removed = sorted({item.written_as for item in work.removed})
     entry = {"grown": number, "files": _write_files(path, number, work.files), "remove": names, "removed": removed}
-    entry |= {"gone": work.gone}
+    entry |= {"gone": work.gone, "unblocked": work.unblocked}
     _append_to_journal(path, entries, entry)
     _remove_rows(path, entries, growing)
-    return _last_state(path, entries, "", trusted=True)._replace(files=work.files, growth=work.growth)
+    return _last_state(path, entries, "", trusted=True)._replace(files=work.files, growth=work.growth, wake=work.wake)
 
 
 def _are_same(path: Path, inputs: Sequence[Line]) -> bool:
@@ -383,13 +384,14 @@ def _remove_rows(path: Path, entries: list[Line], growing: Growing) -> bool:
     if begin is None or any("cursor" in entry or "superseded" in entry for entry in entries[begin:]):
         return False
     is_changed = False
-    names = {**entries[begin]["remove"], REJECTED: entries[begin]["removed"]} if entries[begin]["removed"] else {}
+    removed, unblocked = entries[begin]["removed"], entries[begin]["unblocked"]
+    names = {**entries[begin]["remove"], REJECTED: removed} if removed or unblocked else {}
     done = {entry["replaced"]: entry for entry in entries[begin:] if "replaced" in entry}
     for name, files in names.items():
         target = path / name
         if not target.exists() or (name in done and _is_in_place(path, done[name])):
             continue
-        remove = _without_rejections if name == REJECTED else growing.remove_rows
+        remove = partial(_without_rejections, unblocked) if name == REJECTED else growing.remove_rows
         _replace(target, remove(target, files), entries, name in done)
         is_changed = True
     return is_changed
@@ -430,13 +432,17 @@ def _append_whole(path: Path, data: bytes) -> int:
     return length
 
 
-def _without_rejections(path: Path, names: Collection[str]) -> RemovedRows:
-    """Return the file of rejections without those of documents in the files with the given names."""
+def _without_rejections(unblocked: Collection[str], path: Path, names: Collection[str]) -> RemovedRows:
+    """Return the file of rejections without those of documents in the files with the given names.
+
+    It is also without those that say that what is `unblocked` could not be read.
+    """
     kept, counts, removed = [], Counts(), is_within({escape_undecodable(name) for name in names})
+    readable = {*map(escape_undecodable, unblocked)}
     with open(path, "rb") as file:
         for line in file:
             rejection = orjson.loads(line)
-            if removed(rejection["source"]):
+            if removed(rejection["source"]) or ("unread" in rejection and rejection["source"] in readable):
                 left_out = -int("left_out" in rejection)
                 reasons = Counter({kind_of_reason(rejection["reason"]): -1})
                 counts.add(Counts(-1, rejected=-1, left_out=left_out, reasons=reasons))
@@ -545,6 +551,11 @@ def _version_files(path: Path, entries: Sequence[Line]) -> list[VersionFile]:
     return files[::-1]
 
 
+def counted_of(shard: Path) -> Path:
+    """Return the file that has the topics that are counted of each row of a shard (output file)."""
+    return shard.with_name(_COUNTED.format(int(shard.name.partition("-")[2].partition(".")[0])))
+
+
 def _sums_of_shards(entries: Iterable[Line]) -> dict[str, str]:
     """Return the checksum of each shard by its name, as lines of the journal have it."""
     sums: dict[str, str] = {}
@@ -579,8 +590,9 @@ def _missing(file: Path, remedy: str) -> TextcatError:
 
 
 def _shards_in(entries: Iterable[Line]) -> set[str | None]:
-    """Return the names of shards (output files), and of the files of generations, in the lines of a journal."""
-    names = {*(entry.get("shard") for entry in entries)}
+    """Return the names of shards (output files) in the lines of a journal, and of the files beside them."""
+    shards = {entry.get("shard") for entry in entries}
+    names = shards | {counted_of(Path(shard)).name for shard in shards if shard}
     for number, part in enumerate(_by_generation(entries)):
         names.add(_FILES.format(number))
         if any("versions" in entry for entry in part):
@@ -669,11 +681,15 @@ class ShardWriter:
                     self._shard.write(self._format.begin())
                 self._shard.write(self._format.add(rows))
                 self._n_bytes += len(rows)
+            self._counted.write(result.counted)
             self._rejected.write(b"".join(map(encode_rejection, result.rejections)))
             self._versions.write(result.versions)
             self._crc32 = zlib.crc32(result.versions, self._crc32)
             self._counts.add(result.counts)
             self._sums |= batch.sums
+            for source, _, _, _, _, _, due in result.rejections:
+                if due is not None:
+                    self._due[source] = min(due, self._due.get(source, due))
             self._position: Line = {"cursor": batch.end, "read": batch.read, "pipes": batch.pipes}
             if self._counts.records >= self._max_records or self._n_bytes >= self._max_bytes:
                 self._end()
@@ -692,13 +708,14 @@ class ShardWriter:
 
     def close(self) -> None:
         """Close all files; a shard that is not finished keeps its temporary name."""
-        for file in (self.journal, self._rejected, self._versions, self._shard):
+        for file in (self.journal, self._rejected, self._versions, self._shard, self._counted):
             file.close()
 
     def _begin(self) -> None:
         self._shard = _AppendedFile(self._folder / f"part-{self.number:05}{self._format.suffix}{UNFINISHED}")
+        self._counted = _AppendedFile(self._folder / f"{_COUNTED.format(self.number)}{UNFINISHED}")
         self._counts, self._n_bytes = Counts(), 0
-        self._position, self._sums = {}, dict[str, int]()
+        self._position, self._sums, self._due = {}, dict[str, str](), dict[str, float]()
 
     def _end(self) -> None:
         """Close the shard's file, and add the shard to the journal; if all records were rejected, it has no file."""
@@ -706,13 +723,15 @@ class ShardWriter:
         if self._n_bytes:
             self._shard.write(self._format.end())
             name = self._shard.finish()
+            if self._counted.length:
+                self._counted.finish()
             entry = {"shard": name, "bytes": self._shard.length, "sha256": self._shard.sha256.hexdigest()}
             self.number += 1
         self._rejected.sync()
         self._versions.sync()
         folders.sync_folder(self._folder)
         counts = {"rejected_bytes": self._rejected.length, "counts": self._counts.as_dict()}
-        sums = {"sums": self._sums} if self._sums else {}
+        sums = ({"sums": self._sums} if self._sums else {}) | ({"due": self._due} if self._due else {})
         versions = {"versions": (self._versions.length, self._crc32)} if self._versions.length else {}
         self._log(entry | self._position | counts | sums | versions)
         self._begin()

@@ -4,14 +4,14 @@ A run is a row of generations. The first one reads all files, each later one the
 since. The files of a generation are listed in a file of their own, in the order in which they are read.
 """
 
-import os
-import zlib
+import time
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import closing
 from typing import Any, NamedTuple
 
-from textcat.reading import Checkpoint, FileState, Source, is_url
+from textcat.reading import ByteStream, Checkpoint, FileState, Source, UnreadableError
 from textcat.surrogates import escape_undecodable
 
 _AT_ONCE = 1 << 20  # bytes
@@ -33,8 +33,13 @@ class ListedFile(NamedTuple):
     # Only of a file that is not read, as its documents are in shards:
     written_as: str = ""  # the name that they have there
     shards: tuple[str, ...] = ()  # the shards that may have them
-    crc32: int | None = None
+    checksum: str = ""
     was: str = ""  # its former name, if it was renamed since the last generation
+
+    @property
+    def is_blocked(self) -> bool:
+        """Return whether this is no file that can be read, see `FileState`."""
+        return self.state is None
 
     def is_before(self, end: Checkpoint) -> bool:
         """Return whether the whole file was read when reading had reached `end`, a position in the sources."""
@@ -58,7 +63,7 @@ class KnownFile(NamedTuple):
     """Describe an input file whose documents are in the shards (the output files)."""
 
     file: ListedFile
-    crc32: int | None  # None if unknown
+    checksum: str  # "" if unknown
     shards: tuple[str, ...]  # those that may have documents of it
 
     @property
@@ -80,19 +85,19 @@ class Generation(NamedTuple):
 
     def known(self) -> Iterator[KnownFile]:
         """Yield the files that were read to their ends, and those that need not be read."""
-        read, shards, sums = self._read(), self._shards(), dict[str, int]()
+        read, shards, sums = self._read(), self._shards(), dict[str, str]()
         for entry in self.entries:
             sums |= entry.get("sums", {})
         for number, file in enumerate(read[: _n_before(read, self._end())]):
-            yield KnownFile(file, sums.get(file.name), tuple(shards[number]))
-        yield from (KnownFile(file, file.crc32, file.shards) for file in self.files[len(read) :])
+            yield KnownFile(file, sums.get(file.name, ""), tuple(shards[number]))
+        yield from (KnownFile(file, file.checksum, file.shards) for file in self.files[len(read) :])
 
     def cut(self) -> list[KnownFile]:
         """Return the file of which only a part was read, in a list; [] if there is none."""
         read, shards = self._read(), self._shards()
         number = _n_before(read, self._end())
         cut = [file for file in read[number : number + 1] if file.is_cut(self._end())]
-        return [KnownFile(file, None, tuple(shards[number])) for file in cut]
+        return [KnownFile(file, "", tuple(shards[number])) for file in cut]
 
     def left(self) -> list[ListedFile]:
         """Return the files that are to be read, as a whole or in part."""
@@ -108,6 +113,14 @@ class Generation(NamedTuple):
         names = {escape_undecodable(item.written_as): item.written_as for item in known.values()} if sources else {}
         for source in sources:
             yield from [names[above] for above in _paths_above(source) if above in names][:1]
+
+    def due(self) -> dict[str, float]:
+        """Return sources that are to be read again, though they may not change, with the time: see `Rejection`."""
+        due: dict[str, float] = {}
+        for entry in self.entries:
+            for source, when in entry.get("due", {}).items():
+                due[source] = min(when, due.get(source, when))
+        return due
 
     def _read(self) -> list[ListedFile]:
         return [file for file in self.files if file.source >= 0]  # the others stand behind them
@@ -138,12 +151,13 @@ def _n_before(files: Sequence[ListedFile], end: Checkpoint) -> int:
 
 
 class Growth(NamedTuple):
-    """Hold the names of input files that are new, changed, renamed or gone since a run."""
+    """Hold the names of input files that are new, changed, renamed or gone since a run, or are read again."""
 
     new: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()  # each with its former name
     gone: tuple[str, ...] = ()  # whose documents stay in the shards; of those, only the ones that are gone since
+    again: tuple[str, ...] = ()  # that could not be read, and can be now; or with news whose embargo has ended
 
     def __bool__(self) -> bool:
         return any(self)
@@ -156,6 +170,66 @@ class Work(NamedTuple):
     files: Sequence[ListedFile]
     removed: Sequence[KnownFile]  # whose documents are removed from the shards
     gone: Sequence[str]  # all files that are gone
+    #: What could not be opened, listed or looked at before, and can be now, or is gone: no rejection says so any more.
+    unblocked: Sequence[str]
+    wake: float | None  # the earliest time at which another file is to be read again, see `Rejection`; None: never
+
+
+class _Before:
+    """Hold what a run knows of its files after its generations (its starts and continuations).
+
+    `known` has the files whose documents are in the output, and `due` those of them that are to be read again, with the
+    time (see `Rejection`); of those in `silent`, no rejection says so any more, as they had gone. `blocked` has what
+    could not be listed or looked at, with such a time, or None. `again` has files to read again for versions of news in
+    them, by the names that they have in the output.
+    """
+
+    def __init__(self, generations: Iterable[Generation]) -> None:
+        self.known: dict[str, KnownFile] = {}
+        self.due: dict[str, float] = {}
+        self.silent: set[str] = set()
+        self.blocked: dict[str, float | None] = {}
+        self.again: set[str] = set()
+        for generation in generations:
+            self._begin(generation.entries)
+            blocked = set[str]()
+            for item in generation.known():
+                if item.file.is_blocked:
+                    self.blocked[item.file.name] = None
+                    blocked.add(item.file.name)
+                else:
+                    self._add(item)
+            for source, when in generation.due().items():
+                if source in blocked:
+                    self.blocked[source] = when
+                elif name := next((above for above in _paths_above(source) if above in self.known), ""):
+                    self.due[name] = min(when, self.due.get(name, when))
+            self.again.update(generation.again(self.known))
+
+    def _begin(self, entries: Sequence[Line]) -> None:
+        """Forget what the first line of a generation says to be removed from the output."""
+        first = entries[0] if entries and "grown" in entries[0] else {}
+        for name in first.get("unblocked", ()):
+            if name in self.blocked:
+                del self.blocked[name]
+            else:
+                self.silent.add(name)
+        removed = {*first.get("removed", ())}
+        for name in [name for name, item in self.known.items() if item.written_as in removed] if removed else ():
+            del self.known[name]
+            self.due.pop(name, None)
+        self.again -= removed
+
+    def _add(self, item: KnownFile) -> None:
+        name, was = item.file.name, item.file.was
+        due = self.due.pop(was or name, None)
+        self.known.pop(was, None)
+        self.known[name] = item
+        self.silent.discard(name)
+        if item.file.source >= 0:
+            self.again.discard(item.written_as)
+        elif due is not None:
+            self.due[name] = due
 
 
 def list_files(sources: Sequence[Source]) -> list[tuple[Source, FileState]] | None:
@@ -218,39 +292,40 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
     left, cut = last.left(), last.cut()
     if left and all(_is_same(file, listed) for file in left):
         return None
-    known: dict[str, KnownFile] = {}
-    again = set[str]()
-    for generation in generations:
-        for item in generation.known():
-            known.pop(item.file.was, None)
-            known[item.file.name] = item
-            if item.file.source >= 0:
-                again.discard(item.written_as)
-        again.update(generation.again(known))
-    growth, kept = _compare(listed, known, {item.file.name for item in cut})
-    to_read = {*growth.new, *growth.changed}
-    removed = [known[name] for name in growth.changed if name in known] + cut
-    former = dict(growth.renamed)
-    unchanged = {name: known.get(former.get(name, name)) for name in listed if name not in to_read} if again else {}
-    more = {name: item for name, item in unchanged.items() if item is not None and item.written_as in again}
-    read = numbered_files(sources, {*to_read, *more}) or ()
+    before = _Before(generations)
+    now = time.time()
+    found = _compare(sources, listed, before, {item.file.name for item in cut}, now)
+    growth, former = found.growth, dict(found.growth.renamed)
+    to_read = {*growth.new, *growth.changed, *growth.again}
+    seen = (name for name, (_, state) in listed.items() if not state.is_blocked and name not in to_read)
+    names = {name: former.get(name, name) for name in seen}
+    known = {name: before.known[was] for name, was in names.items() if was in before.known}
+    more = {name for name, item in known.items() if item.written_as in before.again}
+    read = numbered_files(sources, to_read | more) or ()
     files = [file._replace(was=former.get(file.name, "")) for file in read]
-    files += [file for file in kept if file.name not in more]
+    files += [file for file in found.kept if file.name not in more]
     told = {name for entry in last.entries for name in entry.get("gone", ())}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
-    return Work(since, files, [*removed, *more.values()], growth.gone)
+    removed = [*found.removed, *(before.known[name] for name in growth.changed if name in before.known), *cut]
+    removed += [before.known[name] for name in growth.again]
+    removed += [known[name] for name in sorted(more)]
+    done = {former.get(name, name) for name in to_read | more} | {*growth.gone}
+    # What is due, but cannot be read, is tried again now and then.
+    waiting = [when if when > now else 0.0 for name, when in before.due.items() if name not in done]
+    waiting += [when for name, when in before.blocked.items() if name not in found.unblocked and when is not None]
+    return Work(since, files, removed, growth.gone, found.unblocked, min(waiting, default=None))
 
 
-def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, int]:
-    """Return the CRC-32 of files that were read to their ends, but whose checksums are missing in the journal.
+def missing_sums(sources: Sequence[Source], generation: Generation) -> dict[str, str]:
+    """Return the checksums of files that were read to their ends, but whose checksums are missing in the journal.
 
     `generation` has the files and the journal's lines. By its checksum, a file is recognised after it was renamed.
     Files that have changed since are left out.
     """
     listed = {state.name: (source, state) for source, state in list_files(sources) or ()}
-    lacking = (item.file for item in generation.known() if item.crc32 is None)
-    sums = {file.name: _crc32_of(file.name) for file in lacking if file.source >= 0 and _is_same(file, listed)}
-    return {name: crc32 for name, crc32 in sums.items() if crc32 is not None}
+    lacking = (item.file for item in generation.known() if not item.checksum and not item.file.is_blocked)
+    names = {file.name for file in lacking if file.source >= 0 and _is_same(file, listed)}
+    return {name: sum_ for name, sum_ in _sums_of(sources, names).items() if sum_}
 
 
 def _is_same(file: ListedFile, listed: Mapping[str, tuple[Source, FileState]]) -> bool:
@@ -258,38 +333,103 @@ def _is_same(file: ListedFile, listed: Mapping[str, tuple[Source, FileState]]) -
     return found is not None and found[0].name == file.of and found[1][1:] == (file.size, file.state)
 
 
-def _compare(
-    listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], cut: Set[str]
-) -> tuple[Growth, list[ListedFile]]:
-    """Return what has changed, and the known files that have another name or time, but the same content.
+class _Found(NamedTuple):
+    growth: Growth
+    kept: list[ListedFile]  # known files that have another name or time, but the same content
+    removed: list[KnownFile]  # in whose place there are renamed files, and those that were read in part and renamed
+    unblocked: list[str]  # see `Work`
 
-    `listed` has today's files, and `known` those whose documents are in the output, both by name; `cut` has the names
-    of files of which only a part was read.
+
+def _compare(
+    sources: Sequence[Source],
+    listed: Mapping[str, tuple[Source, FileState]],
+    before: _Before,
+    cut: Set[str],
+    now: float,
+) -> _Found:
+    """Return what has changed since the generations before.
+
+    `listed` has today's files by name, `cut` the names of files of which only a part was read, and `now` is the time.
     """
-    new, changed, renamed, kept = list[str](), list[str](), list[tuple[str, str]](), list[ListedFile]()
-    gone = {name: item for name, item in known.items() if name not in listed}
-    lost = defaultdict[tuple[int, int | None], list[str]](list)
-    for name, lost_file in gone.items():
-        lost[lost_file.file.size, lost_file.crc32].append(name)
-    sizes = {size for size, crc32 in lost if size > 0 and crc32 is not None}
+    new, changed, again, kept = list[str](), list[str](), list[str](), list[ListedFile]()
+    renamed, removed = list[tuple[str, str]](), list[KnownFile]()
+    known, blocked = before.known, {name for name, (_, state) in listed.items() if state.is_blocked}
+    unblocked = {*before.blocked} - blocked
+    # What is in a folder that cannot be listed may have gone, or not.
+    lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
+    hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
+    due = {name for name, when in before.due.items() if when <= now and name in known}
+    # A file may have the name now that the documents of a renamed one have in the output.
+    due.update(name for name, item in known.items() if item.written_as != name and item.written_as in listed)
+    by_sum = defaultdict[tuple[int, str], list[str]](list)
+    # What has been renamed is read again if it is due, or its content is not known.
+    is_read = {name: name in due or not item.checksum for name, item in lost.items()}
+    by_state = {item.file[_SIZE : _SIZE + 2]: name for name, item in lost.items()}
+    for name, lost_file in lost.items():
+        by_sum[lost_file.file.size, lost_file.checksum].append(name)
+    sums = _sums_of(sources, _names_to_sum(listed, known, due, {size for size, sum_ in by_sum if sum_ and size > 0}))
     for name, (_, state) in listed.items():
         item = known.get(name)
-        if item is not None and state[1:] == (item.file.size, item.file.state):
+        is_same = item is not None and state[1:] == (item.file.size, item.file.state)
+        if state.is_blocked:
+            is_told = name in before.blocked or before.due.get(name) == 0
+            new += [] if is_told else [name]
             continue
-        was = ""
-        if item is not None and item.file.size == state.size and _has_sum(name, item.crc32):
-            was = name
-        elif item is None and state.size in sizes and (crc32 := _crc32_of(name)) is not None:
-            was = next(iter(lost[state.size, crc32]), "")
+        if is_same and name not in due:
+            continue
+        sum_ = sums.get(name)
+        if is_same and sum_ is None and name not in unblocked | before.silent:
+            continue  # it still cannot be read, and a rejection says so
+        if item is not None and sum_ and item.checksum == sum_ and item.file.size == state.size and name not in due:
+            kept.append(_kept(item, state, ""))
+            continue
+        was = next(iter(by_sum.get((state.size, sum_ or ""), ())), "") if sum_ else ""
+        if not was and not is_same and (was := by_state.get(state[1:], "")):
+            was = was if is_read[was] or sum_ is None else ""
         if was:
-            kept.append(_kept(known[was], state, "" if was == name else was))
-            if was != name:
-                lost[state.size, crc32].remove(was)
-                renamed.append((name, was))
-        else:
-            (changed if item is not None or name in cut else new).append(name)
-    still_gone = {*gone} - {was for _, was in renamed}
-    return Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(still_gone))), kept
+            by_sum[lost[was].file.size, lost[was].checksum].remove(was)
+            by_state.pop(lost[was].file[_SIZE : _SIZE + 2], None)
+        if was and sum_ and not is_read[was]:
+            kept.append(_kept(known[was], state, was))
+            renamed.append((name, was))
+            removed += [item] if item is not None else []
+            continue
+        removed += [known[was]] if was else []
+        (again if is_same else changed if item is not None or name in cut else new).append(name)
+    gone = {*lost} - hidden - {was for _, was in renamed} - {item.file.name for item in removed}
+    unblocked.update(name for name in gone - before.silent if before.due.get(name) == 0)
+    growth = Growth(tuple(new), tuple(changed), tuple(renamed), tuple(sorted(gone)), tuple(again))
+    return _Found(growth, kept, removed, sorted(unblocked))
+
+
+_SIZE = ListedFile._fields.index("size")  # the time is next to it
+
+
+def _is_hidden(name: str, blocked: Set[str]) -> bool:
+    """Return whether a file is in a folder that cannot be listed."""
+    is_in_root = "." in blocked and not name.startswith(("/", "../"))
+    return is_in_root or any(above in blocked for above in _paths_above(name))
+
+
+def _names_to_sum(
+    listed: Mapping[str, tuple[Source, FileState]], known: Mapping[str, KnownFile], due: Set[str], sizes: Set[int]
+) -> set[str]:
+    """Return the names of files whose content must be looked at to tell what has become of them.
+
+    These are files that could not be read; those whose time has changed; and those that are new or have changed, and
+    have the size of a file that is not there, given by `sizes`.
+    """
+    names = set[str]()
+    for name, (_, state) in listed.items():
+        item = known.get(name)
+        if state.is_blocked:
+            continue
+        if item is None or state[1:] != (item.file.size, item.file.state):
+            is_wanted = state.size in sizes or (item is not None and item.file.size == state.size and item.checksum)
+            names.update([name] if is_wanted else [])
+        elif name in due:
+            names.add(name)
+    return names
 
 
 def _kept(item: KnownFile, state: FileState, was: str) -> ListedFile:
@@ -298,25 +438,27 @@ def _kept(item: KnownFile, state: FileState, was: str) -> ListedFile:
     `was` is its former name, "" if it was not renamed.
     """
     file = ListedFile(item.file.of, -1, -1, *state)
-    return file._replace(written_as=item.written_as, shards=item.shards, crc32=item.crc32, was=was)
+    return file._replace(written_as=item.written_as, shards=item.shards, checksum=item.checksum, was=was)
 
 
-def _has_sum(path: str, crc32: int | None) -> bool:
-    return crc32 is not None and _crc32_of(path) == crc32
+def _sums_of(sources: Iterable[Source], names: Set[str]) -> dict[str, str]:
+    """Return the checksums of those files that can be read to their ends; "" where the checksum is not known."""
+    sums: dict[str, str] = {}
+    for source in sources if names else ():
+        for name, opened in source.openers(names):
+            try:
+                with closing(opened()) as stream:
+                    sums[name] = _read_through(stream)
+            except UnreadableError:
+                pass
+    return sums
 
 
-def _crc32_of(path: str) -> int | None:
-    """Return the CRC-32 of a file on this machine; None if the file cannot be read, or is a URL."""
-    if is_url(path) or not os.path.isfile(path):
-        return None
-    crc32 = 0
-    try:
-        with open(path, "rb", buffering=0) as file:
-            while data := file.read(_AT_ONCE):
-                crc32 = zlib.crc32(data, crc32)
-    except OSError:
-        return None
-    return crc32
+def _read_through(stream: ByteStream) -> str:
+    stream.sum_up()
+    while stream.read(_AT_ONCE):
+        pass
+    return stream.checksum()
 
 
 def is_within(names: Collection[str]) -> Callable[[str], bool]:

@@ -35,6 +35,8 @@ class RunState(NamedTuple):
     #: The length and the checksum of the file of versions of each generation; the last one is written now.
     versions: "Sequence[tuple[int, int]]" = ((0, 0),)
     growth: "Growth | None" = None  # what has changed in the inputs since the run before; None: nothing was compared
+    #: The earliest time at which a file that the run does not read now is to be read again, see `Rejection`.
+    wake: float | None = None
 
     @property
     def is_last(self) -> bool:

@@ -81,6 +81,8 @@ class BatchResult:
     process: str  # name of the process that worked on the batch, see `process_name`
     memory: int = 0  # peak memory of that process in bytes; 0 if unknown
     versions: bytes = b""  # of news, as `encode_versions` returns them
+    #: The topics that are counted of each row, if the rows do not show them: lines of JSON, see `encode_counted`.
+    counted: bytes = b""
 
 
 def process_name() -> str:
@@ -88,12 +90,20 @@ def process_name() -> str:
     return f"{node()}:{os.getpid()}"
 
 
+def encode_counted(source: str, position: int, topics: Sequence[str]) -> bytes:
+    """Return the topics that are counted of a row, with the row's source and position, as a line of JSON."""
+    return orjson.dumps([escape_undecodable(source), position, topics], option=orjson.OPT_APPEND_NEWLINE)
+
+
 def encode_rejection(rejection: Rejection) -> bytes:
     """Return a rejection as a line of JSON: source, position, reason, and offset and length of its bytes.
 
-    What is whole but no document also has ``"left_out": true``.
+    What is whole but no document also has ``"left_out": true``; a source of which nothing could be read, as it could
+    not be opened, listed or looked at, has ``"unread": true``.
     """
     line = rejection._asdict()
+    del line["due"]
     line |= {"left_out": True} if line.pop("kind") is FaultKind.LEFT_OUT else {}
+    line |= {"unread": True} if rejection.is_of_all else {}
     line |= {"source": escape_undecodable(rejection.source), "reason": escape_undecodable(rejection.reason)}
     return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

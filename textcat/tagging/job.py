@@ -15,7 +15,7 @@ from textcat.folders import installed_spacy
 from textcat.model import SUM, read_manifest
 from textcat.progress import peak_memory
 from textcat.reading import Batch, InputSettings, ItemVersion, Record, Rejection, batch_records
-from textcat.runs.results import BatchResult, Counts, process_name
+from textcat.runs.results import BatchResult, Counts, encode_counted, process_name
 from textcat.runs.versions import encode_versions
 from textcat.tagging.groups import open_groups
 from textcat.tagging.output import ENCODERS, OutputSettings
@@ -132,6 +132,8 @@ def _write_untagged(output: OutputSettings, records: list[Record], tagged: Batch
     tagged.rows.append(ENCODERS[output.to](records, [[]] * n, [None] * n, settings=output, **options))
     tagged.counts.tagged += n
     tagged.counts.untagged += n
+    if not output.shows_counted:
+        tagged.counted += b"".join(encode_counted(record.source, record.position, []) for record in records)
     tagged.counts.fields.update(name for record in records for name in record.fields or ())
 
 
@@ -170,6 +172,10 @@ def tag_records(
         counts.untagged += len(above) - int(above.any(axis=1).sum())
         sizes = above.sum(axis=0)
         counts.topics.update({tagger.topics[j]: int(sizes[j]) for j in sizes.nonzero()[0].tolist()})
+        if not output.shows_counted:
+            topics = ([tagger.topics[j] for j in row.nonzero()[0].tolist()] for row in above)
+            of_rows = zip(records, topics, strict=True)
+            tagged.counted += b"".join(encode_counted(one.source, one.position, named) for one, named in of_rows)
 
 
 def _stacked(scored: "list[tuple[np.ndarray, np.bool_]]") -> "tuple[np.ndarray, np.ndarray]":

@@ -91,6 +91,11 @@ class OutputSettings(NamedTuple):
         """The ending of the names of the output files, such as ".csv.zst"."""
         return f".{self.to}{f'.{self.compress}' if self.compress else ''}"
 
+    @property
+    def shows_counted(self) -> bool:
+        """Whether the rows have just the topics that a run counts, those above thresholds, under their own names."""
+        return self.top is None and not self.everything and self.to != "csv"
+
 
 _DEFAULT = OutputSettings()
 

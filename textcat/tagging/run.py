@@ -357,6 +357,7 @@ class _Tally:
         self._formats: set[str] = set()
         self._missing: Counter[str] = Counter()  # bytes that could not be read of each input
         self._changes: list[InputChange] = []
+        self._wake = before.wake
 
     def warn_of_changes(self) -> None:
         """Find the inputs that changed while they were read, and log how much of each input is missing."""
@@ -369,6 +370,9 @@ class _Tally:
     def add(self, batch: Batch, tagged: BatchResult) -> None:
         self._counts.add(tagged.counts)
         self._missing.update(bytes_missing(batch, self._plan.sources))
+        for rejection in tagged.rejections:
+            if rejection.due is not None:
+                self._wake = rejection.due if self._wake is None else min(rejection.due, self._wake)
         self._memory[tagged.process] = tagged.memory
         self._formats.update(block.format for block in batch.blocks if isinstance(block, Block))
         if self._progress is not None:
@@ -384,8 +388,8 @@ class _Tally:
         if missing := [name for name in self._plan.job.output.carry if counts.tagged and not counts.fields[name]]:
             log.warning("No document has the field %s, which --carry names: its cells are empty.", ", ".join(missing))
         formats, changes = sorted(self._formats), tuple(self._changes)
-        cost, growth = self._cost(), self._before.growth
-        return Summary(manifest, sources, topics, counts, self._before, shards, formats, *cost, changes, growth)
+        done = (formats, *self._cost(), changes, self._before.growth, self._wake)
+        return Summary(manifest, sources, topics, counts, self._before, shards, *done)
 
     def _cost(self) -> tuple[float, int]:
         """Return the seconds since the run began, and the peak memory of its processes in bytes."""
@@ -429,6 +433,8 @@ def _log_growth(growth: Growth | None) -> None:
         log.warning("%d input files are gone since the last run; their tags stay: %s.", len(growth.gone), shown)
     for name in growth.changed[:_MOST_NAMED]:
         log.warning("%s has changed since the last run: its tags are replaced.", name)
+    for name in growth.again[:_MOST_NAMED]:
+        log.info("%s is read again: it could not be read before, or an embargo has ended.", name)
     if growth:
         log.info("Since the last run: %d new files, %d changed, %d renamed", *map(len, growth[:3]))
 

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ import orjson
 
 from textcat.errors import TextcatError
 from textcat.model import Reason
-from textcat.reading import FaultKind, Rejection, superseded_reason
-from textcat.runs.folder import RemovedRows
+from textcat.reading import START_OVER, FaultKind, Rejection, superseded_reason
+from textcat.runs.folder import RemovedRows, counted_of
 from textcat.runs.growth import is_within
 from textcat.runs.results import Counts
 from textcat.runs.versions import OldRows, hash_of_id
@@ -35,8 +35,7 @@ class TaggedDocument(NamedTuple):
 def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) -> RemovedRows:
     """Return a shard without the documents of the input files with the given names, and the change of the run's counts.
 
-    A shard is an output file, here the one at `path`. With `settings.top` or `settings.everything`, the topics written
-    are not those above thresholds, which the run counts; the counts of topics then do not change.
+    A shard is an output file, here the one at `path`.
     """
     removed = is_within({written for name in names for written in _as_written(name, settings)})
     return _without(settings, path, lambda document: removed(document.source))
@@ -45,7 +44,7 @@ def remove_rows(settings: OutputSettings, path: Path, names: Collection[str]) ->
 def remove_versions(settings: OutputSettings, path: Path, rows: OldRows) -> RemovedRows:
     """Return a shard without the rows of news that newer versions replace, with rejections of these instead.
 
-    `rows` has the places of these rows, and is used up. For the counts see `remove_rows`.
+    `rows` has the places of these rows, and is used up.
     """
     rejections: list[Rejection] = []
     places = {key[:2] for key in rows}
@@ -71,20 +70,31 @@ def remove_versions(settings: OutputSettings, path: Path, rows: OldRows) -> Remo
 
 def _without(settings: OutputSettings, path: Path, removed: Callable[[TaggedDocument], bool]) -> RemovedRows:
     counts, form = Counts(), file_format(settings)
+    counted = None if settings.shows_counted else _counted(path)
+
+    def count(document: TaggedDocument) -> None:
+        """Subtract a document, with its topics, from the counts."""
+        topics: Sequence[str] = document.topics
+        if counted is not None:
+            sources = _as_read(document.source, settings)
+            topics = next(filter(None, (counted.get((source, document.position)) for source in sources)), ())
+        counts.records -= 1
+        counts.tagged -= 1
+        counts.untagged -= not topics
+        counts.unknown -= document.reason == Reason.NO_KNOWN_TERM
+        counts.topics.subtract({*topics})
+
     if settings.to == "parquet":
-        data = _without_parquet(path, removed, form, counts)
+        data = _without_parquet(path, removed, form, count)
     else:
         parts = [form.begin()]
         rows = _json_rows if settings.to == "jsonl" else _csv_rows
         for document, row in rows(_unpacked(path)):
             if removed(document):
-                _count(counts, document)
+                count(document)
             else:
                 parts.append(form.add(row))
         data = b"".join([*parts, form.end()])
-    if settings.top is not None or settings.everything:
-        counts.topics.clear()
-        counts.untagged = 0
     return RemovedRows(data, counts)
 
 
@@ -100,13 +110,14 @@ def _as_read(text: str, settings: OutputSettings) -> tuple[str, ...]:
     return (text, text[1:]) if may_be_safe else (text,)
 
 
-def _count(counts: Counts, document: TaggedDocument) -> None:
-    """Subtract a document, with its topics, from the counts."""
-    counts.records -= 1
-    counts.tagged -= 1
-    counts.untagged -= not document.topics
-    counts.unknown -= document.reason == Reason.NO_KNOWN_TERM
-    counts.topics.subtract({*document.topics})
+def _counted(shard: Path) -> dict[tuple[str, int], Sequence[str]]:
+    """Return the topics that the run counts of each row that a shard had, by source and position."""
+    path = counted_of(shard)
+    try:
+        lines = map(orjson.loads, path.read_bytes().splitlines())
+        return {(source, position): topics for source, position, topics in lines}
+    except (OSError, ValueError):
+        raise TextcatError(f"{path} is missing or changed: restore it, or {START_OVER}.") from None
 
 
 def _unpacked(path: Path) -> bytes:
@@ -159,7 +170,12 @@ def _records(data: bytes) -> Iterator[bytes]:
             begin = end
 
 
-def _without_parquet(path: Path, removed: Callable[[TaggedDocument], bool], form: Any, counts: Counts) -> bytes:
+def _without_parquet(
+    path: Path,
+    removed: Callable[[TaggedDocument], bool],
+    form: Any,
+    count: Callable[[TaggedDocument], object],
+) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -170,7 +186,7 @@ def _without_parquet(path: Path, removed: Callable[[TaggedDocument], bool], form
         document = TaggedDocument(id_, source, position, tuple(tag["topic"] for tag in tags), reason)
         keep.append(not removed(document))
         if not keep[-1]:
-            _count(counts, document)
+            count(document)
     form.begin()
     stream = io.BytesIO()
     kept = table.filter(pa.array(keep, pa.bool_()))

@@ -78,6 +78,7 @@ class Summary(NamedTuple):
     memory: int  # peak memory of this run's processes in bytes
     changes: "tuple[InputChange, ...]" = ()  # inputs that changed while they were read
     growth: "Growth | None" = None  # what is new in the inputs since the run before; None: this is the first run
+    wake: float | None = None  # the earliest time at which a file is to be read again, see `Rejection`; None: never
 
     def __repr__(self) -> str:
         counts = (f"{n:,} {what.replace('_', ' ')}" for what, n in vars(self.counts).items() if isinstance(n, int))

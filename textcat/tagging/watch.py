@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from textcat.errors import TextcatError, install_hint
@@ -19,6 +20,7 @@ SETTLED = 0.4  # seconds without a change after which a file is taken to be comp
 _LOOKS = 0.1  # seconds between two looks at files that are not complete
 _POLLS = 1.0  # seconds between two looks where the system does not tell of changes
 _SHARE = 0.1  # of the time that polling may take
+_LONGEST = 60.0  # seconds between two tries to read what fails again and again
 _FEW_BYTES = 64 << 20  # of new files that one process tags, as others would take longer to start
 
 _PATTERN = frozenset("*?[")
@@ -59,39 +61,70 @@ def watch_archive(
     **options
         Further options of `tag_to_folder`.
     """
-    seen = SettledFiles()
+    seen, clock, renew = SettledFiles(), _Clock(), Event()
     done: States | None = None
-    for is_due in _looks(inputs, lambda: bool(seen.waiting)):
-        if not is_due:
+    for is_changed in _looks(inputs, lambda: bool(seen.waiting), renew):
+        is_due = clock.is_due()
+        if not (is_changed or is_due):
             continue
+        began = time.monotonic()
         try:
             found = plan()
         except TextcatError as error:
             if done is None:
                 raise
             log.warning("%s The inputs are looked at again later.", error)
+            clock.set(0.0, began)
             continue
         if list_files(found.sources) is None:
             raise TextcatError(
                 "Standard input, and folders of very many files, cannot be watched: name folders or files."
             )
         sources, complete = seen.complete(found.sources, done or {})
-        if complete == done:
+        if complete == done and not is_due:
             continue
         new = {name: state for name, state in complete.items() if (done or {}).get(name) != state}
+        if any(state.is_blocked and complete.get(name) != state for name, state in (done or {}).items()):
+            renew.set()  # the system does not tell of changes in what was a folder that could not be listed
         n_bytes = sum(state.size for state in new.values())
         jobs = found.jobs if done is None or n_bytes > _FEW_BYTES else 1
         summary = tag_to_folder(found._replace(sources=sources, jobs=jobs), out, trusted=done is not None, **options)
         options.pop("restart", None)  # which the first round has done
-        if after is not None:
+        again = summary.growth.again if summary.growth else ()
+        new |= {name: complete[name] for name in again if name in complete}
+        if after is not None and (new or done is None):
             parts = [part for source in found.sources for part in _with_states(source, new)]
             after(found._replace(sources=parts, jobs=jobs))
-        if done is None or summary.growth or summary.counts.records > summary.before.counts.records:
+        is_new = done is None or bool(summary.growth) or summary.counts.records > summary.before.counts.records
+        if is_new:
             show(summary)
+        clock.set(summary.wake, began, is_again=bool(again))
+        rounds = rounds if rounds is None or not (is_new or complete != done) else rounds - 1
         done = complete
-        rounds = None if rounds is None else rounds - 1
         if rounds == 0:
             return
+
+
+class _Clock:
+    """Tell when something is to be read again: when an embargo ends, and now and then what cannot be read yet."""
+
+    def __init__(self) -> None:
+        self._wake: float | None = None  # in seconds since 1970; None: nothing is to be read again
+        self._next, self._pause = 0.0, _POLLS  # when to try at the earliest, by a clock that nobody sets
+
+    def is_due(self) -> bool:
+        """Return whether it is time."""
+        return self._wake is not None and self._wake <= time.time() and self._next <= time.monotonic()
+
+    def set(self, wake: float | None, began: float, *, is_again: bool = False) -> None:
+        """Wait until a time, see `Rejection`, and at least for a pause, after a look that began at the time `began`.
+
+        `is_again`: what had failed was read again. As long as it fails again, the pauses grow.
+        """
+        self._wake = wake
+        self._pause = min(2 * self._pause, _LONGEST) if is_again and wake == 0 else _POLLS
+        now = time.monotonic()
+        self._next = now + max(self._pause, (now - began) / _SHARE)
 
 
 class SettledFiles:
@@ -154,10 +187,11 @@ def _unchanged() -> None:
     """Return None, "not changed", in place of a comparison: a change is found at the next look at the inputs."""
 
 
-def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bool]:
+def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool], renew: Event) -> Iterator[bool]:
     """Yield True whenever the inputs are to be looked at: at first, after a change, and while `is_waiting()` is True.
 
-    False is yielded when nothing has happened for a while.
+    False is yielded when nothing has happened for a while. When `renew` is set, the system is asked anew to tell of
+    changes.
     """
     yield True
     folders = None if any(map(is_url, inputs)) else sorted(set(map(folder_of, inputs)))
@@ -170,18 +204,18 @@ def _looks(inputs: Sequence[str], is_waiting: Callable[[], bool]) -> Iterator[bo
             log.info("Changes are looked for every second; to be told of them, run `%s`.", install_hint("watch"))
         yield from _polls(is_waiting)
         return
-    looks = watch(
-        *folders,
-        watch_filter=None,
-        debounce=50,
-        step=25,
-        rust_timeout=int(_LOOKS * 1000),
-        yield_on_timeout=True,
-        raise_interrupt=True,
-    )
-    for number, changes in enumerate(looks):
-        # The first time, for what has changed in the first round, before changes were told.
-        yield not number or bool(changes) or is_waiting()
+    options: dict[str, Any] = {"debounce": 50, "step": 25, "rust_timeout": int(_LOOKS * 1000)}
+    options |= {"watch_filter": None, "yield_on_timeout": True, "ignore_permission_denied": True, "stop_event": renew}
+    while True:
+        renew.clear()
+        try:
+            for number, changes in enumerate(watch(*folders, raise_interrupt=True, **options)):
+                # The first time, for what has changed before changes were told.
+                yield not number or bool(changes) or is_waiting()
+        except OSError as error:
+            log.warning("The system tells of no changes (%s): they are looked for.", error)
+            time.sleep(_POLLS)
+            yield True
 
 
 def _polls(is_waiting: Callable[[], bool]) -> Iterator[bool]:

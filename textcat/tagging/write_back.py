@@ -381,6 +381,7 @@ class _Files:
         self._targets: dict[Path, bool] = {}  # folders of files in the batch, and whether these may be written there
         self._copy: FileCopy | ArchiveCopy | None = None
         self._n_copies = 0
+        self._again: set[str] = set()  # files to write again later, as news in them is under embargo
         self._synced: list[tuple[Copy, FileState, Future[None]]] = []  # copies that are not in place yet
         self._threads = ThreadPoolExecutor(_THREADS)
         self._part = EditedBlock("")  # all that is known of the file that is being written
@@ -426,6 +427,8 @@ class _Files:
         """Write what a batch tells of files; reasons why files are left out are added to the result's rejections."""
         with folders.raise_write_errors(self._folder, _RESUMES):
             told = {rejection.source for rejection in tagged.rejections}
+            again = (rejection.source for rejection in tagged.rejections if rejection.due is not None)
+            self._again.update(self._name_on_disk(EditedBlock(source)) for source in again)
             for part in edited:
                 name = self._name_on_disk(part)
                 if name != self._part.source:
@@ -534,7 +537,8 @@ class _Files:
                 rejections.append(Rejection(state.name, 0, reason, kind=FaultKind.CHANGED))
             else:
                 self._written += 1
-                self._sums.append(self._done.sum_of(path, state))
+                if state.name not in self._again:
+                    self._sums.append(self._done.sum_of(path, state))
             del self._synced[0]
         return rejections
 

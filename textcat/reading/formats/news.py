@@ -1,9 +1,9 @@
 """Turn news items into documents: what the formats of agencies and feeds have in common."""
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
-from functools import cache
 from typing import Any, NamedTuple
 
 from textcat.reading.dates import iso_date, moment
@@ -102,7 +102,8 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     if not texts["body"]:
         texts["body"], texts["abstract"] = texts["abstract"], ""
     version, date, language = item.version.strip(), iso_date(mark_surrogates(item.date)), mark_surrogates(item.language)
-    if reason := _reason(item.status, item.embargo):
+    reason, due = _left_out(item.status, item.embargo)
+    if reason:
         reason = f"{reason}, so it is left out"
     elif not any(texts.values()):
         raise left_out("has no text, as its content is elsewhere or empty")
@@ -117,8 +118,8 @@ def news_content(item: NewsItem, settings: InputSettings) -> RecordContent:
     chosen = [one for one in subjects if not settings.topics_scheme or one.is_of(settings.topics_scheme)]
     topics = () if settings.labels is None else tuple(dict.fromkeys(subject.topic for subject in chosen))
     zones = settings.filled({zone: text for zone, text in texts.items() if text or zone in ("title", "body")})
-    said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip(), key, reason)
-    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said)
+    said = (_fields(item._replace(date=date, language=language), subjects, settings), language.strip())
+    return RecordContent(mark_surrogates(item.id), zones, topics, date, "", None, *said, key, reason, due)
 
 
 def left_out(why: str, always: str = "") -> UnreadableError:
@@ -129,21 +130,19 @@ def left_out(why: str, always: str = "") -> UnreadableError:
     return UnreadableError(f"{why}: it is left out", FaultKind.LEFT_OUT, always)
 
 
-def _reason(status: str, embargo: str | None) -> str:
+def _left_out(status: str, embargo: str | None) -> tuple[str, float | None]:
+    """Return why an item is left out, or "", and when its embargo ends, if that is known."""
     said = re.split("[/#:]", status.strip().lower())[-1]
     if said in _REASONS:
-        return _REASONS[said]
+        return _REASONS[said], None
     if embargo is None:
-        return ""
+        return "", None
     release = moment(iso_date(embargo))
     if release is None:
-        return _REASONS["embargoed"]
-    return f"{_REASONS['embargoed']} until {iso_date(embargo)}" if release > _now() else ""
-
-
-@cache
-def _now() -> datetime:
-    return datetime.now(timezone.utc)  # the same for all that a process reads
+        return _REASONS["embargoed"], None
+    if (due := release.timestamp()) <= time.time():
+        return "", None
+    return f"{_REASONS['embargoed']} until {iso_date(embargo)}", due
 
 
 def _fields(item: NewsItem, subjects: list[Subject], settings: InputSettings) -> dict[str, Any] | None:

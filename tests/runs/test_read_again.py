@@ -1,0 +1,310 @@
+"""What could not be read once is read as soon as it can be; news is read when its embargo ends; counts stay true."""
+
+import errno
+import json
+import os
+import sys
+import threading
+import time
+import zipfile
+from datetime import datetime, timedelta, timezone
+from functools import partial
+
+import pytest
+from archive_runs import make_archive, run
+from attacks.histories import Fault, fail_at, history, topics_of_texts
+from news_versions import item, write_items
+from read_sources import tarred, zipped
+
+from textcat.reading import InputSettings
+from textcat.runs.growth import Growth
+from textcat.tagging.output import OutputSettings
+from textcat.tagging.run import make_plan
+from textcat.tagging.shards import read_tags
+from textcat.tagging.watch import watch_archive
+from textcat.tagging.write_back import write_back
+
+
+class DoneError(Exception):
+    pass
+
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+LINE = b'{"id": "%s", "text": "Wheat rose."}\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number, name in enumerate(("a.jsonl", "d/b.jsonl", "d/c.jsonl")):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(b"".join(LINE % b"%d-%d" % (number, i) for i in range(4)))
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def faults(monkeypatch):
+    """Paths that fail, as long as they are in this dict."""
+    import builtins
+
+    monkeypatch.setattr(builtins, "open", builtins.open)  # what `fail_at` replaces
+    monkeypatch.setattr(os, "scandir", os.scandir)
+    found = {}
+    fail_at(found)
+    return found
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time in seconds, in a list."""
+    now = [NOW.timestamp()]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    return now
+
+
+def ids(out):
+    return sorted(tags.id for tags in read_tags(out)) if any(out.glob("part-*")) else []
+
+
+def rejected(out):
+    path = out / "_rejected.jsonl"
+    return [json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def under_embargo(id_, until, version=1):
+    return item(id_, version) | {"embargoed": until.isoformat()}
+
+
+# --- what cannot be read ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EIO, errno.ESTALE])
+@pytest.mark.parametrize("path", ["d", "d/b.jsonl", "."])
+def test_what_cannot_be_listed_or_opened_is_read_as_soon_as_it_can_be(model, folder, out, faults, path, error):
+    name = os.path.normpath(folder / path)
+    faults[name] = Fault(error)
+    first = run(model, [folder], out)
+    assert [(line["source"], line.get("unread")) for line in rejected(out)] == [(name, True)]
+    again = run(model, [folder], out)  # nothing is done again as long as it fails
+    assert (again.counts.faults, again.growth, again.wake) == (1, first.growth or Growth(), 0)
+    faults.clear()
+    summary = run(model, [folder], out)
+    assert (summary.counts.records, summary.counts.faults, rejected(out)) == (12, 0, [])
+    assert len(ids(out)) == len({*ids(out)}) == 12
+    assert run(model, [folder], out).growth == Growth()
+
+
+@pytest.mark.parametrize("path", ["d", "."])
+def test_the_rows_of_a_folder_that_can_no_longer_be_listed_stay_and_it_is_told(model, folder, out, faults, path):
+    run(model, [folder], out)
+    name = os.path.normpath(folder / path)
+    faults[name] = Fault(errno.EACCES)
+    for _ in range(2):
+        summary = run(model, [folder], out)
+        assert (len(ids(out)), summary.growth.gone, summary.counts.faults) == (12, (), 1)
+    assert [line["source"] for line in rejected(out)] == [name]
+    faults.clear()
+    (folder / "d" / "b.jsonl").unlink()
+    summary = run(model, [folder], out)
+    assert (summary.growth, summary.counts.faults) == (Growth(gone=(str(folder / "d/b.jsonl"),)), 0)
+    assert len(ids(out)) == 12
+
+
+@pytest.mark.parametrize("where", [0.05, 0.5, 0.97])
+@pytest.mark.parametrize("name", ["x.jsonl", "x.zip", "x.tar", "x"])
+def test_a_file_that_fails_in_its_middle_is_read_whole_later(model, folder, out, faults, name, where):
+    lines = [b"".join(LINE % b"x%d-%d" % (number, i) for i in range(60)) for number in range(2)]
+    data = {"x.zip": zipped(("a.jsonl", lines[0]), ("b.jsonl", lines[1]), method=zipfile.ZIP_STORED),
+            "x.tar": tarred(("a.jsonl", lines[0]), ("b.jsonl", lines[1]))}.get(name, b"".join(lines))  # fmt: skip
+    path = folder / name
+    path.write_bytes(data)
+    faults[str(path)] = Fault(errno.EIO, int(len(data) * where))
+    assert run(model, [folder], out).counts.faults > 0
+    faults.clear()
+    summary = run(model, [folder], out)
+    assert (summary.growth, summary.counts.faults) == (Growth(again=(str(path),)), 0)
+    assert len(ids(out)) == len({*ids(out)}) == 132
+
+
+def test_a_file_that_failed_and_was_renamed_is_read_once(model, folder, out, faults):
+    faults[str(folder / "a.jsonl")] = Fault(errno.EIO, 60)
+    run(model, [folder], out)
+    faults.clear()
+    (folder / "a.jsonl").rename(folder / "z.jsonl")
+    assert run(model, [folder], out).counts.faults == 0
+    assert len(ids(out)) == len({*ids(out)}) == 12
+
+
+def test_a_link_that_leads_nowhere_is_read_when_it_leads_to_a_file(model, folder, out, tmp_path):
+    (folder / "link.jsonl").symlink_to(tmp_path / "later.jsonl")
+    assert run(model, [folder], out).counts.faults == 1
+    (tmp_path / "later.jsonl").write_bytes(LINE % b"later")
+    assert run(model, [folder], out).counts.faults == 0
+    assert "later" in ids(out)
+    (folder / "other.jsonl").symlink_to(tmp_path / "never.jsonl")
+    assert run(model, [folder], out).counts.faults == 1
+    (folder / "other.jsonl").unlink()
+    assert run(model, [folder], out).counts.faults == 0
+
+
+def test_a_file_in_place_of_a_folder_that_could_not_be_listed_is_read(model, folder, out, faults):
+    faults[str(folder / "d")] = Fault(errno.EACCES)
+    run(model, [folder], out)
+    faults.clear()
+    (folder / "d").rename(folder.parent / "elsewhere")
+    (folder / "d").write_bytes(LINE % b"file")
+    assert run(model, [folder], out).counts.faults == 0
+    assert "file" in ids(out)
+
+
+def test_a_file_that_vanishes_before_it_is_read_is_named_and_read_when_it_is_back(model, folder, out):
+    plan = make_plan(model, [folder], InputSettings(), OutputSettings(), jobs=1)
+    (folder / "d/b.jsonl").rename(folder.parent / "b.jsonl")
+    from textcat.tagging.run import tag_to_folder
+
+    tag_to_folder(plan, out)
+    assert str(folder / "d/b.jsonl") in {line["source"] for line in rejected(out)}
+    (folder.parent / "b.jsonl").rename(folder / "d/b.jsonl")
+    summary = run(model, [folder], out, read=InputSettings())
+    assert (summary.counts.faults, len(ids(out))) == (0, 12)
+
+
+def test_a_file_of_the_same_size_and_crc_32_is_another_file(model, folder, out):
+    path = folder / "a.jsonl"
+    path.write_bytes(LINE % b"\x31" + b'{"id": "2", "text": "%s"}\n' % b"gnxh4cb")
+    run(model, [folder], out)
+    before = path.read_bytes()
+    # CRC-32 is linear, so that a change of five bytes can leave it as it was.
+    poly, forged = (1 << 32 | 0x04C11DB7), bytearray(before)
+    bits = int(f"{poly:033b}"[::-1], 2) << 4
+    for i, byte in enumerate(bits.to_bytes(5, "little")):
+        forged[-10 + i] ^= byte
+    import zlib
+
+    assert zlib.crc32(forged) == zlib.crc32(before)
+    path.write_bytes(forged)
+    os.utime(path, ns=(10**18, 10**18))
+    assert run(model, [folder], out).growth == Growth(changed=(str(path),))
+
+
+# --- embargoes --------------------------------------------------------------------------------------------------------
+
+
+def test_news_is_read_when_its_embargo_ends_each_item_at_its_time(model, tmp_path, out, clock):
+    hours = [NOW + timedelta(hours=n) for n in (1, 2, 3)]
+    zones = [timezone(timedelta(hours=n)) for n in (-9, 0, 5)]
+    items = [under_embargo(f"urn:{n}", hour.astimezone(zones[n])) for n, hour in enumerate(hours)]
+    folder = write_items(tmp_path / "in" / "a.jsonl", [item("urn:free", 1), *items]).parent
+    (folder / "b.zip").write_bytes(zipped(("x.json", json.dumps(under_embargo("urn:packed", hours[1])).encode())))
+    summary = run(model, [folder], out)
+    assert (ids(out), summary.counts.faults, summary.wake) == (["urn:free"], 0, hours[0].timestamp())
+    assert run(model, [folder], out).growth == Growth()
+    expected = [{"urn:0"}, {"urn:0", "urn:1", "urn:packed"}, {"urn:0", "urn:1", "urn:2", "urn:packed"}]
+    for hour, n_read, wake in zip(hours, expected, [*hours[1:], None], strict=True):
+        clock[0] = hour.timestamp()
+        summary = run(model, [folder], out)
+        assert {*ids(out)} == {"urn:free", *n_read}
+        assert summary.wake == (wake and wake.timestamp())
+    clock[0] = NOW.timestamp()  # a clock that goes back takes nothing away
+    assert run(model, [folder], out).growth == Growth()
+    assert len(ids(out)) == 5
+
+
+@pytest.mark.parametrize(("hours", "reads_at"), [(5, 5), (1, 1)])
+def test_a_newer_version_extends_or_shortens_an_embargo(model, tmp_path, out, clock, hours, reads_at):
+    folder = write_items(tmp_path / "in" / "a.jsonl", [under_embargo("urn:1", NOW + timedelta(hours=3))]).parent
+    run(model, [folder], out)
+    write_items(folder / "b.jsonl", [under_embargo("urn:1", NOW + timedelta(hours=hours), version=2)])
+    for hour in range(1, 7):
+        clock[0] = (NOW + timedelta(hours=hour)).timestamp()
+        run(model, [folder], out)
+        assert ids(out) == (["urn:1"] if hour >= reads_at else [])
+    assert [os.path.basename(tags.source) for tags in read_tags(out)] == ["b.jsonl"]
+
+
+def test_a_file_under_embargo_that_was_renamed_is_read_when_the_embargo_ends(model, tmp_path, out, clock):
+    folder = write_items(tmp_path / "in" / "a.jsonl", [under_embargo("urn:1", NOW + timedelta(hours=1))]).parent
+    run(model, [folder], out)
+    (folder / "a.jsonl").rename(folder / "z.jsonl")
+    assert run(model, [folder], out).growth.renamed
+    clock[0] += 3600
+    run(model, [folder], out)
+    assert ids(out) == ["urn:1"]
+
+
+def test_news_is_written_back_when_its_embargo_ends(model, tmp_path, clock):
+    items = [item("urn:0", 1), under_embargo("urn:1", NOW + timedelta(hours=1))]
+    folder = write_items(tmp_path / "in" / "a.jsonl", items).parent
+    plan = partial(make_plan, model, [folder], InputSettings(), OutputSettings(top=1), jobs=1)
+
+    def tagged():
+        write_back(plan(), tmp_path / "back", str(folder))
+        return ["subject" in line for line in (tmp_path / "back" / "a.jsonl").read_text().splitlines()]
+
+    assert tagged() == [True, False]
+    clock[0] += 3600
+    assert tagged() == [True, True]
+
+
+# --- watching ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("polls", [False, True])
+def test_a_watching_process_wakes_for_embargoes_and_for_what_can_be_read_again(
+    model, folder, out, faults, monkeypatch, polls
+):
+    if polls:
+        monkeypatch.setitem(sys.modules, "watchfiles", None)
+    for path in folder.rglob("*.jsonl"):
+        os.utime(path, ns=(1, 1))
+    soon = datetime.now(timezone.utc) + timedelta(seconds=1.5)
+    write_items(folder / "news.jsonl", [under_embargo("urn:1", soon)], ns=1)
+    faults |= {str(folder / "d"): Fault(errno.ESTALE), str(folder / "a.jsonl"): Fault(errno.EIO)}
+
+    def show(summary):
+        if ids(out) == ["urn:1"]:
+            threading.Timer(0.2, faults.clear).start()
+        elif len(ids(out)) == 13 and not summary.counts.faults:
+            raise DoneError
+
+    plan = partial(make_plan, model, [folder], InputSettings(), OutputSettings(), jobs=1)
+    with pytest.raises(DoneError):
+        watch_archive(plan, [str(folder)], out, show)
+
+
+# --- counts -----------------------------------------------------------------------------------------------------------
+
+FORMS = [
+    OutputSettings(top=1),
+    OutputSettings(everything=True),
+    OutputSettings(to="csv"),
+    OutputSettings(to="csv", top=2),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_topics_are_counted_as_in_a_new_run_after_files_have_changed(model, folder, out, tmp_path, form):
+    for number in range(3):
+        make_archive(folder / f"{number}.jsonl", 12, seed=number)
+    run(model, [folder], out, write=form)
+    for step in range(3):
+        make_archive(folder / f"{step}.jsonl", 3, seed=100 + step)
+        os.utime(folder / f"{step}.jsonl", ns=(step, step))
+        counts = run(model, [folder], out, write=form).counts
+        expected = run(model, [folder], tmp_path / f"anew{step}", write=form)
+        assert (+counts.topics, counts.untagged) == (+expected.counts.topics, expected.counts.untagged)
+        assert expected.drifts == run(model, [folder], out, write=form).drifts
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="system: rights are given up as Linux does it")
+@pytest.mark.parametrize("seed", range(40 if os.environ.get("TEXTCAT_LONG") else 10))
+def test_a_history_of_an_archive_loses_and_doubles_nothing(model, seed):
+    with history(model, seed) as archive:
+        assert archive.play(4, topics_of_texts(model)) == [], archive.log
