@@ -22,7 +22,7 @@ _NAMES_IN = {
     "formats.news": "IPTC_URIS OWN Subject is_own subject_as_given",
     "formats.parquet": "packed_column",
     "formats.rcv1": "is_wanted_story",
-    "formats.references": "common_fields divided_names ris_entry",
+    "formats.references": "common_fields ris_entry",
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream named_in_training",

@@ -36,7 +36,6 @@ from textcat.reading.formats.news import subject_as_given as subject_as_given
 from textcat.reading.formats.parquet import packed_column as packed_column
 from textcat.reading.formats.rcv1 import is_wanted_story as is_wanted_story
 from textcat.reading.formats.references import common_fields as common_fields
-from textcat.reading.formats.references import divided_names as divided_names
 from textcat.reading.formats.references import ris_entry as ris_entry
 from textcat.reading.formats.xml_elements import ElementSpan as ElementSpan
 from textcat.reading.formats.xml_elements import child_elements as child_elements

@@ -8,6 +8,7 @@ lines, as the field `ris`, so that it can be written as it was.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -251,20 +252,26 @@ def common_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
     "Publication Year" becomes `year`, for example; a name without a common name stays.
     """
-    names = {name.lower().strip(): name for name in reversed([*fields])}
-    taken = {}
-    for common, others in _OTHER_NAMES.items():
-        source = common if common in fields else next((names[other] for other in others if other in names), None)
-        if source is not None:
-            taken[source] = common
+    taken, page_ends = _common_names(tuple(fields))
     renamed = {taken.get(name, name): value for name, value in fields.items()}
-    if "pages" not in renamed:
-        ends = [next((str(fields[names[end]]) for end in of_end if end in names), "") for of_end in _PAGE_ENDS]
-        if pages := "-".join(filter(None, ends)):
-            renamed["pages"] = pages
+    if "pages" not in renamed and (pages := "-".join(str(fields[name]) for name in page_ends if fields[name])):
+        renamed["pages"] = pages
     if year := _YEAR.search(str(renamed.get("year") or renamed.get("date") or "")):
         renamed["year"] = year[0]
     return renamed
+
+
+@lru_cache(maxsize=1024)  # the records of a source have few sets of names
+def _common_names(given: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+    """Return the common names of fields by the given names, and the names of the fields of the first and last page."""
+    names = {name.lower().strip(): name for name in reversed(given)}
+    taken = {}
+    for common, others in _OTHER_NAMES.items():
+        source = common if common in given else next((names[other] for other in others if other in names), None)
+        if source is not None:
+            taken[source] = common
+    ends = (next((names[end] for end in of_end if end in names), None) for of_end in _PAGE_ENDS)
+    return taken, [end for end in ends if end is not None]
 
 
 def ris_entry(fields: Mapping[str, Any], notes: Iterable[str] = ()) -> str:

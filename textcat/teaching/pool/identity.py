@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from textcat.reading import common_fields, divided_names
+from textcat.reading import common_fields
 
 _DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>]+")
 _PMID = re.compile(r"\s*(?:PMID:?\s*)?0*(\d{1,8})\s*(?:\[.*\])?\s*", re.IGNORECASE)
@@ -19,6 +19,7 @@ _SUBTITLE = re.compile(r"\s*(?::|\?|\s[-–—]|\.\s)\s*")
 _WORD = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"\d+")
 _ACCESSIONS, _DATABASES = ("AN", "accession-num", "accession"), ("DB", "DP", "remote-database-name", "database")
+_TELLING = frozenset({"authors", "doi", "notes", "pages", "pmid", "url", "year", *_ACCESSIONS, "L3", "M3"})  # fields
 _LEAST_WORDS = 4  # of a title that says much: shorter ones, such as Editorial, are those of many works
 
 
@@ -77,36 +78,36 @@ class Identity(NamedTuple):
 
 
 def identity_of(zones: Mapping[str, str], fields: Mapping[str, Any] | None) -> Identity | None:
-    """Return the identity of a record, given its texts and further fields; None if it has no further fields."""
-    if not fields:
+    """Return the identity of a record, given its texts and further fields; None if no field says anything about it."""
+    named = common_fields(fields or {})
+    if _TELLING.isdisjoint(named):
         return None
-    named = common_fields(fields)
-    title = zones.get("title", "")
-    authors = named.get("authors") or ()
-    names = divided_names(authors) if isinstance(authors, str) else [*map(str, authors)] if _is_list(authors) else []
+    title = zones.get("title", "").strip()
+    title_words, subtitle = _words(title), _SUBTITLE.search(title)
+    names = "; ".join(_texts(named.get("authors")))
     page = _DIGITS.search(str(named.get("pages") or ""))
     return Identity(
         _doi_of(named),
         _pmid_of(named),
         str(named.get("year") or ""),
         page[0].lstrip("0") if page else "",
-        _words(title),
-        _words(_SUBTITLE.split(title.strip(), maxsplit=1)[0]),
-        frozenset(word for name in names for word in _words(name) if len(word) > 2),  # without initials
-        any(text.strip() for zone, text in zones.items() if zone != "title"),
+        title_words,
+        _words(title[: subtitle.start()]) if subtitle else title_words,
+        frozenset(word for word in _words(names) if len(word) > 2 and word != "and"),  # no initials
+        any(not text.isspace() for zone, text in zones.items() if text and zone != "title"),
     )
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple)
-
-
 def _texts(value: Any) -> list[str]:
-    return [*map(str, value)] if _is_list(value) else [str(value)] if value else []
+    if not value:
+        return []
+    return [*map(str, value)] if isinstance(value, list | tuple) else [str(value)]
 
 
 def _words(text: str) -> tuple[str, ...]:
     """Return the words of a text without case, accents and punctuation."""
+    if text.isascii():
+        return tuple(_WORD.findall(text.lower()))
     plain = unicodedata.normalize("NFKD", text.casefold())
     return tuple(_WORD.findall("".join(letter for letter in plain if not unicodedata.combining(letter))))
 
