@@ -252,13 +252,13 @@ def test_columns_of_databases_have_tags_of_ris():
         "ISSN": "1234",
         "Publisher": "Elsevier",
         "Author Keywords": "tin; lead",
-        "Document Type": "Article",
+        "Document Type": "Review",
         "Affiliations": "Tin Institute",
         "DOI": "10.1/a",
         "Cited by": "3",
     }
     assert lines_of(ris_entry(common_fields(scopus) | {"title": "Tin"})) == [
-        "TY  - JOUR",
+        *("TY  - JOUR", "M3  - Review"),
         *("AU  - Doe J.", "AU  - Roe R.-T.", "T2  - Tin", "PY  - 2019", "VL  - 3", "IS  - 2", "AN  - 2-s2.0-85"),
         *("SN  - 1234", "PB  - Elsevier", "KW  - tin", "KW  - lead", "AD  - Tin Institute", "DO  - 10.1/a"),
         *("SP  - 12", "TI  - Tin", "EP  - 34", "ER  - "),

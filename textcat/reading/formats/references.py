@@ -285,7 +285,8 @@ def ris_entry(fields: Mapping[str, Any], notes: Iterable[str] = ()) -> str:
         return f"{lines}\n{further}ER  - \n\n"
     kind = str(fields.get("type") or "")
     by_default = "JOUR" if fields.get("journal") else "GEN"
-    lines = [("TY", kind if re.fullmatch("[A-Z]{3,7}", kind) else _RIS_TYPES.get(kind.lower(), by_default))]
+    of_ris = kind if re.fullmatch("[A-Z]{3,7}", kind) else _RIS_TYPES.get(kind.lower(), "")
+    lines = [("TY", of_ris or by_default), *([] if of_ris or not kind else [("M3", " ".join(kind.split()))])]
     first, _, last = str(fields.get("pages") or "").partition("-")
     values = {**fields, "type": None, "pages": first, "EP": last.strip("-")}
     for name, value in values.items():
