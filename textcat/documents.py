@@ -343,7 +343,9 @@ class Corpus:
         Title and body are the same text: the topic's names in the vocabulary (if it has none, the topic itself as
         words, unless it is a URI), followed by its description.
         """
-        called = [". ".join(self.names.get(topic, ())) or name_in_words(topic) for topic in self.topics]
+        called = [
+            ". ".join(filter(name_in_words, self.names.get(topic, ()))) or name_in_words(topic) for topic in self.topics
+        ]
         about = (self.descriptions.get(topic, "") for topic in self.topics)
         texts = [f"{name} {text}".strip() for name, text in zip(called, about, strict=True)]
         return [

@@ -277,7 +277,7 @@ def test_no_topic_is_found_by_the_words_of_its_uri(tmp_path):
     uris = [f"http://www.yso.fi/onto/yso/p{i}" for i in range(3)]
     words = ["wheat corn", "gold mine", "coffee beans"]
     documents = [Document(f"{i}", {"body": f"{words[i % 3]} {i}"}, (uris[i % 3],)) for i in range(30)]
-    corpus = Corpus.from_documents("c", documents, names={uris[0]: ("wheat",)})
+    corpus = Corpus.from_documents("c", documents, names={uris[0]: ("wheat",), uris[1]: (uris[1],)})
     recipe = textcat.read_recipe("paum").with_settings(["topics.descriptions=3"])
     tagger = textcat.train(corpus, recipe)
     assert not {"yso", "onto", "fi", "http", "www"} & set(map(str, tagger.features.get_feature_names_out()))

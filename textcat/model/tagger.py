@@ -147,7 +147,8 @@ class Tagger:
 
         If rows have n-grams of characters, it compares words by their beginnings: both suit the same languages.
         """
-        names = [self.topic_names.get(topic) or (topic if name_in_words(topic) else "") for topic in self.topics]
+        names = [self.topic_names.get(topic, topic) for topic in self.topics]
+        names = [name if name_in_words(name) else "" for name in names]
         return NamesInTexts(self.features.tokens_, names, by_beginnings=self.features.chars > 0)
 
     def __repr__(self) -> str:
