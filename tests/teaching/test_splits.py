@@ -2,6 +2,8 @@
 
 import csv
 import json
+import random
+from contextlib import suppress
 
 import pytest
 
@@ -136,3 +138,24 @@ def test_the_groups_and_the_splits_are_exported(session, tmp_path):
         "undone": 3,
         "detail": {"positions": [15], "ids": ["d15"]},
     }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_any_steps_of_two_persons_a_session_opened_again_is_the_same(session, pool, seed):
+    generator = random.Random(seed)
+    for _ in range(40):
+        person, step = generator.choice("ab"), generator.random()
+        with suppress(TextcatError):  # a split that cannot be, or an adjudication by "skip"
+            if step < 0.4:
+                answer, source = generator.choice(["yes", "no", "skip"]), generator.choice(["list", "adjudicated"])
+                session.answer("strike", generator.randrange(len(pool)), answer, person, source)
+            elif step < 0.7:
+                session.split(generator.sample(range(len(pool)), generator.choice([1, 1, 2])), person)
+            else:
+                session.undo(person)
+    again = opened_again(session, pool)
+    assert state_of(again) == state_of(session)
+    assert again.judgements("strike") == session.judgements("strike")
+    assert again.next("strike", "c") == session.next("strike", "c")
+    progress = session.progress("strike", None)
+    assert progress.yes + progress.no + progress.open == progress.n_documents == len(session.groups)
