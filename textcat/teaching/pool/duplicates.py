@@ -153,7 +153,7 @@ class Groups:
         self.split([])
 
     def split(self, parts: Iterable[Sequence[int]]) -> None:
-        """Make the groups of the pool, then take each part, the positions of some documents, out of its group.
+        """Return to the groups of the pool, then take each part, the positions of some documents, out of its group.
 
         The documents of a part become a group of their own.
         """

@@ -1,4 +1,4 @@
-"""Tell by their fields whether two records are of the same work: by DOI and PMID, then by title, year and persons."""
+"""Compare the works that records are of, by their fields: by DOI and PMID, then by title, year and persons."""
 
 from __future__ import annotations
 
