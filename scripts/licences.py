@@ -75,6 +75,11 @@ def _installed(name: str) -> Distribution | None:
         return None
 
 
+def is_installed(name: str) -> bool:
+    """Return whether a package is installed here."""
+    return _installed(name) is not None
+
+
 def licence_of(name: str) -> str:
     """Return the licence of a package as it declares it, by identifiers of SPDX where possible; "" if it is unknown."""
     installed = _installed(name)

@@ -50,6 +50,31 @@ def test_a_missing_package_is_broken(monkeypatch):
     assert examine().broken == ["The package nosuchpackage is missing: install it with `pip install nosuchpackage`."]
 
 
+@pytest.mark.parametrize(
+    ("requirement", "is_too_old"),
+    [
+        ("numpy>=1.26", False),
+        ("numpy (>=1)", False),
+        ("numpy>=999.1", True),
+        ('numpy>=999; extra == "skos"', True),
+        ('numpy>=999; extra == "test"', False),
+        ('numpy>=999; python_version < "3.0"', False),
+    ],
+)
+def test_a_package_that_is_too_old_is_broken(monkeypatch, requirement, is_too_old):
+    monkeypatch.setattr(module.metadata, "requires", lambda name: [requirement])
+    found = [sentence for sentence in examine().broken if "numpy" in sentence]
+    assert len(found) == is_too_old
+    assert all(f"numpy {metadata.version('numpy')} is too old" in sentence for sentence in found)
+
+
+@pytest.mark.parametrize(("old", "new"), [("1.9", "1.10"), ("1", "1.0.1"), ("1.26.4", "2"), ("3.8.2rc1", "3.8.3")])
+def test_versions_are_compared_by_their_numbers(monkeypatch, old, new):
+    monkeypatch.setattr(module.metadata, "requires", lambda name: [f"numpy>={new}"])
+    monkeypatch.setattr(module.metadata, "version", lambda name: old)
+    assert any("too old" in sentence for sentence in examine().broken)
+
+
 def test_a_wrong_kernel_is_broken(monkeypatch):
     monkeypatch.setattr(kernels, "check_kernels_apart", lambda: [kernels.KernelCheck("margin.rules", 0.0, "differs")])
     assert examine().broken == ["The compiled module textcat.margin.rules is broken: differs."]

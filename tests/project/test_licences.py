@@ -16,6 +16,9 @@ def metadata(*fields):
 
 def test_every_required_package_has_an_accepted_licence():
     packages = licences.required_packages()
+    unknown = {name for name in packages if licences.licence_of(name) == ""}
+    if absent := sorted(name for name in unknown if not licences.is_installed(name)):
+        pytest.skip(f"{', '.join(absent)} of the extras are not installed")
     assert {"numpy", "spacy", "thinc", "rdflib"} <= {*packages}
     assert packages["numpy"] == {""}
     assert packages["rdflib"] == {"skos"}

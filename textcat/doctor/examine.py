@@ -26,7 +26,7 @@ from textcat.training.memory import available_memory
 if TYPE_CHECKING:
     from textcat.doctor.kernels import KernelCheck
 
-_OF_DEVELOPERS = ("ci", "dev", "test")  # extras
+_OF_DEVELOPERS = ("ci", "dev", "docs", "test")  # extras
 _FEATURES = ("avx2", "avx512f", "fma", "asimd", "sve")  # of processors, by their names in /proc/cpuinfo
 CGROUP = Path("/sys/fs/cgroup")
 _FEW_FILES = 256  # open files: fewer may end a server or a large archive
@@ -61,6 +61,7 @@ def examine() -> Examination:
         "corpora": {"found": ", ".join(_corpora()) or "none"},
     }
     broken = [f"The package {name} is missing: install it with `pip install {name}`." for name in missing]
+    broken += _too_old()
     try:
         from textcat.doctor.kernels import broken_kernels, check_kernels_apart
     except ImportError as error:  # numpy or scipy
@@ -97,6 +98,29 @@ def _packages() -> tuple[dict[str, str], list[str]]:
         {name: version or "missing" for name, version in versions.items()},
         [name for name, version in versions.items() if version is None],
     )
+
+
+def _too_old() -> list[str]:
+    """Return a sentence for each installed package that is older than textcat requires, by default or for an extra."""
+    sentences = {}
+    for name, specifier, marker in _requirements():
+        extra = re.search(r"extra == ['\"]([\w-]+)", marker)
+        lowest, version = re.search(r">=\s*([\w.]+)", specifier), _version(name)
+        if (extra and extra[1] in _OF_DEVELOPERS) or not _applies(marker) or not lowest or not version:
+            continue
+        if _numbers(version) < _numbers(lowest[1]):
+            remedy = f"install another one with `pip install '{name}>={lowest[1]}'`"
+            sentences[name] = f"The package {name} {version} is too old, as textcat needs {lowest[1]}: {remedy}."
+    return [*sentences.values()]
+
+
+def _numbers(version: str) -> list[int]:
+    """Return the numbers that a version begins with, such as [1, 26] for 1.26.0rc1, without zeros at the end."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    numbers = [*map(int, match[0].split("."))] if match else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return numbers
 
 
 def _applies(marker: str) -> bool:

@@ -46,7 +46,7 @@ class Folder(NamedTuple):
         if info.get("type") == "directory":
             return None
         if not _is_file(info):
-            raise TextcatError(f"{file} of {self.name} is a link, a pipe or a device: models have files only.")
+            raise TextcatError(f"{file} of {self.name} is a link, a pipe or a device: put a file in its place.")
         return self._size(info)
 
     def sizes(self) -> dict[str, int]:

@@ -33,11 +33,11 @@ class Keys:
         self._is_regular = self._path is not None and self._path.is_file()  # a pipe can be read only once
         self._seen = self._identity()
         self._sums: list[tuple[str, bytes]] = []
-        self._fault = ""  # what is wrong with the file, in a sentence
+        self._fault: TextcatError | None = None  # what is wrong with the file
         if self._path is not None:
             self._sums, self._fault = _sums_in(self._path, lambda path: path.open("rb"))
         if self._fault:
-            raise TextcatError(self._fault)
+            raise self._fault
 
     @property
     def are_needed(self) -> bool:
@@ -62,8 +62,8 @@ class Keys:
             return False
         told, self._seen = self._fault, identity
         self._sums, self._fault = _sums_in(self._path, open_regular)
-        if self._fault and self._fault != told:
-            raise TextcatError(self._fault)
+        if self._fault and str(self._fault) != str(told):
+            raise self._fault
         return not self._fault
 
     def _identity(self) -> tuple[int, ...]:
@@ -83,16 +83,17 @@ class Keys:
         return owner
 
 
-def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], str]:
-    """Return the name and the hash of each key in a file, and a sentence on what is wrong with it, or ""."""
+def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tuple[str, bytes]], TextcatError | None]:
+    """Return the name and the hash of each key in a file, and the error of what is wrong with it, or None."""
     try:
         with open_file(path) as file:
             lines = file.read(_MOST_BYTES).decode("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         remedy = f"`textcat serve --new-key NAME` makes a key and its line.{similar_files(path)}"
-        return [], f"Cannot read the keys {path}: {reason}; {remedy}"
-    sums, fault = [], ""
+        return [], TextcatError(f"Cannot read the keys {path}: {reason}; {remedy}")
+    sums: list[tuple[str, bytes]] = []
+    fault = None
     for number, line in enumerate(lines, start=1):
         content = line.partition("#")[0].strip()
         match = _LINE.fullmatch(content)
@@ -101,9 +102,9 @@ def _sums_in(path: Path, open_file: Callable[[Path], BinaryIO]) -> tuple[list[tu
         elif content and not fault:
             # The line itself is not shown: it may be a key that was written there by mistake.
             wrong = f"Line {number} of the keys {path} is not a name and sha256:…"
-            fault = f"{wrong}: make it with `textcat serve --new-key NAME`."
+            fault = TextcatError(f"{wrong}: make it with `textcat serve --new-key NAME`.")
     if not sums and not fault:
-        fault = f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`."
+        fault = TextcatError(f"The file of keys {path} has no key: make one with `textcat serve --new-key NAME`.")
     return sums, fault
 
 
