@@ -3,6 +3,7 @@
 import sys
 import unicodedata
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,15 @@ def test_every_character_has_the_form_that_python_gives_it_alone_behind_a_letter
     for before, behind in (("a", "\u0301"), ("\u1100", "\u11a8"), ("\u304b", "\u3099")):
         joined = [before + chr(code) + behind for code in range(0x300, 0x30000)]
         assert [*map(nfc, joined)] == [unicodedata.normalize("NFC", string) for string in joined]
+
+
+def test_texts_of_subclasses_of_str_are_read_and_nothing_else():
+    for text in ("e\u0301", "plain", "\u0416"):
+        assert nfc(np.str_(text)) == unicodedata.normalize("NFC", text)
+        assert type(nfc(np.str_(text))) is str
+    for wrong in (b"e", None, 3):
+        with pytest.raises(TypeError):
+            nfc(wrong)
 
 
 def test_no_character_that_counts_as_stable_changes_with_what_is_before_it():

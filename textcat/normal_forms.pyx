@@ -70,11 +70,13 @@ cdef Py_ssize_t longest_unstable(const character* text, Py_ssize_t n) noexcept n
     return longest
 
 
-def nfc(str text):
+def nfc(text):
     """Return a text in normal form C: the same object if it is in it already.
 
     Source: Unicode Standard Annex #15, Unicode Normalization Forms.
     """
+    if type(text) is not str:
+        text = str.__str__(text)  # of a subclass of str, such as numpy's
     cdef int kind = PyUnicode_KIND(text)
     cdef Py_ssize_t longest
     if kind == 1:

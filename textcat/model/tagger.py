@@ -390,9 +390,16 @@ class Tagger:
         return bool(self.recipe.get("tags", {}).get("strategy") == "single")
 
     def decide(self, scores: np.ndarray, has_terms: np.ndarray | None = None) -> np.ndarray:
-        """Return a bool array (n_documents, n_topics): whether each document gets each topic, given the scores.
+        """Return whether each document gets each topic, given the scores.
 
-        `has_terms` is as for `select`.
+        Parameters
+        ----------
+        scores, has_terms
+            As for `select`.
+
+        Returns
+        -------
+        given : ndarray of shape (n_documents, n_topics), bool
         """
         above = np.asarray(scores > self.cut_scores(scores))
         if has_terms is not None and not self.single:

@@ -128,7 +128,7 @@ class ContainerEntry(NamedTuple):
 
 
 class MemberNames:
-    """Give each file of an archive a name that no other one has, by the order of the files in the archive.
+    """Return each file of an archive a name that no other one has, by the order of the files in the archive.
 
     The first file with a path keeps it. The next one gets ``#2/`` in front, a further one ``#3/``, and so on. A file at
     a path that was a folder before, or below a path that was a file before, counts like a repeated one, as it may have
