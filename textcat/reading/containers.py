@@ -128,7 +128,7 @@ class ContainerEntry(NamedTuple):
 
 
 class MemberNames:
-    """Return each file of an archive a name that no other one has, by the order of the files in the archive.
+    """Hold the names that files of an archive have so far, and give each further file a name of its own.
 
     The first file with a path keeps it. The next one gets ``#2/`` in front, a further one ``#3/``, and so on. A file at
     a path that was a folder before, or below a path that was a file before, counts like a repeated one, as it may have
