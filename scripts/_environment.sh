@@ -1,7 +1,8 @@
-# Sourced by the scripts beside it: a .venv with textcat built in it, and the data beside the checkout.
+# Sourced by the scripts beside it: an environment with textcat built in it, and the data beside the checkout.
 # shellcheck shell=bash
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+venv=${TEXTCAT_VENV:-.venv}
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
@@ -27,7 +28,7 @@ compiled_sources() { find textcat \( -name '*.pyx' -o -name '*.pxd' -o -name '*.
 # What an installation depends on. An editable one follows the Python files by itself.
 fingerprint() {
     pwd
-    .venv/bin/python --version
+    "$venv/bin/python" --version
     compiled_sources | tr '\n' '\0' | xargs -0 cksum pyproject.toml setup.py
 }
 
@@ -45,29 +46,29 @@ extensions_are_fresh() {
 
 # Without network: what an earlier installation left may be all that is needed.
 works_already() {
-    extensions_are_fresh && .venv/bin/python -c 'import importlib, sys
-for name in sys.argv[1:]: importlib.import_module(name)' "$@" 2>>.venv/install.log
+    extensions_are_fresh && "$venv/bin/python" -c 'import importlib, sys
+for name in sys.argv[1:]: importlib.import_module(name)' "$@" 2>>"$venv/install.log"
 }
 
 install_into_venv() {
     local target=$1 stamp=$2
     shift 2
-    local pip=(.venv/bin/python -m pip --disable-pip-version-check install --quiet --retries 2 --editable "$target")
-    say "Installing $target into .venv; the first time takes a minute or two ..."
-    if "${pip[@]}" </dev/null >.venv/install.log 2>&1 ||
-        "${pip[@]}" --no-index --no-build-isolation </dev/null >>.venv/install.log 2>&1; then
+    local pip=("$venv/bin/python" -m pip --disable-pip-version-check install --quiet --retries 2 --editable "$target")
+    say "Installing $target into $venv; the first time takes a minute or two ..."
+    if "${pip[@]}" </dev/null >"$venv/install.log" 2>&1 ||
+        "${pip[@]}" --no-index --no-build-isolation </dev/null >>"$venv/install.log" 2>&1; then
         fingerprint >"$stamp"
     elif works_already "$@"; then
-        say "Could not install (see .venv/install.log); continuing with what .venv already has."
+        say "Could not install (see $venv/install.log); continuing with what $venv already has."
     else
-        tail -n 30 .venv/install.log >&2
-        die "Could not install textcat: the messages above and .venv/install.log say why."
+        tail -n 30 "$venv/install.log" >&2
+        die "Could not install textcat: the messages above and $venv/install.log say why."
     fi
 }
 
 # True if all of these modules are there: a package may have been removed since the installation.
 has_modules() {
-    .venv/bin/python -c 'import sys
+    "$venv/bin/python" -c 'import sys
 from importlib.util import find_spec
 sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@"
 }
@@ -77,22 +78,22 @@ sys.exit(not all(map(find_spec, sys.argv[1:])))' "$@"
 ensure_installed() {
     local target=$1
     if [[ ${CI:-false} != false ]]; then target='.[ci]'; fi
-    local stamp=.venv/installed-${target//[^a-z]/}
-    mkdir -p .venv
+    local stamp=$venv/installed-${target//[^a-z]/}
+    mkdir -p "$venv"
     (
         # One script at a time builds; where there is no flock (macOS) they take their chance.
         if command -v flock >/dev/null; then flock 9; fi
-        if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+        if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
             python=$(find_python)
-            say "Making .venv with $("$python" --version) ..."
-            "$python" -m venv .venv >&2 ||
+            say "Making $venv with $("$python" --version) ..."
+            "$python" -m venv "$venv" >&2 ||
                 die "'$python -m venv' failed: where Python comes without it, install it (Debian, Ubuntu: apt install python3-venv)."
         fi
         shift
         if [[ ! -f $stamp ]] || [[ $(fingerprint) != "$(<"$stamp")" ]] || ! extensions_are_fresh || ! has_modules "$@"; then
             install_into_venv "$target" "$stamp" "$@"
         fi
-    ) 9>.venv/lock
+    ) 9>"$venv/lock"
 }
 
 # Corpora and data sets that lie beside the checkout are used where they are, unless the caller says otherwise.
@@ -139,7 +140,7 @@ install_copy() {
 # ensure_copy_installed [EXTRAS]: EXTRAS such as "[parquet,zst]".
 ensure_copy_installed() {
     local python
-    if [[ ! -x $venv/bin/python ]]; then
+    if [[ ! -x "$venv/bin/python" ]]; then
         python=$(find_python)
         "$python" -m venv "$venv" >&2 || die "'$python -m venv' failed: where Python comes without it, install it."
     fi

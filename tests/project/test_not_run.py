@@ -85,10 +85,21 @@ def test_in_ci_a_whole_file_that_could_be_run_fails(run, pytester, processes):
     result.stdout.fnmatch_lines(["*nowhere is not installed*"])
 
 
+@pytest.mark.parametrize("processes", [[], ["--numprocesses=2"]])
+def test_a_second_run_takes_the_tests_that_the_first_one_could_not_run(run, pytester, monkeypatch, tmp_path, processes):
+    pytester.makepyfile(TESTS)
+    skipped = tmp_path / "skipped"
+    monkeypatch.setenv("TEXTCAT_SKIPPED", str(skipped))
+    run("", *processes)
+    (one,) = skipped.read_text().splitlines()
+    assert one.endswith("::test_of_a_package")
+    run("true", f"@{skipped}").assert_outcomes(failed=1)
+
+
 def test_what_is_left_to_another_step_is_a_line_of_ci():
     root = FOLDER.parents[1]
     sources = [path.read_text(encoding="utf-8") for path in root.glob("tests/**/*.py")]
     steps = {step for text in sources for step in re.findall(r'"step: (scripts/\S+ --\w+) ', text)}
     assert steps == {"scripts/site --check", "scripts/wheel --check"}
-    run = [line.removeprefix("run ./") for line in (root / ".ci/run").read_text(encoding="utf-8").splitlines()]
+    run = [line.partition("run ./")[2] for line in (root / ".ci/run").read_text(encoding="utf-8").splitlines()]
     assert steps <= set(run)
