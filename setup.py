@@ -59,6 +59,21 @@ class BuildWithDirectives(build_ext):
             "freethreading_compatible": False,
         }
 
+    def build_extension(self, ext: Extension) -> None:
+        """Build as usual; take a module as it is if an editable installation finds it newer than all sources."""
+        built = Path(*ext.name.split(".")).with_name(Path(self.get_ext_filename(ext.name)).name)
+        sources = [
+            Path("setup.py"),
+            *(path for end in ("pyx", "pxd", "h") for path in Path("textcat").rglob(f"*.{end}")),
+        ]
+        newest = max(path.stat().st_mtime for path in sources)
+        if self.editable_mode and built.exists() and built.stat().st_mtime > newest:
+            target = Path(self.get_ext_fullpath(ext.name))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(built, target)
+        else:
+            super().build_extension(ext)
+
 
 class WheelWithBill(bdist_wheel):
     """Put a bill of materials (SBOM, in CycloneDX's format) into the wheel, where PEP 770 wants it."""
