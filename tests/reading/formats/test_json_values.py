@@ -33,3 +33,9 @@ def test_each_value_is_found_in_its_place(container, indent, is_ascii):
 
 def test_of_members_with_the_same_name_the_last_one_counts_as_for_python():
     assert members_of(b'{"a": 1, "b":2 , "a":[3]}', 0)["a"][:2] == (21, 24)
+
+
+def test_a_text_that_is_not_closed_ends_with_the_data():
+    values, end = values_in(b'[1, "a\\", {}, []', 0)
+    assert [(one.start, one.end) for one in values] == [(1, 2)]
+    assert end == 16

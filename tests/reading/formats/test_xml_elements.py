@@ -57,3 +57,8 @@ def test_lxml_finds_the_same_children(text):
         assert etree.tostring(etree.fromstring(text.encode()[one.start : one.end])) == etree.tostring(
             child, with_tail=False
         )
+
+
+@pytest.mark.parametrize("start", [b"<!--", b"<![CDATA[", b"<?x"])
+def test_what_is_not_closed_ends_with_the_data(start):
+    assert [*child_elements(b"<item><a/>" + start + b"<b/></item>", 0)] == [*child_elements(b"<item><a/>", 0)]

@@ -4,7 +4,8 @@ import json
 import re
 from typing import NamedTuple
 
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]', re.DOTALL)
+# A text that is not closed ends with the data, as else each of its quotes would be looked through.
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
 _SPACE = re.compile(rb"[ \t\r\n]*")
 
 

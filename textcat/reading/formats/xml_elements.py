@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from html import unescape
 from typing import NamedTuple
 
-# Comments, CDATA, instructions; tags, in whose attributes "<" does not stand, but ">" may.
-_TOKEN = re.compile(
-    rb"""<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<(/?)(?=([^\s<>/"'=]+))\2(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""", re.DOTALL
-)
+# Comments, CDATA, instructions: one that is not closed ends with the data, as else each would be looked through.
+_NO_TAG = rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
+# Tags, in whose attributes "<" does not stand, but ">" may.
+_TOKEN = re.compile(rb"""%s|<(/?)(?=([^\s<>/"'=]+))\2(?:[^<>"']|"[^"<]*"|'[^'<]*')*>""" % _NO_TAG, re.DOTALL)
 _ATTRIBUTE = re.compile(rb"""\s([^\s<>/"'=]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 
 
