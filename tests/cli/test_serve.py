@@ -74,3 +74,7 @@ def test_the_main_text_of_pages_is_asked_of_the_server_if_its_package_is_there(r
     assert [options["main_text"] for options in served] == [False, True]
     monkeypatch.setattr("textcat.reading.formats.main_text.find_spec", lambda name: None)
     assert "pip install 'textcat-margin[web]'" in run.refuses("serve", newswire_model, "--main-text")
+
+
+def test_seconds_that_no_timer_takes_are_wrong_usage(run):
+    assert "--seconds" in run.misuses("serve", "m", "--seconds", "1e300")

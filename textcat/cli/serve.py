@@ -50,7 +50,7 @@ def serve(
     ] = False,
     max_bytes: Annotated[int, Option(min=1, help="Maximum bytes of a request's body.")] = 10_000_000,
     max_documents: Annotated[int, Option(min=1, help="Maximum documents in a request.")] = 5000,
-    seconds: Annotated[float, Option(min=0.1, help="Maximum seconds for a request.")] = 30.0,
+    seconds: Annotated[float, Option(min=0.1, max=86400, help="Maximum seconds for a request.")] = 30.0,
     concurrent: Annotated[int, Option(min=1, help="Maximum requests that a process handles at the same time.")] = 512,
     rate: Annotated[
         float, Option(min=0, help="Maximum requests per second from one key or address; 0: no limit.")

@@ -58,7 +58,9 @@ def _in_zones(document: Any, id_: str, number: int, text: tuple[str, ...], train
 
 def _chosen(fields: Collection[str], named: tuple[str, ...], trained_on: tuple[str, ...]) -> tuple[str, ...]:
     """Return the fields or columns of texts: those that are named, or else those of training if all are there."""
-    return named or (trained_on if all(name in fields for name in trained_on) else ())
+    if named or not trained_on:
+        return named
+    return trained_on if all(name in fields for name in trained_on) else ()
 
 
 def origin_of_columns(text: tuple[str, ...]) -> dict[str, Any]:
@@ -172,10 +174,15 @@ class _Fields(NamedTuple):
         zones = self.fields.get("zones")
         if isinstance(zones, Mapping) and names in ((), ("zones",)):
             return {str(zone): _Fields(zones, self.called).text(zone) for zone in zones}
-        title, body = title_and_body(names or ("title", "text" if self.value("text") is not None else "body"))
-        if all(self.value(name) is None for name in (*body, title)):
+        if names:
+            title, body = title_and_body(names)
+        else:
+            title, body = "title", ("body",) if self.value("text") is None else ("text",)
+        texts = [self.text(name) for name in body]
+        head = self.text(title) if title else ""
+        if not (head or any(texts)) and all(self.value(name) is None for name in (*body, title)):
             raise self._fault(f"no text in {' or '.join(map(repr, body))}", self._name_fields())
-        return {"title": self.text(title), "body": "\n".join(filter(None, map(self.text, body)))}
+        return {"title": head, "body": texts[0] if len(texts) == 1 else "\n".join(filter(None, texts))}
 
     def labels(self, field: str | Sequence[str], separator: str) -> Labels:
         try:
