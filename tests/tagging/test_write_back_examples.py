@@ -83,12 +83,14 @@ def inserted(before, after):
     return after[n:end] if after[end:] == before[n:] and end >= n else None
 
 
-def test_the_bytes_outside_our_tags_are_as_they_were(written):
-    _, out, _ = written
+def test_the_bytes_outside_our_tags_are_as_they_were(written, coded_model):
+    (_, out, _), tagger = written, textcat.load(coded_model)
     for path in news_in(out):
         added = inserted(path.read_bytes(), (out / path.relative_to(NEWS)).read_bytes())
         assert added is not None, path
-        assert added.count(b"textcat:model") == 3, path
+        (item,) = (one for one in read(str(path)) if isinstance(one, Record))
+        n_tags = 3 if tagger.scored([item]).has_terms[0] else 0
+        assert added.count(b"textcat:model") == n_tags, path
         added.decode("ascii")
 
 
