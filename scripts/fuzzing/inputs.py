@@ -410,6 +410,18 @@ _ENDNOTE = (
     b'<?xml version="1.0"?><xml><records><record><ref-type name="Book">6</ref-type><titles><title><style>Tin</style>'
     b"</title></titles><abstract>So &amp; so</abstract><dates><year>2002</year></dates></record></records></xml>"
 )
+_REFER = (
+    b"%0 Journal Article\n%T Tin\n  rose\n%A Li, Y.\n%D 2002\n%P 1-9\n%X So.\n\nSo.\n%K tin\nore; gold\n"
+    b"%R 10.1000/a\n\n%0 Book\n%T Gold\n\n%A Doe\n%T Ore\n"
+)
+_WOS = (
+    b"FN Clarivate Analytics Web of Science\nVR 1.0\nPT J\nAU Li, Y\n   Doe, J\nTI Tin\n   rose\nAB So.\n"
+    b"DE tin; ore\nPY 2002\nBP 1\nEP 9\nDI 10.1000/a\nUT WOS:1\nER\n\nPT B\nTI Gold\nER\n\nEF"
+)
+_TAGS_OF_REFER = (
+    *(b"\n%0 Book", b"\n%T Tin", b"\n%A Li", b"\n%K a;b", b"\n\n%", b"\r\n\r\n%X ", b"\xef\xbb\xbf", b"\x0b"),
+)
+_TAGS_OF_WOS = (b"\nPT J\n", b"\nER\n", b"\n   ", b"\nTI ", b"\nAU ", b"\nDE a; b", b"\nEF", b"\xef\xbb\xbf", b"\r")
 _TAGS_OF_RIS = (
     b"\nTY  - ",
     b"\nER  - ",
@@ -441,6 +453,8 @@ _TAGS_OF_ENDNOTE = (
 )
 RIS = Target(_references("ris", ".ris"), lambda: with_settings(_RIS, _RIS * 2, b""), _TAGS_OF_RIS)
 NBIB = Target(_references("nbib", ".nbib"), lambda: with_settings(_MEDLINE, _MEDLINE * 2), _TAGS_OF_MEDLINE)
+REFER = Target(_references("refer", ".enw"), lambda: with_settings(_REFER, _REFER * 2), _TAGS_OF_REFER)
+WOS = Target(_references("wos", ".ciw"), lambda: with_settings(_WOS, _WOS * 2), _TAGS_OF_WOS)
 BIBTEX = Target(_references("bibtex", ".bib"), lambda: with_settings(_BIBTEX, _BIBTEX * 2), _WORDS_OF_BIBTEX)
 ENDNOTE = Target(_references("endnote", ".xml"), lambda: with_settings(_ENDNOTE), _TAGS_OF_ENDNOTE)
 REUTERS = Target(check_reuters, _reuters_seeds, _SGML)

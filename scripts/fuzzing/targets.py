@@ -14,6 +14,8 @@ TARGETS: dict[str, Target] = {
     "mbox": inputs.MBOX,
     "ris": inputs.RIS,
     "nbib": inputs.NBIB,
+    "refer": inputs.REFER,
+    "wos": inputs.WOS,
     "bibtex": inputs.BIBTEX,
     "endnote": inputs.ENDNOTE,
     "ninjs": news.NINJS,

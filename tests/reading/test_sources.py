@@ -23,6 +23,7 @@ import pytest
 import zstandard
 from read_sources import LINES, faults, ids, read, tarred, zipped
 
+from textcat.corpus.catalogue import open_corpus
 from textcat.errors import TextcatError
 from textcat.reading import InputSettings, file_system, find_sources, formats, read_batches
 from textcat.surrogates import decode_surrogates
@@ -192,6 +193,119 @@ def test_a_file_of_a_format_that_is_known_and_not_read_is_named(folder):
     for root, said in (("TEI", "root <TEI>"), ("PcGts", "PAGE"), ("other", "root <other>")):
         (folder / "a.xml").write_text(f'<?xml version="1.0"?>\n<{root} xmlns="http://example.org/"><a/></{root}>')
         assert said in faults(read("a.xml"))[0].reason
+
+
+UNREAD_TEXTS = {
+    "RTF": b"{\\rtf1\\ansi Barley rose.\\par }",
+    "fastText": b"__label__crops Barley rose.\n__label__metals __label__ships Copper\n",
+    "SVMLight": b"+1 qid:3 1:0.5 7:1e-3 # a\n-1 2:.5\n",
+    "libsvm|SVMLight": b"0 1:0.5 4:2\n",
+    "Extreme Classification": b"3 100 4\n0,2 1:0.5 7:0.25\n 3:1.0\n",
+    "ARC": b"filedesc://a.arc 127.0.0.1 20240101000000 text/plain 76\n1 0 Test\n",
+    "ARFF": b"@relation crops\n\n@attribute text string\n",
+    "LaTeX": b"% mine\n\\documentclass{article}\n",
+    "Ovid": b"<1>\nUnique Identifier\n  4711\nTitle\n  Barley.\n",
+    "of Ovid": b"Database: Embase <1974 to 2020>\nSearch Strategy:\n------\n1  exp barley/ (12)\n",
+    "Cochrane": b"Record #1 of 3\nID: CN-1\nTI: Barley\n",
+    "EBSCO": b"Record: 1\nTitle: Barley\n",
+    "Scopus": b"Scopus\nEXPORT DATE:21 January 2020\n",
+    "ProQuest": b"____________________________________\n\nDocument 1 of 3\n",
+    "RefWorks": b"RT Journal Article\nSR Electronic\nT1 Barley\n",
+    "PubMed": b"1. J Barley. 2019 Mar;12(3):1-5. doi: 10.1000/a. Epub 2019.\n\nBarley.\n",
+    "table of Web of Science": b"PT\tAU\tBA\tTI\nJ\tDoe\t\tBarley\n",
+}
+
+
+@pytest.mark.parametrize("said", UNREAD_TEXTS)
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.dat"])
+def test_a_text_of_a_format_that_is_not_read_is_named_through_every_door(folder, said, name):
+    data = UNREAD_TEXTS[said]
+    for topic in ("crops", "metals"):
+        (folder / "corpus" / topic).mkdir(parents=True)
+        (folder / "corpus" / topic / name).write_bytes(b"\xef\xbb\xbf\n" + data.replace(b"\n", b"\r\n"))
+    (folder / name).write_bytes(data)
+    (folder / "a.zip").write_bytes(zipped((f"b/{name}", data)))
+    assert re.search(said, faults(read("a.zip"))[0].reason)
+    for settings in (InputSettings(), InputSettings(lines=True)):
+        with pytest.raises(TextcatError, match=said):
+            find_sources([name], settings)
+        with pytest.raises(TextcatError, match=said):
+            open_corpus(name, settings=settings)
+    with pytest.raises(TextcatError, match=said):
+        open_corpus("corpus")
+    assert len(read(name, format="text")) == 1, "who names the format knows better"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "n"),
+    [
+        (
+            "ris",
+            "Provider: Ovid Technologies\nContent: text/plain; charset=UTF-8\n\n\nTY  - JOUR\nTI  - Tin\nER  - \n",
+            1,
+        ),
+        ("ris", "1.\nTY  - JOUR\nTI  - Tin\nER  - \n\n2.\nTY  - JOUR\nTI  - Ore\nER  - \n", 2),
+        ("nbib", "\nPMID- 1\nTI  - Tin\n\nPMID- 2\nTI  - Ore\n", 2),
+        ("bibtex", "@article{a, title = {Tin}}\n\n@book{b, title = {Ore}}\n", 2),
+        ("jsonl", '{"text": "Tin"}\n{"text": "Ore"}\n', 2),
+        ("csv", "text,label\nTin rose,tin\nOre fell,ore\n", 2),
+        ("csv", "id;text;topics\n1;Tin rose;tin\n2;Ore fell;ore\n", 2),
+        ("tsv", "title\tabstract\ttopics\nTin\tTin rose\ttin\nOre\tOre fell\tore\n", 2),
+        ("annif", "Tin rose\t<http://example.org/1>\nOre\t<http://example.org/2>\n", 2),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_records_that_are_called_a_text_are_read_one_by_one(folder, form, text, n, encoding):
+    (folder / "a.txt").write_bytes(text.encode(encoding))
+    (folder / "a.zip").write_bytes(zipped(("b/a.txt", text.encode(encoding))))
+    (source,) = find_sources(["a.txt"], InputSettings())
+    assert (source.format, source.guess.by) == (form, "content")
+    assert len(ids(read("a.txt"))) == len(ids(read("a.zip"))) == n
+    assert len(open_corpus("a.txt").train) == n
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Text, label and topics\nare words of this text.\n",
+        "text,label\n",
+        '{"a": 1} is an object of JSON.\nIt is not this text.\n',
+        "10:15 departure\n10:30 arrival\n",
+        "2 1:0\nwas the score\n",
+        "From: a@example.org\nSubject: TY\n\nTY  is no tag.\n",
+        "@user (hello, world)\n",
+        "1. We met in 2019; see doi.\n",
+        "Records: 1\n",
+    ],
+)
+def test_prose_that_begins_like_records_is_a_text(folder, text):
+    (folder / "a.txt").write_text(text)
+    assert find_sources(["a.txt"], InputSettings())[0].format == "text"
+    assert ids(read("a.txt")) == ["a.txt"]
+
+
+def test_a_file_without_an_ending_is_read_by_lines_if_asked(folder):
+    (folder / "pos").write_text("Tin rose.\nOre rose.\n")
+    (folder / "in").mkdir()
+    for name in ("pos", "neg.lst", "README"):
+        (folder / "in" / name).write_text("Tin fell.\nOre fell.\n")
+    assert ids(read("pos", lines=True)) == ["pos:1", "pos:2"]
+    assert len(ids(read("in", lines=True))) == 6
+    (document, _) = open_corpus("pos", settings=InputSettings(lines=True)).train
+    assert document.topics == ("pos",)
+    with pytest.raises(TextcatError, match="--format"):
+        read("pos")
+
+
+def test_a_dataset_that_was_saved_to_disk_is_named(folder):
+    for name in ("dataset_dict.json", "train/dataset_info.json", "train/state.json", "train/data-0.arrow"):
+        (folder / "saved" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "saved" / name).write_bytes(
+            b'{"splits": ["train"]}' if name.endswith("json") else b"\xff\xff\xff\xff"
+        )
+    assert all(re.search("datasets|Arrow", fault.reason) for fault in faults(read("saved")))
+    with pytest.raises(TextcatError, match="Hugging Face's datasets save it to disk; write it"):
+        open_corpus("saved")
 
 
 # Pipes and URLs

@@ -31,17 +31,19 @@ READERS = {
     "parquet": _FIELDS,
     "rcv1": ("train", "test", "version", "encoding"),
     "records": (*_FIELDS, "columns", "quotes"),
+    "refer": _FIELDS,
     "reuters": ("split", "encoding"),
     "ris": _FIELDS,
     "tsv": (*_FIELDS, "columns", "quotes"),
     "warc": ("test", "encoding", "main_text"),
+    "wos": _FIELDS,
 }
 # Those that are rules of a format, in `LabelSettings`; all others name fields, or how the bytes are read.
 _LABELS = {reader: {"test"} for reader, options in READERS.items() if "test" in options}
 _LABELS |= {"folders": {"headers"}, "rcv1": {"train", "test", "version"}, "reuters": {"split"}}
 _FORMATS = {"folders": FOLDERS, "json": "", "news": "", "records": ""}
 #: The readers of files with many records each.
-RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibtex")
+RECORD_READERS = ("jsonl", "csv", "tsv", "parquet", "json", "ris", "nbib", "bibtex", "refer", "wos")
 #: How data are read: the setting, its option on the command line, and that of a card, "" for none.
 _INPUT = (
     ("format", "--format", ""),
@@ -66,7 +68,7 @@ _INPUT = (
 class Card:
     """Describe a corpus: its files, their checksums, and how they are read.
 
-    All fields except `name`, `folder` and `depth` are keys of the TOML file of this card.
+    All fields except `name`, `folder`, `depth` and `others` are keys of the TOML file of this card.
     """
 
     name: str  # the name of the card's file, without .toml
@@ -87,12 +89,13 @@ class Card:
     sha256: dict[str, str] = field(default_factory=dict)  # checksums of the corpus's files by name; only these are read
     tree: str = ""  # instead of `sha256`, one checksum over all files that are read, see `tree_digest`
     depth: int = 0  # for data without a card: the number of outer folders whose names are no topics
+    others: tuple[str, ...] = ()  # for data without a card: files that the reader reads, although their names differ
 
     def wanted(self, name: str) -> bool:
         """Return whether the corpus has the file with the given path inside the source."""
         if self.sha256:
             return PurePosixPath(name).name in self.sha256
-        if self.describes(name) or self.names_topics(name):
+        if self.describes(name) or self.names_topics(name) or name in self.others:
             return True
         if self.reader == "rcv1":
             return is_wanted_story(name, self.settings().labels or LabelSettings())
@@ -158,7 +161,8 @@ def holds_documents(reader: str, name: str) -> bool:
     return named_format(name) == ("text" if reader == "lines" else reader)
 
 
-ENTRY_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in ("name", "folder", "depth")}
+_NO_ENTRIES = ("name", "folder", "depth", "others")
+ENTRY_TYPES = {key: kind for key, kind in get_type_hints(Card).items() if key not in _NO_ENTRIES}
 
 
 def cards() -> dict[str, Card]:

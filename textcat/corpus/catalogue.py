@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path, PurePosixPath
@@ -26,6 +26,7 @@ from textcat.reading import (
     EVERY_FIELD,
     FIELDS_OF_TOPICS,
     NEWS,
+    REFERENCES,
     SCANS,
     STEP,
     SUBJECTS,
@@ -338,6 +339,12 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
         reader = "annif" if _list_subjects(data, names, settings) else _reader_of(names, settings)
         if reader in ("", "folders", "json", "jsonl", "records") and _hold_news(data, names, settings):
             reader = "news"
+    others: tuple[str, ...] = ()
+    if not settings.format and reader in ("", "records", *RECORD_READERS):
+        others = _records_in_texts(data, names, settings)
+        reader = "records" if others else reader
+    elif reader == "lines":  # files of lines are often called by their topic only
+        others = tuple(name for name in names if "." not in name.rpartition("/")[2] and not _is_no_data(name))
     if not reader:
         raise TextcatError(
             f"{data} holds no file of a known format and no folder per topic: name the format with --format, or give "
@@ -345,6 +352,7 @@ def _guess_card(data: str, settings: InputSettings | None) -> Card:
         )
     name = Path(data).name
     guessed = Card(name, Path(data).parent, reader, [name], descriptions=described, depth=shared_depth(names))
+    guessed = replace(guessed, others=others)
     if not settings.format:
         _tell_files_left_out(data, guessed, names, settings)
     return guessed
@@ -379,11 +387,7 @@ def _is_wanted(card: Card, settings: InputSettings) -> Callable[[str], bool]:
 
 def _tell_files_left_out(data: str, card: Card, names: list[str], settings: InputSettings) -> None:
     wanted = _is_wanted(card, settings)
-    left_out = [
-        name
-        for name in names
-        if not (wanted(name) or settings.for_file(name).skip or _NO_DATA.match(PurePosixPath(name).name))
-    ]
+    left_out = [name for name in names if not (wanted(name) or settings.for_file(name).skip or _is_no_data(name))]
     if left_out:
         shown = ", ".join(left_out[:_NAMED]) + ", …" * (len(left_out) > _NAMED)
         _log.warning(
@@ -393,6 +397,27 @@ def _tell_files_left_out(data: str, card: Card, names: list[str], settings: Inpu
         )
 
 
+def _is_no_data(name: str) -> bool:
+    return bool(_NO_DATA.match(PurePosixPath(name).name))
+
+
+def _records_in_texts(data: str, names: list[str], settings: InputSettings) -> tuple[str, ...]:
+    """Return the names of those texts beside topics' folders that hold many records, such as lists of references.
+
+    If the corpus is a single file, it counts whatever its name. TextcatError is raised if all files are of a format
+    that is known and not read.
+    """
+    texts = names
+    if len(names) > 1:
+        texts = [name for name in _beside_topics(names) if named_format(name) == "text" and not _is_no_data(name)]
+    forms = _formats_of(data, texts, settings)
+    refused = [(name, form) for name, form in forms.items() if isinstance(form, UnreadableError)]
+    if refused and len(refused) == len(names):
+        name, fault = refused[0]
+        raise TextcatError(f"{data} {fault}." if len(names) == 1 else f"{name} in {data} {fault}.")
+    return tuple(name for name, form in forms.items() if form in REFERENCES or form in ("annif", *RECORD_READERS))
+
+
 def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool:
     """Return whether files list the subjects of the texts next to them, as in a full-text corpus of Annif.
 
@@ -400,26 +425,27 @@ def _list_subjects(data: str, names: list[str], settings: InputSettings) -> bool
     """
     texts = {name[:-4] for name in names if name.lower().endswith(".txt")}
     beside = [name for name in names if name[:-4] in texts and name.lower().endswith((".key", ".tsv"))]
-    return SUBJECTS in _formats_of(data, beside, settings)
+    return SUBJECTS in _formats_of(data, beside[:_LOOKED_INTO], settings).values()
 
 
 def _hold_news(data: str, names: list[str], settings: InputSettings) -> bool:
     """Return whether XML files, of which `names` has the names with those of others, are news or scanned pages."""
-    forms = _formats_of(data, [name for name in names if named_format(name) == "rcv1"], settings)
-    return not (NEWS | SCANS).isdisjoint(forms)
+    xml = [name for name in names if named_format(name) == "rcv1"][:_LOOKED_INTO]
+    return not (NEWS | SCANS).isdisjoint(_formats_of(data, xml, settings).values())
 
 
-def _formats_of(data: str, names: list[str], settings: InputSettings) -> list[str]:
-    """Return the formats of the first of the named files, as far as their names and contents tell it."""
-    forms = []
+def _formats_of(data: str, names: list[str], settings: InputSettings) -> dict[str, str | UnreadableError]:
+    """Return the format of each of the named files, or why it is not read, as far as its name and content tell it."""
+    forms: dict[str, str | UnreadableError] = {}
 
     def look(name: str, stream: ByteStream) -> None:
-        with suppress(UnreadableError):
-            forms.append(format_of(stream, name, settings))
+        try:
+            forms[name] = format_of(stream, name, settings)
+        except UnreadableError as fault:
+            forms[name] = fault.with_traceback(None)
 
-    looked_into = names[:_LOOKED_INTO]
-    if looked_into:
-        read_documents([data], settings, looked_into.__contains__, look)
+    if names:
+        read_documents([data], settings, frozenset(names).__contains__, look)
     return forms
 
 
@@ -431,8 +457,7 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
         return name.lower().endswith("newsml.xml") if reader == "rcv1" else holds_documents(reader, name)
 
     # Files in a topic's folder are its documents, whatever their format.
-    depth, parts = shared_depth(names), {"train", "test", "unused"}
-    beside = [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
+    beside = _beside_topics(names)
     among = dict.fromkeys(("reuters", "rcv1", "jsonl"), names)
     among |= dict.fromkeys(RECORD_READERS[1:], beside) | {"mbox": names, "warc": names}
     fitting = [reader for reader, candidates in among.items() if any(holds(reader, name) for name in candidates)]
@@ -442,6 +467,12 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
     if settings.lines and names:
         return "lines"
     return "folders" if any("/" in name for name in names) else ""
+
+
+def _beside_topics(names: list[str]) -> list[str]:
+    """Return the names of those files that are in no topic's folder."""
+    depth, parts = shared_depth(names), {"train", "test", "unused"}
+    return [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
 
 
 def _descriptions_among(names: list[str]) -> str:

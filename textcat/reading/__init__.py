@@ -16,7 +16,7 @@ _NAMES_IN = {
     "dates": "date_range",
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
-    "formats": "DOCUMENTS FORMATS NEWS SCANS batch_records",
+    "formats": "DOCUMENTS FORMATS NEWS REFERENCES SCANS batch_records",
     "formats.annif": "SUBJECTS",
     "formats.json_values": "ValueSpan members_of values_in",
     "formats.news": "IPTC_URIS OWN Subject is_own subject_as_given",

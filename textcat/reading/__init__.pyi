@@ -22,6 +22,7 @@ from textcat.reading.forked import read_forked as read_forked
 from textcat.reading.formats import DOCUMENTS as DOCUMENTS
 from textcat.reading.formats import FORMATS as FORMATS
 from textcat.reading.formats import NEWS as NEWS
+from textcat.reading.formats import REFERENCES as REFERENCES
 from textcat.reading.formats import SCANS as SCANS
 from textcat.reading.formats import batch_records as batch_records
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS

@@ -24,6 +24,7 @@ from textcat.reading.formats import (
     DOCUMENTS,
     FORMATS,
     NEWS,
+    REFERENCES,
     WHOLE,
     annif,
     batch_records,
@@ -62,6 +63,7 @@ from textcat.reading.records import (
 from textcat.reading.scans import AltoOwners, mets_blocks
 from textcat.reading.sources import (
     ARCHIVES,
+    FOLDERS,
     Source,
     find_sources,
     format_by_content,
@@ -532,7 +534,7 @@ def text_of_file(name: str, data: bytes, *, main_text: bool = False) -> dict[str
     called = " ".join(name.split())[-_LONGEST_NAME:] or "The file"
     form = named_format(name) if "." in name else _document_in(stream, settings)
     try:
-        if form not in DOCUMENTS and plain_name(name) == name:
+        if (form not in DOCUMENTS or form == "text") and plain_name(name) == name:
             form = format_of(stream, name, settings, form)
         if form == "mets":
             raise TextcatError(
@@ -713,6 +715,10 @@ def read_documents(
     try:
         subjects: dict[str, tuple[str, ...]] = {}
         labelled = read_labelled(inputs, settings, wanted, opened, as_read, subjects, progress)
+        if settings.format == FOLDERS:  # in which keywords are no topics
+            labelled = (
+                ("text", one._replace(topics=())) if form in REFERENCES else (form, one) for form, one in labelled
+            )
         records = _current(sorted(labelled, key=lambda pair: pair[1].source))
         are_labelled = _BY_PLACE.isdisjoint(form for form, _ in records)  # by their records, not by their places
         documents = _documents_of(records, ", ".join(map(str, inputs)), subjects)

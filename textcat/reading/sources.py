@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import orjson
+
 from textcat.errors import TextcatError
 from textcat.reading.changes import Change, FileState, FolderMarks, mark_file
 from textcat.reading.containers import (
@@ -40,9 +42,17 @@ from textcat.reading.formats.ninjs import is_ninjs
 from textcat.reading.formats.rcv1 import VERSIONS, span_of
 from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
-from textcat.reading.formats.unread import unread_format, unread_xml
+from textcat.reading.formats.unread import unread_format, unread_text, unread_xml
 from textcat.reading.formats.xml_items import xml_format
-from textcat.reading.records import LAST, InputSettings, LabelSettings, UnreadableError, is_encoding
+from textcat.reading.records import (
+    LAST,
+    InputSettings,
+    LabelSettings,
+    UnreadableError,
+    has_usual_name,
+    is_encoding,
+    usual_name,
+)
 from textcat.reading.scans import pages_of_mets
 from textcat.reading.streams import (
     ByteStream,
@@ -58,6 +68,7 @@ from textcat.surrogates import decode_surrogates
 log = logging.getLogger(__name__)
 
 STANDARD_INPUT = "-"
+_TEXTS = ("text", "lines")
 FOLDERS = "folders"  # what a folder per topic is read as: the documents in it, each by its name, or else texts
 _GLOB = frozenset("*?[")
 _BY_NAME = {
@@ -72,6 +83,8 @@ _BY_NAME = {
     "ris": ("ris",),
     "nbib": ("nbib",),
     "bibtex": ("bib", "bibtex"),
+    "refer": ("enw",),
+    "wos": ("ciw",),
     "html": ("html", "htm", "xhtml"),
     "eml": ("eml",),
     "markdown": ("md", "markdown"),
@@ -80,11 +93,13 @@ _BY_NAME = {
     "warc": ("warc", "wet"),
 }
 _FORMAT_OF = {ending: name for name, endings in _BY_NAME.items() for ending in endings}
-_HEAD, _START = 1 << 16, 128  # bytes looked at
+_HEAD, _TEXT_HEAD, _START = 1 << 16, 1 << 12, 128  # bytes looked at
 _LINE = re.compile(rb"\A\s*\S[^\n]*\n")  # found or not, in one pass
 _FIRST = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*[^\s\xef]")  # what is no white space, nor part of a byte order mark
 _XML_HEAD, _ELEMENT = 1 << 10, re.compile(rb"<[A-Za-z]+[\s>]")
 _EXPORT = re.compile(rb"(?:<\?xml[^<>]{0,200}>\s*)?(?:<xml>\s*)?<records?>")
+# Lines before a list of references that say where it comes from, or count its records.
+_PREAMBLE = rb"(?:(?:[A-Za-z][A-Za-z ]{0,40}:[^\n]{0,200}|<?[0-9]{1,6}[.>]?[ \t]*|[ \t]*\r?)\n){0,20}?"
 _BY_START = (
     ("json", re.compile(rb"\[\s*(?:\{|\]?\s*\Z)")),
     ("jsonl", re.compile(rb'\{\s*["}]')),
@@ -96,10 +111,39 @@ _BY_START = (
     ("endnote", _EXPORT),
     ("rcv1", re.compile(rb"<\?xml|<newsitem")),
     ("mbox", SEPARATOR),
-    ("ris", re.compile(rb"TY[ \t]{1,3}-[ \t]+[A-Z]{3,7}\s")),
-    ("nbib", re.compile(rb"PMID-[ \t]*[0-9]+\s")),
-    ("bibtex", re.compile(rb"@[A-Za-z]+\s*[{(][^\s,]*(?:,|\s*\Z)")),
+    ("ris", re.compile(_PREAMBLE + rb"TY[ \t]{1,3}-[ \t]+[A-Z]{3,7}\s")),
+    ("nbib", re.compile(_PREAMBLE + rb"PMID-[ \t]*[0-9]+\s")),
+    (
+        "bibtex",
+        re.compile(
+            rb"@[A-Za-z]+\s*\{[^\s,{}]*(?:,|\s*\Z)|"
+            rb"@(?:article|book|comment|in[a-z]+|misc|phdthesis|preamble|string)\s*\([^\s,]*(?:,|\s*\Z)",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "refer",
+        re.compile(
+            rb"%0[ \t]+[A-Z][a-z]+|(?:%[A-Z@0-9][ \t]+\S[^\n]*\n){0,30}?%(?:T|A)[ \t]+\S[^\n]*\n%[A-Z@0-9][ \t]"
+        ),
+    ),
+    (
+        "wos",
+        re.compile(rb"FN [^\n]{0,100}\n(?:VR|PT) |FN (?:Clarivate|Thomson|ISI) |PT [A-Z][ \t]*\r?\n[A-Z][A-Z0-9] "),
+    ),
 )
+# How texts begin that may be of another format: without a preamble, or as a table, or with a subject's URI.
+_CELL = rb"[ \"]*[\w.()/\x80-\xff-][\w .()/\x80-\xff\"-]{0,40}"
+_MAYBE_NO_TEXT = re.compile(
+    rb"[%%@<{_0-9+-]|FN |PT[ \t]|RT |TY|PMID|VN|UI|Databases?:|Scopus|Record|filedesc|[^\n]*\t[ \t]*<|"
+    rb"%b(?:[,;|\t]%b)+\r?\n" % (_CELL, _CELL)
+)
+_TABLE = re.compile(rb"%b(?:[,;|\t]%b)+\r?\n" % (_CELL, _CELL))
+_PREAMBLE_LENGTH = 1 << 11
+_BEHIND_PREAMBLE = (b"\nTY ", b"\nPMID-")
+# A first line after which further ones must be seen, before it is known whether they begin a list of references.
+_MAYBE_LIST = re.compile(rb"[A-Za-z][A-Za-z ]{0,40}:|<?[0-9]|%|FN |PT ")
+_ROWS = 6  # lines of a table that are looked at
 ARCHIVES = {
     "zip": (".zip",),
     "tar": (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar.zst", ".tzst"),
@@ -136,7 +180,7 @@ def format_by_name(name: str, settings: InputSettings) -> _Guess:
     if asked == "annif":
         asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
     elif asked == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
-        asked = named if (named := named_format(name)) in DOCUMENTS else "text"
+        asked = named if (named := named_format(name)) in DOCUMENTS | REFERENCES else "text"
     form = asked or named_format(name)
     by = "option" if asked else "name" if form else ""
     return _Guess("lines" if form == "text" and settings.lines else form, by)
@@ -157,6 +201,8 @@ def format_by_content(stream: ByteStream, name: str, settings: InputSettings) ->
     ):
         return _Guess(form, "content")
     form = next((form for form, start in _BY_START if start.match(head)), "") or _by_columns(head, settings)
+    if not form and not settings.lines and _MAYBE_LIST.match(head):
+        form = _list_in(text_start(stream.peek(_TEXT_HEAD), settings.encoding))
     if form in ("json", "jsonl") and settings.is_default("text_fields"):
         form = _format_of_json(head) or form
     form = form or ("annif" if annif.annif_kind(_first_line(head)) == "annif" else "")
@@ -174,6 +220,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     """
     form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
+    if form in _TEXTS and settings.format not in _TEXTS:
+        return _format_of_text(form, plain, stream.peek(_TEXT_HEAD), settings)
     if form in ("", "annif") and plain.endswith(".key"):
         return annif.SUBJECTS
     if form in ("tsv", "annif") and not settings.columns:
@@ -187,6 +235,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     is_unsure = form in ("", "json", "jsonl", "rcv1") and not settings.format
     if is_unsure and (hint := unread_format(plain, stream.peek(_START, until=_LINE))):
         raise UnreadableError(f"is {hint}")
+    if not form and settings.lines:
+        return "lines"
     if not form:
         raise UnreadableError(
             "is not read, as neither its name nor its content tells the format: name it with --format"
@@ -199,6 +249,72 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     if form == "jsonl" and _BY_START[0][1].match(text_start(stream.peek(_START, until=_LINE), settings.encoding)):
         return "json"
     return form
+
+
+def _format_of_text(form: str, plain: str, head: bytes, settings: InputSettings) -> str:
+    """Return the format of a file that is called a text, or is one for want of another; `head` has its first bytes.
+
+    It may be a list of references, a table or JSON Lines, which are often called texts. UnreadableError is raised if it
+    is of a known format that is not read.
+    """
+    text = text_start(head, settings.encoding)
+    if not (_MAYBE_NO_TEXT.match(text) or any(start in text[:_PREAMBLE_LENGTH] for start in _BEHIND_PREAMBLE)):
+        return form
+    hint = unread_text(text) or (b"\0" in text and unread_format(plain, head))
+    if hint:
+        raise UnreadableError(f"is {hint}")
+    return form if form == "lines" else _list_in(text) or _records_in(text, settings) or form
+
+
+def _list_in(head: bytes) -> str:
+    """Return the format of a list of references, given its first bytes; "" if they begin no such list."""
+    return next((form for form, start in _BY_START if form in REFERENCES and start.match(head)), "")
+
+
+def _records_in(head: bytes, settings: InputSettings) -> str:
+    """Return the format of a table or of JSON Lines that is called a text, given its first bytes; "" for other texts.
+
+    Texts that begin like a table are none if their next lines have other numbers of values. If a format
+    was asked for, such as a folder per topic, texts are texts, whatever they begin with.
+    """
+    if settings.format:
+        return ""
+    first, *others = head.split(b"\n", _ROWS)
+    if first.startswith(b'{"') and first.rstrip().endswith(b"}"):
+        return "jsonl" if _is_object(first) else ""
+    if annif.annif_kind(_first_line(head)) == "annif":
+        return "annif"
+    if not _TABLE.match(head):
+        return ""
+    for mark in SEPARATORS["csv"]:
+        separator = mark.encode()
+        cells = [cell.strip(b' "\r') for cell in first.split(separator)] if separator in first else []
+        if cells:
+            rows = [line for line in others[:-1] if line.strip()]
+            is_regular = all(line.count(separator) >= len(cells) - 1 for line in rows if b'"' not in line)
+            if (
+                rows
+                and is_regular
+                and _has_columns([cell.decode(errors="replace").lower() for cell in cells], settings)
+            ):
+                return "tsv" if mark == "\t" else "csv"
+    return ""
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _has_columns(names: list[str], settings: InputSettings) -> bool:
+    """Return whether a row has the names of a column of texts and of another column that records usually have."""
+    texts = {*map(str.lower, settings.text_fields), "body"}
+    if settings.is_default("text_fields"):
+        texts.update(name for name in names if usual_name([name], "body"))
+    others = [name for name in names if name not in texts or name == "title"]
+    return not texts.isdisjoint(names) and any(has_usual_name([name]) for name in others)
 
 
 def _format_of_json(head: bytes) -> str:
@@ -410,28 +526,33 @@ def _guess(name: str, reading: Callable[[], ByteStream], settings: InputSettings
     settings = settings.for_file(name)
     by_name = format_by_name(name, settings)
     # Exports of references are often called .txt or .xml.
-    if by_name.format and (by_name.by != "name" or by_name.format not in ("text", "rcv1") or is_url(name)):
+    is_unsure = by_name.by == "name" and by_name.format in (*_TEXTS, "rcv1") and not is_url(name)
+    if by_name.format and not is_unsure:
         return by_name
     try:
         with closing(reading()) as stored:
-            guess = format_by_content(unpacked_stream(stored, name), name, settings)
+            stream = unpacked_stream(stored, name)
+            guess, head = format_by_content(stream, name, settings), stream.peek(_TEXT_HEAD)
     except UnreadableError:
         return by_name  # what it is read as does not matter
-    if by_name.format and guess.format not in REFERENCES | NEWS | SCANS:
-        return by_name
-    if not guess.format:
-        if hint := _unread(name, reading):
-            raise TextcatError(f"{name} is {hint}.")
-        raise TextcatError(
-            f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
-        )
-    return guess
-
-
-def _unread(name: str, reading: Callable[[], ByteStream]) -> str:
-    """Return what a file is if it is of a known format that is not read, with the remedy; or else ""."""
-    with closing(reading()) as stored:
-        return unread_format(plain_name(name), unpacked_stream(stored, name).peek(_START))
+    if by_name.format != "lines" and guess.format in REFERENCES | NEWS | SCANS:
+        return guess
+    plain = plain_name(name).lower()
+    if by_name.format in _TEXTS:
+        try:
+            form = _format_of_text(by_name.format, plain, head, settings)
+        except UnreadableError as fault:
+            raise TextcatError(f"{name} {fault}.") from None
+        return by_name if form == by_name.format else _Guess(form, "content")
+    if by_name.format or guess.format:
+        return by_name if by_name.format else guess
+    if hint := unread_format(plain, head):
+        raise TextcatError(f"{name} is {hint}.")
+    if settings.lines:
+        return _Guess("lines", "option")
+    raise TextcatError(
+        f"Neither name nor content tells the format of {name}: name it with --format, one of {', '.join(FORMATS)}."
+    )
 
 
 def _once(sources: list[Source]) -> Iterator[Source]:

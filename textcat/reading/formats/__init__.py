@@ -23,11 +23,13 @@ from textcat.reading.formats import (
     parquet,
     pdf,
     rcv1,
+    refer,
     references,
     reuters,
     tei,
     text,
     warc,
+    wos,
     xml_items,
 )
 from textcat.reading.records import (
@@ -66,6 +68,8 @@ FORMATS = {
     "nbib": references.MEDLINE,
     "bibtex": bibtex.FORMAT,
     "endnote": endnote.FORMAT,
+    "refer": refer.FORMAT,
+    "wos": wos.FORMAT,
     "annif": annif.FORMAT,
     "warc": warc.FORMAT,
     "html": html.FORMAT,
@@ -81,7 +85,7 @@ NEWS = frozenset({"ninjs", "json-feed", *xml_items.TAGS})
 #: The formats of scanned pages; a METS file refers to ALTO files.
 SCANS = frozenset({"alto", "mets"})
 #: The formats of lists of references.
-REFERENCES = frozenset({"bibtex", "endnote", "nbib", "ris"})
+REFERENCES = frozenset({"bibtex", "endnote", "nbib", "refer", "ris", "wos"})
 #: The formats that are not text in a single encoding; their files are not converted to UTF-8 before they are read.
 BINARY = frozenset({"eml", "docx", "pdf", "warc"})
 #: The formats in which a file is one document.

@@ -134,9 +134,9 @@ _OTHER_NAMES = {
     "notes": ("notes", "note"),
 }
 _PAGE_ENDS = ("page start", "start page"), ("page end", "end page")
-_RIS_START = re.compile(rb"^TY[ \t]{1,3}-", re.MULTILINE)
+_RIS_START = re.compile(rb"^(?:\xef\xbb\xbf)?TY[ \t]{1,3}-", re.MULTILINE)
 _RIS_LINE = re.compile(r"([A-Z][A-Z0-9])[ \t]{1,3}-(?:[ \t]+(.*)|[ \t]*)")
-_MEDLINE_START = re.compile(rb"^PMID-[ \t]*[0-9]", re.MULTILINE)
+_MEDLINE_START = re.compile(rb"^(?:\xef\xbb\xbf)?PMID-[ \t]*[0-9]", re.MULTILINE)
 _MEDLINE_LINE = re.compile(r"(?=.{4}-)([A-Z]{2,4}) *-(?:[ \t]+(.*)|[ \t]*)")
 _INITIALS = re.compile(r"\S.*\s[A-Z][A-Z.\- ]{0,7}")  # of a name such as Doe J. in a list that commas divide
 _ISO_DATE = re.compile(r"(\d{4})-(\d\d)(?:-(\d\d))?")
@@ -177,8 +177,8 @@ class StartCutter:
         end = next(filter(None, self._starts(data)), 0)
         if end:
             return end, True
-        # What is left begins with a line end, or within a line, so that no record begins at its first byte.
-        last_line = data.rfind(b"\n")
+        # What is left begins with line ends, or within a line, so that no record begins at its first byte.
+        last_line = min(data.rfind(b"\n"), len(data.rstrip()))
         return last_line if last_line > 0 else max(len(data) - 1, 0), False
 
 
@@ -326,7 +326,7 @@ def _tagged_values(text: str, line_pattern: re.Pattern[str], end: str) -> dict[s
     """
     values: dict[str, list[list[str]]] = {}  # the lines of each text
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in text.removeprefix("\ufeff").splitlines():  # in a file that was put behind another
         if match := line_pattern.fullmatch(line):
             if match[1] == end:
                 break

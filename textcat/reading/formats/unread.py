@@ -16,7 +16,7 @@ _KINDS: tuple[tuple[str, str, bytes], ...] = (
     ("a presentation; save its text as .docx or PDF", "pptx ppt odp", b""),
     ("an e-book; convert it to HTML", "epub mobi azw3", rb"PK.{28}mimetypeapplication/epub\+zip"),
     ("an old Word document; save it as .docx", "doc dot", rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"),
-    ("a text in RTF; save it as .docx", "rtf", rb"\{\\rtf"),
+    ("a text in RTF; save it as .docx", "rtf", b""),
     (_PICTURE, "jpg jpeg jpe", rb"\xff\xd8\xff"),
     (_PICTURE, "png", rb"\x89PNG\r\n"),
     (_PICTURE, "gif", rb"GIF8[79]a"),
@@ -30,12 +30,60 @@ _KINDS: tuple[tuple[str, str, bytes], ...] = (
     ("a RAR archive; unpack it, or make it a zip", "rar", rb"Rar!\x1a\x07"),
     ("mail of Outlook; export it as mbox or .eml", "msg pst ost", rb"!BDN"),
     ("Arrow or Feather; write it as Parquet", "feather arrow", rb"ARROW1|FEA1"),
-    ("a file of Python's or numpy's; write it as Parquet or JSON Lines", "pkl pickle npy npz", rb"\x93NUMPY"),
+    ("a file of Avro, ORC or TensorFlow; write it as Parquet or JSON Lines", "avro orc tfrecord", rb"Obj\x01|ORC"),
+    (
+        "a file of Python's or numpy's; write it as Parquet or JSON Lines",
+        "pkl pickle npy npz joblib",
+        rb"\x93NUMPY|\x80[\x02-\x05]",
+    ),
+    ("a table of R, SPSS, Stata or SAS; write it as CSV", "rda rdata rds sav dta sas7bdat", rb"\$FL2"),
+    ("HDF5; write its texts as Parquet or JSON Lines", "h5 hdf5", rb"\x89HDF"),
+    ("a notebook of Jupyter; export it as Markdown", "ipynb", b""),
+    ("YAML; write it as JSON Lines", "yaml yml", b""),
     ("a story of a wire in IPTC 7901 or ANPA 1312; name it with --format text", "", rb"\x16*\x01[ -~]{3,40}[\r\n\x1f]"),
     ("a JSON Schema, which holds no documents; leave it out", "", _SCHEMA),
 )
+# Those that are texts themselves, so that their content counts whatever a file is called.
+_LABEL = rb"[-+]?\d[\d.,]*(?: +qid:\d+)?"
+_VALUE = rb"(?: *\d+:[-+]?\d[\d.]*(?:e[-+]?\d+)?(?=\s|\Z))"
+_KINDS_OF_TEXT: tuple[tuple[str, bytes], ...] = (
+    ("a text in RTF; save it as .docx", rb"\{\\rtf"),
+    ("fastText, whose labels begin with __label__; convert it to JSON Lines", rb"__label__\S"),
+    (
+        "a file of vectors (SVMLight, Extreme Classification Repository), which holds no texts; give the texts",
+        rb"\d+ \d+ \d+\r?\n(?:%b)?%b|%b%b{2}|(?:%b%b\r?\n){2}" % (_LABEL, _VALUE, _LABEL, _VALUE, _LABEL, _VALUE),
+    ),
+    ("ARFF, a table of Weka; write it as CSV", rb"(?i:@relation)\s[^\n]*\n\s*@"),
+    ("LaTeX; convert it to HTML, Markdown or text", rb"(?:%[^\n]*\n\s*)*\\document(?:class|style)\b"),
+    ("an ARC, the older web archive; convert it to WARC", rb"filedesc://[^\n]{1,400}\n"),
+    (
+        "a list of references of Ovid; export it as RIS",
+        rb"(?:<1>|1\.)[ \t]*\r?\n(?:VN|UI|AN|DB)[ \t]{1,3}- |<1>[ \t]*\r?\n(?:Accession Number|Authors?|Database|"
+        rb"Link to the Ovid|Title|Unique Identifier)\b|VN[ \t]{1,3}- Ovid |"
+        rb"(?:Database|Databases): [^\n]{1,400}\n\s*Search Strategy:",
+    ),
+    ("a list of references of the Cochrane Library; export it as RIS", rb"Record #1 of \d+\r?\n"),
+    ("a list of references of EBSCO; export it as RIS", rb"Record: 1\r?\n"),
+    ("a list of references of Scopus; export it as RIS or CSV", rb"Scopus\r?\nEXPORT DATE:"),
+    ("a list of references of ProQuest; export it as RIS", rb"_{20,}\s*(?:Report Information|Document 1 of \d)"),
+    (
+        "a list of references in RefWorks' tagged format; export it as RIS",
+        rb"RT [A-Z][A-Za-z ]{2,30}\r?\n[A-Z][A-Z0-9] \S",
+    ),
+    (
+        "PubMed's list of abstracts or summaries; export it in the format PubMed",
+        rb"1[.:] [^\n]{3,200}\b(?:1[89]|20)\d\d\b[^\n]{0,80};[^\n]{0,100}(?:doi: ?10\.|PMID: ?\d)",
+    ),
+    ("a table of Web of Science; export it as a plain text file or RIS", rb"PT\tA[UBC]\t"),
+)
 _BY_ENDING = {ending: what for what, endings, _ in _KINDS for ending in endings.split()}
 _BY_START = [(what, re.compile(start, re.DOTALL)) for what, _, start in _KINDS if start]
+_BY_START_OF_TEXT = [(what, re.compile(start)) for what, start in _KINDS_OF_TEXT]
+
+
+# What describes a folder that Hugging Face's datasets have saved, and the data in it.
+_DATASET = "part of a dataset as Hugging Face's datasets save it to disk; write it by its to_parquet or to_json"
+_OF_DATASETS = ("dataset_dict.json", "dataset_info.json", "state.json")
 
 
 # Formats of XML, with the remedy, by the names of their roots.
@@ -58,5 +106,15 @@ def unread_format(name: str, head: bytes) -> str:
 
     `name` is its name without the ending of a compression, and `head` has its first bytes.
     """
+    if name.rpartition("/")[2].lower() in _OF_DATASETS:
+        return _DATASET
     by_name = _BY_ENDING.get(name.lower().rpartition(".")[2], "") if "." in name else ""
-    return by_name or next((what for what, start in _BY_START if start.match(head)), "")
+    return by_name or next((what for what, start in _BY_START if start.match(head)), "") or unread_text(head)
+
+
+def unread_text(head: bytes) -> str:
+    """Return what a text is, with the remedy, if it is of a known format that is not read; otherwise return "".
+
+    `head` has its first bytes, without a byte order mark and blank lines.
+    """
+    return next((what for what, start in _BY_START_OF_TEXT if start.match(head)), "")

@@ -1,0 +1,61 @@
+"""Read Refer, as EndNote exports it (``.enw``): fields such as ``%T title``, and a blank line between records."""
+
+import re
+from collections.abc import Callable
+
+from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+
+# A type, or any field that follows a blank line or begins the data; the percent sign first, as it is rare.
+_START = re.compile(rb"%(?:(?<=\n%)0|(?:(?<=\n\n%)|(?<=\n\r\n%)|(?<=\A%)|(?<=\n\xef\xbb\xbf%))[0A-Z])[ \t]")
+_LINE = re.compile(r"(%[0-9A-Z@?!$\]&()*+<>\[=~^#,.;:/'-])(?:[ \t]+(.*)|)")
+_TAGS = {
+    "type": ("%0",),
+    "id": ("%M", "%F"),
+    "title": ("%T",),
+    "abstract": ("%X",),
+    "authors": ("%A",),
+    "year": ("%D",),
+    "date": ("%8",),
+    "journal": ("%J", "%B"),
+    "volume": ("%V",),
+    "issue": ("%N",),
+    "pages": ("%P",),
+    "publisher": ("%I",),
+    "issn": ("%@",),
+    "doi": ("%R",),
+    "url": ("%U",),
+    "language": ("%G",),
+    "keywords": ("%K",),
+    "notes": ("%Z", "%O"),
+}
+
+
+def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        values = _values(settings.text_of(span))
+        if not values:
+            raise UnreadableError("has no line such as '%T Title', so it is not Refer: name its format with --format")
+        return reference_content(reference_fields(values, _TAGS), settings)
+
+    return parse
+
+
+def _values(text: str) -> dict[str, list[str]]:
+    """Return the texts of each field; a line without a field continues the one before, but keywords stand by line."""
+    texts: dict[str, list[list[str]]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if match := _LINE.fullmatch(line):
+            lines = [match[2] or ""]
+            texts.setdefault(match[1], []).append(lines)
+        elif lines:
+            lines.append(line.strip("\ufeff"))  # that of a file which was put behind another
+    values = {tag: [" ".join(" ".join(lines).split()) for lines in fields] for tag, fields in texts.items()}
+    if "%K" in texts:
+        words = [word for lines in texts["%K"] for line in lines for word in line.split(";")]
+        values["%K"] = [" ".join(word.split()) for word in words]
+    return {tag: kept for tag, fields in values.items() if (kept := [*filter(None, fields)])}
+
+
+FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))

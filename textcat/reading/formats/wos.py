@@ -1,0 +1,68 @@
+"""Read the tagged format of Web of Science (``.ciw``, ``savedrecs.txt``): a record lies between ``PT`` and ``ER``."""
+
+import re
+from collections.abc import Callable
+
+from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
+from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
+
+_START = re.compile(rb"^PT [A-Z][ \t]*\r?\n", re.MULTILINE)
+_LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
+_OF_ONE_LINE = frozenset({"AF", "AU", "BA", "BE", "BF", "C1", "CA", "CR", "GP"})  # of which each line is a value
+_TAGS = {
+    "type": ("DT",),
+    "id": ("UT",),
+    "title": ("TI",),
+    "abstract": ("AB",),
+    "authors": ("AF",),
+    "year": ("PY",),
+    "date": ("PD",),
+    "journal": ("SO", "JI", "J9"),
+    "volume": ("VL",),
+    "issue": ("IS",),
+    "pages": ("BP",),
+    "publisher": ("PU",),
+    "issn": ("SN", "EI"),
+    "doi": ("DI",),
+    "language": ("LA",),
+    "keywords": ("DE", "ID"),
+    "notes": ("NT",),
+}
+
+
+def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
+    def parse(span: RecordSpan) -> RecordContent:
+        if not _START.match(span.data):
+            raise UnreadableError(
+                "has no line such as 'PT J', so it is not from Web of Science: name its format with --format"
+            )
+        values = _values(settings.text_of(span))
+        short = values.pop("AU", [])  # names that stand in full in AF, unless they are old
+        if short:
+            values.setdefault("AF", short)
+        for tag in {"DE", "ID"} & values.keys():
+            values[tag] = [*filter(None, map(str.strip, values[tag][0].split(";")))]
+        if "EP" in values and "BP" in values:
+            values["BP"][0] += f"-{values.pop('EP')[0]}"
+        return reference_content(reference_fields(values, _TAGS), settings)
+
+    return parse
+
+
+def _values(text: str) -> dict[str, list[str]]:
+    """Return the texts of each tag of a record; a line that begins with a blank continues the line before."""
+    lines: dict[str, list[str]] = {}
+    tag = ""
+    for line in text.splitlines():
+        if match := _LINE.fullmatch(line):
+            tag = match[1]
+            if tag == "ER":
+                break
+            lines.setdefault(tag, []).append((match[2] or "").strip())
+        elif tag:
+            lines[tag].append(line.strip())
+    kept = {tag: [*filter(None, texts)] for tag, texts in lines.items()}
+    return {tag: texts if tag in _OF_ONE_LINE else [" ".join(texts)] for tag, texts in kept.items() if texts}
+
+
+FORMAT = RecordFormat(spans_between(_START), _parser, "Record {}", lambda *_: StartCutter(_START))
