@@ -46,7 +46,7 @@ def _text_of(path: Path) -> str:
 
 
 def parse_value(text: str, annotation: Any) -> Any:
-    """Parse a text such as ``5``, ``true`` or ``{ title = 2 }`` as TOML; return the text itself if that fails.
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
     ValueError is raised if neither the parsed value nor the text has the type `annotation`: see `has_type`.
     """

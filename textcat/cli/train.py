@@ -245,7 +245,7 @@ def _ids(ids_or_file: str) -> list[str]:
     Otherwise the argument itself has the ids, separated by commas.
     """
     path = Path(ids_or_file)
-    ids = path.read_text(encoding="utf-8").splitlines() if path.is_file() else ids_or_file.split(",")
+    ids = path.read_text(encoding="utf-8-sig").splitlines() if path.is_file() else ids_or_file.split(",")
     return [id_.strip() for id_ in ids if id_.strip()]
 
 

@@ -82,6 +82,7 @@ from textcat.reading.streams import (
     sought_in,
     unpacked_stream,
     whole_bytes,
+    with_line_feeds,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is loo
 _LONGEST_NAME = 200  # characters of a name that are shown
 _PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics are told by where their files lie
+_OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
+_LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
 _OF_ITEMS = NEWS | {"warc"}  # formats of many documents, of which a file may have a single one
 
 _Wanted: TypeAlias = Callable[[str], object]  # see `read_documents`
@@ -410,6 +413,8 @@ def _documents(
         stream, model, settings = decoded, model._replace(decoded=True), settings._replace(encoding="utf-8")
     if model.format in WHOLE:
         return _whole(stream, model, settings.max_bytes)
+    if model.format in _LINE_FORMATS:
+        stream = with_line_feeds(stream, only_if_alone=model.format in _OF_VALUES)
     return _cut(stream, model, settings, position, name)
 
 

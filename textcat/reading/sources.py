@@ -134,11 +134,11 @@ _BY_START = (
 )
 # How texts begin that may be of another format: without a preamble, or as a table, or with a subject's URI.
 _CELL = rb"[ \"]*[\w.()/\x80-\xff-][\w .()/\x80-\xff\"-]{0,40}"
-_MAYBE_NO_TEXT = re.compile(
-    rb"[%%@<{_0-9+-]|FN |PT[ \t]|RT |TY|PMID|VN|UI|Databases?:|Scopus|Record|filedesc|[^\n]*\t[ \t]*<|"
-    rb"%b(?:[,;|\t]%b)+\r?\n" % (_CELL, _CELL)
-)
 _TABLE = re.compile(rb"%b(?:[,;|\t]%b)+\r?\n" % (_CELL, _CELL))
+_TAGGED = rb"FN |PT[ \t]|RT |TY|PMID|VN|UI|Databases?:|Scopus|Record|filedesc"
+_MAYBE_NO_TEXT = re.compile(rb"[%%@<{_0-9+-]|%b|[^\n]*\t[ \t]*<|%b" % (_TAGGED, _TABLE.pattern))
+# How most texts begin, in one quick look: with a line that has no separators, or no short value before the first one.
+_PLAIN_START = re.compile(rb"(?!%b)[A-Za-z](?:[^\r\n\t,;|]*|[\w .()/'-]{42}[^\r\n\t]*)(?:\r?\n|\Z)" % _TAGGED)
 _PREAMBLE_LENGTH = 1 << 11
 _BEHIND_PREAMBLE = (b"\nTY ", b"\nPMID-")
 # A first line after which further ones must be seen, before it is known whether they begin a list of references.
@@ -257,6 +257,8 @@ def _format_of_text(form: str, plain: str, head: bytes, settings: InputSettings)
     It may be a list of references, a table or JSON Lines, which are often called texts. UnreadableError is raised if it
     is of a known format that is not read.
     """
+    if _PLAIN_START.match(head) and all(head.find(start, 0, _PREAMBLE_LENGTH) < 0 for start in _BEHIND_PREAMBLE):
+        return form
     text = text_start(head, settings.encoding)
     if not (_MAYBE_NO_TEXT.match(text) or any(start in text[:_PREAMBLE_LENGTH] for start in _BEHIND_PREAMBLE)):
         return form

@@ -76,7 +76,7 @@ def test_references_are_found_in_archives_and_topics_folders(folder):
     corpus = open_corpus("corpus")
     assert [document.topics for document in corpus.train] == [("crops",)] * 2 + [("metals",)] * 2
     (folder / "a.zip").write_bytes(zipped(("b/refs.txt", REFER.encode()), ("b/plain.txt", b"100 % wool\n% of it")))
-    assert [one.id for one in read("a.zip")] == ["a.zip/b/plain.txt", "4711", "a.zip/b/refs.txt:2"]
+    assert [one.id for one in read("a.zip")] == ["4711", "a.zip/b/refs.txt:2", "a.zip/b/plain.txt"]
 
 
 def test_a_list_is_a_corpus_whose_topics_are_the_keywords(folder):

@@ -72,7 +72,7 @@ def is_subject(value: Any) -> bool:
 
 def _parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     def parse(span: RecordSpan) -> RecordContent:
-        text, tab, subjects = settings.text_of(span).partition("\t")
+        text, tab, subjects = settings.text_of(span).removeprefix("\ufeff").partition("\t")
         if settings.labels is None:
             return RecordContent("", {"body": text.strip()})
         if not tab:

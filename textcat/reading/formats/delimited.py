@@ -16,6 +16,7 @@ from textcat.reading.records import (
     ANNIFS,
     Block,
     ColumnNames,
+    FaultKind,
     InputSettings,
     Record,
     RecordContent,
@@ -57,6 +58,9 @@ def _plain_records(block: Block, settings: InputSettings) -> list[Record] | None
         text = settings.text_of(RecordSpan(1, 0, settings.without_mark(block)[0]))
         separator, names, read = _row(block.header, block.format, settings)
         content, source, n = _content_of(names, read, settings), block.source, len(names)
+        first = f"{names[0]}{separator}"
+        if text.startswith((first, "\ufeff")) or f"\n{first}" in text or "\n\ufeff" in text:
+            return None  # maybe a header comes again: one by one, it is told
         records = []
         for number, line in enumerate(text.split("\n"), block.position):
             if line.strip(_BLANK):
@@ -120,6 +124,9 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=separator, strict=True), [])
     except csv.Error as error:
+        if "\r" in row.rstrip("\r\n"):
+            fault = "has a carriage return outside of quotes that ends no line"
+            raise UnreadableError(f"{fault}: end all lines in line feeds, or quote the value") from None
         raise UnreadableError(f"has wrong quotes ({error}): correct them, or add --quote none") from None
 
 
@@ -151,14 +158,24 @@ def read_header(row: bytes, form: str, settings: InputSettings) -> bytes:
 def _parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
     separator, names, read = _row(block.header, block.format, settings)
     content, n = _content_of(names, read, settings), len(names)
+    repeats_header = _repeats_header(names, settings)
 
     def parse(span: RecordSpan) -> RecordContent:
-        cells = _cells(settings.text_of(span), separator, settings)
+        # In a file that was put behind another, there are a byte order mark and a header.
+        cells = _cells(settings.text_of(span).removeprefix("\ufeff"), separator, settings)
+        if repeats_header(cells):
+            raise UnreadableError("repeats the header", FaultKind.LEFT_OUT)
         if len(cells) != n:
             raise UnreadableError(f"has {len(cells)} values where the header has {n}: correct it")
         return content(cells)
 
     return parse
+
+
+def _repeats_header(names: list[str], settings: InputSettings) -> Callable[[list[str]], bool]:
+    """Return a function that takes the cells of a row and returns whether they are the names of the columns again."""
+    first = None if settings.columns else names[0]
+    return lambda cells: bool(cells) and cells[0].strip() == first and [*map(str.strip, cells)] == names
 
 
 def _content_of(names: list[str], read: ColumnNames, settings: InputSettings) -> Callable[[list[str]], RecordContent]:

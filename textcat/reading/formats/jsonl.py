@@ -268,9 +268,13 @@ def object_content(fields: Mapping[str, Any], settings: InputSettings) -> Record
 def read_object(text: str) -> dict[str, Any]:
     """Return the object of JSON that a text holds; raise UnreadableError if it holds none."""
     try:
-        fields = json.loads(text)
+        fields = json.loads(text.removeprefix("\ufeff"))  # of a file that was put behind another
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
+        if "\r" in text[: error.pos]:
+            raise UnreadableError(
+                "has several lines that end in a carriage return only, in a file with line feeds: end all in line feeds"
+            ) from None
         raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): correct it") from None
     except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
         raise UnreadableError(f"is not valid JSON ({error!s:.60}): correct it") from None

@@ -1,6 +1,7 @@
 """Read mail: an mbox file, in which each message is a document, or a file with a single message (.eml)."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from html import unescape
@@ -61,7 +62,7 @@ class _MessageCutter:
         return 0
 
     def count(self, data: bytes) -> int:
-        return bool(SEPARATOR.match(data)) + sum(1 for _ in _inner_starts(data))
+        return bool(SEPARATOR.match(data.removeprefix(BOM_UTF8))) + sum(1 for _ in _inner_starts(data))
 
     def skip(self, data: bytes) -> tuple[int, bool]:
         for start in _inner_starts(data):
@@ -84,13 +85,13 @@ def _starts(data: bytes, line_end: int) -> bool:
     return before.endswith((b"\n", b"\n\r")) and bool(SEPARATOR.match(data, line_end + 1))
 
 
-def _spans(block: Block, _: InputSettings) -> Iterator[RecordSpan]:
-    data, position = block.data, block.position
+def _spans(block: Block, settings: InputSettings) -> Iterator[RecordSpan]:
+    (data, offset), position = settings.without_mark(block), block.position
     starts = [0, *_inner_starts(data), len(data)]
     for start, end in pairwise(starts):
         message = data[start:end]
         if message.strip():
-            yield RecordSpan(position, block.offset + start, message)
+            yield RecordSpan(position, offset + start, message)
         position += bool(SEPARATOR.match(message))
 
 
@@ -115,6 +116,8 @@ def _file(span: RecordSpan, settings: InputSettings) -> ExtractedText:
     """Return the content of a file that is one message; its HTML is parsed, unlike that of messages in an mbox."""
     if not _HEADED.match(span.data):
         raise UnreadableError("does not begin with a header, so it is not a mail: correct it or leave it out")
+    if b"\n" not in span.data:  # as on old Macs
+        span = span._replace(data=span.data.replace(b"\r", b"\n"))
     return _message(span, span.data, settings, lambda text: extract_page(text).body)[1]
 
 

@@ -46,7 +46,7 @@ def _file_parser(block: Block, settings: InputSettings) -> Callable[[RecordSpan]
         text = settings.text_of(span)
         if settings.labels is None:
             return RecordContent(block.source, {"body": text})
-        title, body = _title_and_body(text.replace("\r\n", "\n"), settings.labels.headers)
+        title, body = _title_and_body(text.replace("\r\n", "\n").replace("\r", "\n"), settings.labels.headers)
         return RecordContent(block.source, {"title": title, "body": body})
 
     return parse
@@ -62,7 +62,7 @@ def _title_and_body(text: str, headers: str) -> tuple[str, str]:
 
 
 def _line_parser(_: Block, settings: InputSettings) -> Callable[[RecordSpan], RecordContent]:
-    return lambda span: RecordContent("", {"body": settings.text_of(span).strip()})
+    return lambda span: RecordContent("", {"body": settings.text_of(span).removeprefix("\ufeff").strip()})
 
 
 LINES = RecordFormat(nonblank_lines, _line_parser, "Line {}", lambda *_: LineCutter())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from textcat.reading.formats.references import StartCutter, reference_content, reference_fields, spans_between
 from textcat.reading.records import Block, InputSettings, RecordContent, RecordFormat, RecordSpan, UnreadableError
 
-_START = re.compile(rb"^PT [A-Z][ \t]*\r?\n", re.MULTILINE)
+_START = re.compile(rb"^(?:\xef\xbb\xbf)?PT [A-Z][ \t]*\r?\n", re.MULTILINE)
 _LINE = re.compile(r"([A-Z][A-Z0-9])(?: (.*))?")
 _OF_ONE_LINE = frozenset({"AF", "AU", "BA", "BE", "BF", "C1", "CA", "CR", "GP"})  # of which each line is a value
 _TAGS = {
@@ -53,7 +53,7 @@ def _values(text: str) -> dict[str, list[str]]:
     """Return the texts of each tag of a record; a line that begins with a blank continues the line before."""
     lines: dict[str, list[str]] = {}
     tag = ""
-    for line in text.splitlines():
+    for line in text.removeprefix("\ufeff").splitlines():
         if match := _LINE.fullmatch(line):
             tag = match[1]
             if tag == "ER":
