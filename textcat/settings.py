@@ -42,11 +42,11 @@ def _text_of(path: Path) -> str:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
-    return data.decode("utf-8-sig")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")  # those of old Macs, too
 
 
 def parse_value(text: str, annotation: Any) -> Any:
-    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    """Parse a text such as ``5``, ``true`` or ``{ title = 2 }`` as TOML; return the text itself if that fails.
 
     ValueError is raised if neither the parsed value nor the text has the type `annotation`: see `has_type`.
     """

@@ -45,7 +45,7 @@ def test_an_unknown_name_is_told_with_the_nearest_one():
         (
             'reader = "reuter"\nfiles = ["a"]',
             "'reader' names 'reuter'. Known: annif, bibtex, csv, endnote, folders, json, jsonl, lines, mbox, nbib, "
-            "news, parquet, rcv1, records, reuters, ris, tsv, warc. Did you mean 'reuters'",
+            "news, parquet, rcv1, records, refer, reuters, ris, tsv, warc, wos. Did you mean 'reuters'",
         ),
         ('reader = "reuters"\nfiles = "a"', "'files' is 'a': it must be a list of strings"),
         ('reader = "reuters"\nfiles = [1]', "'files' is .1.: it must be a list of strings"),

@@ -10,7 +10,18 @@ from typing import Any, get_type_hints
 from textcat.documents import TOPIC_RULES
 from textcat.errors import TextcatError, did_you_mean
 from textcat.folders import shipped
-from textcat.reading import FOLDERS, LAST, InputSettings, LabelSettings, is_wanted_story, named_format, plain_name
+from textcat.reading import (
+    CATEGORIES,
+    FOLDERS,
+    LAST,
+    InputSettings,
+    LabelSettings,
+    is_message,
+    is_wanted_story,
+    named_format,
+    placed,
+    plain_name,
+)
 from textcat.settings import describe_type, has_type, read_toml
 
 _FIELDS = ("id", "text", "topics", "separator", "split", "date", "test", "encoding")
@@ -99,7 +110,9 @@ class Card:
             return True
         if self.reader == "rcv1":
             return is_wanted_story(name, self.settings().labels or LabelSettings())
-        return name.count("/") > self.depth if self.reader == "folders" else holds_documents(self.reader, name)
+        if self.reader == "folders":
+            return placed(name).count("/") > self.depth or name.rpartition("/")[2] == CATEGORIES
+        return holds_documents(self.reader, name)
 
     def settings(self, settings: InputSettings | None = None) -> InputSettings:
         """Return the given settings, in which the card's reader and options replace the format and other settings.
@@ -158,6 +171,8 @@ def holds_documents(reader: str, name: str) -> bool:
         return plain_name(name).lower().endswith(".xml")
     if reader == "annif":
         return name.lower().endswith((".txt", ".tsv", ".key", ".csv", ".json", ".jsonl"))
+    if reader == "mbox" and is_message(name):
+        return True
     return named_format(name) == ("text" if reader == "lines" else reader)
 
 

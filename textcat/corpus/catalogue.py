@@ -42,6 +42,7 @@ from textcat.reading import (
     matches,
     named_format,
     open_file,
+    part_of,
     plain_name,
     read_documents,
     shared_depth,
@@ -471,8 +472,8 @@ def _reader_of(names: list[str], settings: InputSettings) -> str:
 
 def _beside_topics(names: list[str]) -> list[str]:
     """Return the names of those files that are in no topic's folder."""
-    depth, parts = shared_depth(names), {"train", "test", "unused"}
-    return [name for name in names if {folder.lower() for folder in folders_of(name)[depth:]} <= parts]
+    depth = shared_depth(names)
+    return [name for name in names if all(part_of(one) or one.lower() == "unused" for one in folders_of(name)[depth:])]
 
 
 def _descriptions_among(names: list[str]) -> str:

@@ -17,7 +17,7 @@ _NAMES_IN = {
     "document": "PARTS Document",
     "forked": "STREAM_ERRORS ForkedCorpus read_forked",
     "formats": "DOCUMENTS FORMATS NEWS REFERENCES SCANS batch_records",
-    "formats.annif": "SUBJECTS",
+    "formats.annif": "CATEGORIES SUBJECTS",
     "formats.json_values": "ValueSpan members_of values_in",
     "formats.news": "IPTC_URIS OWN Subject is_own subject_as_given",
     "formats.parquet": "packed_column",
@@ -26,6 +26,7 @@ _NAMES_IN = {
     "formats.xml_elements": "ElementSpan child_elements element_at",
     "formats.xml_items": "declared_encoding",
     "in_memory": "as_documents document_stream named_in_training",
+    "layouts": "is_message part_of placed",
     "records": (
         "ALL_FIELDS EVERY_FIELD FIELDS_OF_TOPICS LAST START_OVER Batch Block Checkpoint FaultKind InputSettings "
         "ItemVersion LabelSettings PipeState Record Rejection UnreadableError VersionState is_matched superseded_reason"

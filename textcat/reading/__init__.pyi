@@ -25,6 +25,7 @@ from textcat.reading.formats import NEWS as NEWS
 from textcat.reading.formats import REFERENCES as REFERENCES
 from textcat.reading.formats import SCANS as SCANS
 from textcat.reading.formats import batch_records as batch_records
+from textcat.reading.formats.annif import CATEGORIES as CATEGORIES
 from textcat.reading.formats.annif import SUBJECTS as SUBJECTS
 from textcat.reading.formats.json_values import ValueSpan as ValueSpan
 from textcat.reading.formats.json_values import members_of as members_of
@@ -45,6 +46,9 @@ from textcat.reading.formats.xml_items import declared_encoding as declared_enco
 from textcat.reading.in_memory import as_documents as as_documents
 from textcat.reading.in_memory import document_stream as document_stream
 from textcat.reading.in_memory import named_in_training as named_in_training
+from textcat.reading.layouts import is_message as is_message
+from textcat.reading.layouts import part_of as part_of
+from textcat.reading.layouts import placed as placed
 from textcat.reading.records import ALL_FIELDS as ALL_FIELDS
 from textcat.reading.records import EVERY_FIELD as EVERY_FIELD
 from textcat.reading.records import FIELDS_OF_TOPICS as FIELDS_OF_TOPICS

@@ -5,7 +5,6 @@ import hashlib
 import io
 import logging
 import posixpath
-import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import closing
@@ -39,6 +38,7 @@ from textcat.reading.formats.documents import LARGER
 from textcat.reading.formats.text import LineCutter
 from textcat.reading.formats.warc import RecordCutter
 from textcat.reading.labels import unique_names, with_meanings
+from textcat.reading.layouts import part_of, placed, without_part
 from textcat.reading.records import (
     LAST,
     NO_VERSION,
@@ -93,8 +93,8 @@ log = logging.getLogger(__name__)
 _DEPTH = 3  # archives that are opened inside of each other: one that holds itself must end
 _OF_ONE = 256  # bytes that a block counts for besides its data, as a batch of empty files must end, too
 _TAIL = 1 << 16  # bytes at the end of a block in which the last line end is looked for
+_NAMED = 3  # files that are left out, by their names, in a warning
 _LONGEST_NAME = 200  # characters of a name that are shown
-_PART = re.compile(r"(?:^|[-_.])(train|test)$")
 _BY_PLACE = DOCUMENTS | {"lines", "mbox", "mets", "warc"}  # formats whose topics are told by where their files lie
 _OF_VALUES = frozenset(("csv", "jsonl", "mbox", "tsv"))  # formats of lines in which carriage returns may be text
 _LINE_FORMATS = REFERENCES - {"endnote"} | {"annif", "lines", *_OF_VALUES}
@@ -344,6 +344,9 @@ class _Walk:
             decoded = as_utf8(stream, self._settings.encoding)
             encoding, stream = "" if decoded else self._settings.encoding, decoded or stream
             data, stem = b"".join(iter(lambda: stream.read(STEP), b"")), annif.stem_of_name(name)
+            if posixpath.basename(name) == annif.CATEGORIES:
+                self.subjects |= annif.read_categories(name, data, encoding)
+                return
             subjects = annif.read_subjects(name, data, encoding)
             if stem not in self.subjects or name.lower().endswith(".tsv"):  # which goes before a .key, as in Annif
                 self.subjects[stem] = subjects
@@ -703,7 +706,9 @@ def read_documents(
     The topic of a text is the name of its folder; the topic of the documents in an mbox or a file of lines is the name
     of the folder, or else of the file. A folder that holds everything is not a topic. If neither a document nor its
     format gives the document's part, the name of its file or folder does, if it is ``train`` or ``test`` or ends in one
-    of these, and if names of both kinds are next to each other, in the same folder. No other name gives a part.
+    of these (or in ``training``, ``testing``, ``dev`` and the like, see `layouts.part_of`), and if names of both kinds
+    are next to each other, in the same folder. No other name gives a part. The messages of a Maildir have the topic of
+    the folder above ``cur`` and ``new``.
 
     The inputs are those of `find_sources`. A TextcatError is raised if anything cannot be read, or if two documents
     have the same id.
@@ -753,7 +758,8 @@ def _documents_of(
             "there is no %s.",
             *(location, alone, f"{alone.rpartition('/')[0]}/train".lstrip("/")),
         )
-    part_of = lru_cache(maxsize=8)(partial(_part_by_place, pairs=pairs))
+    part_by_place = lru_cache(maxsize=8)(partial(_part_by_place, pairs=pairs))
+    lies_in_part = lru_cache(maxsize=8)(partial(_is_part, pairs=pairs))
     listed, tidied = any(subjects.values()), lru_cache(maxsize=1024)(unique_names)
     if len({record.id for _, record in records}) < len(records):
         _refuse_twins(
@@ -765,25 +771,52 @@ def _documents_of(
             location,
         )
     documents: list[Document] = []
+    without_topic: list[str] = []
+    n_unused = 0
     records.reverse()
     while records:
         form, record = records.pop()
         topics, part = record.topics, record.split
         if form == "text" and listed:
-            stem = annif.stem_of_name(record.source)
+            stem = record.source if record.source in subjects else annif.stem_of_name(record.source)
             if stem not in subjects:
                 raise TextcatError(
-                    f"{location}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, as other texts "
-                    "have: add one with the subjects of the text, empty if it has none, or remove the text."
+                    f"{location}: {record.source} has no {PurePath(stem).name}.tsv or .key next to it, nor a line in "
+                    f"{annif.CATEGORIES}, as other texts have: add one with the subjects of the text, empty if it has "
+                    "none, or remove the text."
                 )
-            topics, part = subjects[stem], part_of(f"{record.source}/", form)  # no folder is its topic
+            topics, part = subjects[stem], part_by_place(f"{record.source}/", form)  # no folder is its topic
+        elif form in DOCUMENTS and not topics and lies_in_part(placed(record.source).rpartition("/")[0]):
+            without_topic.append(record.source)
+            continue
         elif form in _BY_PLACE and not topics:
             topics = topics_of(record.source, form)
             if not topics:
                 continue
-        part, topics = part or part_of(record.source, form), tidied(topics)
+        if not part and (part := part_by_place(record.source, form)) == "unused":
+            n_unused += 1
+        topics = tidied(topics)
         documents.append(Document(record.id, record.zones, topics, record.date, part, *record[7:10]))
+    if n_unused:
+        log.warning(
+            "%s: %d documents of the validation part are for neither training nor testing; to measure models on them, "
+            "call their file or folder test.",
+            *(location, n_unused),
+        )
+    _refuse_without_topics(documents, without_topic, location)
     return documents
+
+
+def _refuse_without_topics(documents: Sequence[Document], without_topic: Sequence[str], location: str) -> None:
+    """Log which files lie in a part, but in no topic's folder there; raise TextcatError if all files are such."""
+    if without_topic and not documents:
+        raise TextcatError(
+            f"{location}: {without_topic[0]} and all other texts lie in a training or test part, but in no topic's "
+            "folder there: put them into folders per topic, or give their topics as fields of JSON Lines or CSV."
+        )
+    if without_topic:
+        shown = ", ".join(without_topic[:_NAMED]) + ", …" * (len(without_topic) > _NAMED)
+        log.warning("%s: %d files in no topic's folder are left out: %s.", location, len(without_topic), shown)
 
 
 def _current(records: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
@@ -893,22 +926,22 @@ def shared_depth(names: Iterable[str]) -> int:
 
     If all files lie in the same folder, this folder is not counted, because its name may be their topic.
     """
-    folders = [name.split("/")[:-1] for name in names]
+    folders = [placed(name).split("/")[:-1] for name in names]
     return max(min(len(posixpath.commonprefix(folders)), max(map(len, folders), default=0) - 1), 0)
 
 
 def _topic_by_place(name: str, form: str, depth: int) -> tuple[str, ...]:
-    *folders, file = name.split("/")
+    *folders, file = placed(name).split("/")
     if form in DOCUMENTS:
         named = folders_of(name)[-1:] if len(folders) > depth else []
         return tuple(named or folders[depth:][-1:])
-    named = [folder for folder in folders[depth:] if folder in folders_of(name) and not _PART.search(folder.lower())]
-    return (named[-1] if named else _PART.sub("", _stem(file)),)
+    named = [folder for folder in folders[depth:] if folder in folders_of(name) and not part_of(folder)]
+    return (named[-1] if named else without_part(_stem(file)),)
 
 
 def folders_of(name: str) -> list[str]:
     """Return the names of the folders on the path of a file, from the outermost, without archives."""
-    return [folder for folder in name.split("/")[:-1] if not is_archive(folder)]
+    return [folder for folder in placed(name).split("/")[:-1] if not is_archive(folder)]
 
 
 def _pairs(names: Set[str]) -> tuple[set[str], str]:
@@ -919,27 +952,33 @@ def _pairs(names: Set[str]) -> tuple[set[str], str]:
     next to it; it is "" if there is none.
     """
     parts_in: dict[str, dict[str, str]] = defaultdict(dict)
+    names = {*map(placed, names)}
     folders_above = {name.rpartition("/")[0] for name in names}
     stems = {_stem(name) for name in names}
-    for path in folders_above | {stem for stem in stems if stem.lower().endswith(("train", "test"))}:
+    for path in folders_above | {stem for stem in stems if part_of(posixpath.basename(stem))}:
         entries = path.split("/")
         for depth, entry in enumerate(entries):
-            if match := _PART.search(entry.lower()):
-                parts_in["/".join(entries[:depth])][match[1]] = "/".join(entries[: depth + 1])
-    tests = [parts["test"] for parts in parts_in.values() if [*parts] == ["test"]]
+            if part := part_of(entry):
+                parts_in["/".join(entries[:depth])][part] = "/".join(entries[: depth + 1])
+    tests = [path for parts in parts_in.values() if "train" not in parts for path in parts.values()]
     alone = min((test for test in tests if not all(name.startswith(test) for name in names)), default="")
     alone = next((name for name in names if _stem(name) == alone), alone)
-    return {folder for folder, parts in parts_in.items() if len(parts) == 2}, alone
+    return {folder for folder, parts in parts_in.items() if "train" in parts and len(parts) > 1}, alone
+
+
+def _is_part(folder: str, pairs: Container[str]) -> bool:
+    above, _, name = folder.rpartition("/")
+    return bool(part_of(name)) and above in pairs
 
 
 def _part_by_place(name: str, form: str, pairs: Container[str]) -> str:
     if form in ("reuters", "rcv1") or not pairs:
         return ""
-    *folders, file = name.split("/")
+    *folders, file = placed(name).split("/")
     names = folders[:-1] if form in DOCUMENTS else [*folders, _stem(file)]
     for depth in reversed(range(len(names))):
-        if (match := _PART.search(names[depth].lower())) and "/".join(folders[:depth]) in pairs:
-            return match[1]
+        if (part := part_of(names[depth])) and "/".join(folders[:depth]) in pairs:
+            return part
     return ""
 
 

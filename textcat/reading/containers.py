@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from textcat.reading import streams
 from textcat.reading.changes import FileMark, FolderMarks
+from textcat.reading.layouts import is_bookkeeping, is_maildir, placed
 from textcat.reading.records import FaultKind, UnreadableError
 from textcat.reading.streams import (
     IN_MEMORY_BYTES,
@@ -48,7 +49,12 @@ _EXTENDED = (
 
 
 def hidden(name: str) -> bool:
-    """Return whether a path inside a source is hidden: a file or folder on it has a name that starts with a dot."""
+    """Return whether a path inside a source is hidden: a file or folder on it has a name that starts with a dot.
+
+    The folders of a Maildir are not hidden.
+    """
+    if "/cur/" in name or "/new/" in name:
+        name = placed(name)
     return name.startswith(".") or "/." in name
 
 
@@ -212,15 +218,24 @@ def walk(folder: str) -> Iterator[_Walked]:
             continue
         try:
             with os.scandir(path) as listing:
-                entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing if not hidden(entry.name)]
+                entries = [(entry, entry.is_dir(follow_symlinks=False)) for entry in listing]
         except OSError as error:
             fault = UnreadableError(f"cannot be listed ({error.strerror})", FaultKind.UNLISTED)
             yield _Walked(name, path, fault=fault)
             continue
+        if is_maildir({entry.name for entry, is_folder in entries if is_folder}):
+            entries = [pair for pair in entries if not is_bookkeeping(pair[0].name)]
+            entries = [pair for pair in entries if not hidden(pair[0].name) or _has_mail(pair[0].path)]
+        else:
+            entries = [pair for pair in entries if not hidden(pair[0].name)]
         # A folder is sorted with its slash, which makes the order that of the whole paths.
         entries.sort(key=lambda entry: f"{entry[0].name}/" if entry[1] else entry[0].name, reverse=True)
         above = f"{name}/" if name else ""
         waiting += [(above + entry.name, entry.path, is_folder) for entry, is_folder in entries]
+
+
+def _has_mail(folder: str) -> bool:
+    return os.path.isdir(os.path.join(folder, "cur")) and os.path.isdir(os.path.join(folder, "new"))
 
 
 def files_in(folder: str) -> Iterator[tuple[str, os.stat_result]]:

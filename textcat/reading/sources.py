@@ -44,6 +44,7 @@ from textcat.reading.formats.reuters import SPLITS
 from textcat.reading.formats.text import HEADERS
 from textcat.reading.formats.unread import unread_format, unread_text, unread_xml
 from textcat.reading.formats.xml_items import xml_format
+from textcat.reading.layouts import is_message
 from textcat.reading.records import (
     LAST,
     InputSettings,
@@ -171,12 +172,16 @@ def named_format(name: str) -> str:
     """Return the format that a name's extension indicates, "zip" or "tar" for an archive; "" if it indicates none."""
     if is_archive(name):
         return "zip" if name.lower().endswith(ARCHIVES["zip"]) else "tar"
+    if is_message(name):
+        return "eml"
     return _FORMAT_OF.get(plain_name(name).lower().rpartition(".")[2], "") if "." in name else ""
 
 
 def format_by_name(name: str, settings: InputSettings) -> _Guess:
     """Return the format of a file by its name; the format in the settings takes precedence, except for archives."""
     asked = "" if is_archive(name) else settings.format
+    if asked == "mbox" and is_message(name):
+        asked = "eml"
     if asked == "annif":
         asked = "" if plain_name(name).lower().endswith(_BESIDES_ANNIFS) else asked
     elif asked == FOLDERS:  # whose files are texts, whatever they are called, unless they can be no texts
@@ -218,6 +223,8 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
 
     `form` is the format that is already known, "" if none; the content may still make it more precise.
     """
+    if posixpath.basename(name) == annif.CATEGORIES and annif.is_categories(stream.peek(_TEXT_HEAD)):
+        return annif.SUBJECTS
     form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in _TEXTS and settings.format not in _TEXTS:

@@ -2,7 +2,8 @@
 
 A short text is a line: the text, a tab, and URIs in ``<>``, separated by spaces. The subjects of ``X.txt`` are in
 ``X.tsv`` next to it (per line a URI in ``<>``, a tab and a label), or in ``X.key`` (a label per line). Annif's
-CSV and JSON are read by other modules, which know the names that Annif gives to fields.
+CSV and JSON are read by other modules, which know the names that Annif gives to fields. Corpora of NLTK list the
+topics of all texts in one file.
 """
 
 import re
@@ -20,6 +21,8 @@ from textcat.reading.records import (
     titled_zones,
 )
 
+CATEGORIES = "cats.txt"  # the file in which corpora of NLTK list the topics of all texts, by their paths
+_CATEGORIES = re.compile(rb"(?:\S+/\S+(?: +\S+)+ *\r?(?:\n|\Z)){2}")
 SUBJECTS = "subjects"  # what a file of subjects is called where others have a format
 _URI = rb"<[A-Za-z][A-Za-z0-9+.-]*:[^<>\s]*>"
 _SHORT = re.compile(rb"[^\t\n]*\t[ \t]*" + _URI + rb"(?:\s+" + _URI + rb")*\s*\Z")
@@ -46,6 +49,19 @@ def read_subjects(name: str, data: bytes, encoding: str = "") -> tuple[str, ...]
     if not name.lower().endswith(".key"):
         subjects = [_uri_in(line.partition("\t")[0].strip()) for line in subjects]
     return tuple(dict.fromkeys(subjects))
+
+
+def is_categories(head: bytes) -> bool:
+    """Return whether a file begins with lines of a path and topics, as `CATEGORIES` does."""
+    return bool(_CATEGORIES.match(head))
+
+
+def read_categories(name: str, data: bytes, encoding: str = "") -> dict[str, tuple[str, ...]]:
+    """Return the topics of each text that a file `CATEGORIES` lists, by the text's path; `name` is the file's own."""
+    above = name.rpartition("/")[0]
+    lines = RecordSpan(1, 0, data).decoded(encoding or "utf-8").removeprefix("\ufeff").splitlines()
+    listed = [line.split() for line in lines if line.strip()]
+    return {f"{above}/{path}".lstrip("/"): tuple(dict.fromkeys(topics)) for path, *topics in listed}
 
 
 def _uri_in(text: str) -> str:
