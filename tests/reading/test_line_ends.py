@@ -59,7 +59,10 @@ def test_lines_may_end_in_carriage_returns(folder, monkeypatch, name, block, enc
         assert bodies(read("-", block_bytes=block)) == texts
 
 
-@pytest.mark.parametrize(("text", "n"), [("Tin\rOre\r", 2), ("Tin\rOre\nTin\r\nOre", 4), ("Tin\n\nOre\rTin\r\r", 3)])
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [("Tin\rOre\r", 2), ("Tin\rOre\nTin\r\nOre", 4), ("Tin\n\nOre\rTin\r\r", 3), ("Tin\r\rOre\r\r\nTin\rOre\r\r", 4)],
+)
 @pytest.mark.parametrize("block", [1, 5, 1 << 20])
 def test_lines_may_end_in_all_ways_in_one_file(folder, text, n, block):
     (folder / "a.txt").write_bytes(text.encode())

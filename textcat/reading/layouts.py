@@ -1,4 +1,4 @@
-"""Tell what the places of files mean: parts of a corpus, and the folders of a Maildir, whose names are no topics."""
+"""Find what the places of files mean: parts of a corpus, and the folders of a Maildir, whose names are no topics."""
 
 import re
 

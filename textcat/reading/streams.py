@@ -436,7 +436,7 @@ class _WithLineFeeds(ByteStream):
 def _has_lone_return(data: bytes) -> bool:
     if b"\r" not in data:
         return False
-    codes = np.frombuffer(data + b"\n", np.uint8)  # some thirty times as fast as counting both
+    codes = np.frombuffer(data + b"\0", np.uint8)  # some thirty times as fast as counting both
     return bool(np.any(codes[np.flatnonzero(codes == _RETURN) + 1] != _LINE_FEED))
 
 
