@@ -1,6 +1,11 @@
 """Markdown is read without its marks."""
 
+import random
+
+from markdown_it import MarkdownIt
+
 from textcat.reading import text_of_file
+from textcat.reading.formats import markdown
 
 
 def test_markdown_is_read_without_its_marks():
@@ -21,3 +26,13 @@ def test_of_long_markdown_nothing_is_lost_between_its_parts():
     assert text_of_file("a.md", "\n\n".join(paragraphs).encode()) == {"body": expected}
     words = "tin " * 200_000
     assert text_of_file("a.md", words.encode())["body"].split() == words.split()
+
+
+def test_brackets_in_each_other_are_the_links_that_the_library_finds():
+    pieces = ["[", "]", "](", "![", "a", ")", "][", "`", "*", "<b>", "\\", "\n", "[a]", "[a](b)", "![a](b)", '"', " "]
+    chance = random.Random(1)
+    texts = ["".join(chance.choices(pieces, k=chance.randint(1, 30))) for _ in range(200)]
+    texts += [f"[a]: b\n\n{text}" for text in texts[::2]]
+    parser = MarkdownIt("commonmark", {"maxNesting": 100}).enable(["table", "strikethrough"])
+    read = markdown.commonmark_parser()
+    assert [read.render(text) for text in texts] == [parser.render(text) for text in texts]

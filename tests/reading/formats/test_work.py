@@ -8,7 +8,7 @@ from lxml import etree
 from read_sources import faults, read
 from scanned_pages import ISSUE, MODS, alto, area, article, file_of, line, mets
 
-from textcat.reading import InputSettings, batch_records, find_sources, read_batches
+from textcat.reading import InputSettings, batch_records, find_sources, read_batches, text_of_file
 from textcat.reading.formats import mets as mets_format
 from textcat.reading.formats.alto import read_page
 
@@ -233,3 +233,20 @@ def test_elements_have_the_words_that_a_naive_reader_finds(order):
     start, stop = page.words.index(first), page.words.index(last)
     expected = page.words[start : stop + 1] if start <= stop else page.between("B4", "")
     assert page.between("B4", "S7") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 2000,
+        "[" * 1000 + "]" * 1000,
+        "[a " * 700,
+        "![" * 1000,
+        "![[ " * 500,
+        "[*" * 1000,
+        "[a]: b\n\n" + "[`" * 1000,
+    ],
+)
+def test_open_brackets_of_markdown_are_looked_at_a_few_times_however_many_are_around_them(text):
+    text_of_file("a.md", b"[a](b)")  # imports the parser
+    assert calls(text_of_file, "a.md", text.encode()) < 100 * len(text)

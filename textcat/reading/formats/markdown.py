@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from textcat.reading.formats.documents import ExtractedText, document_format, tidy_lines
 from textcat.reading.formats.mail import without_tags
 from textcat.reading.records import InputSettings, RecordSpan
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n")
@@ -18,10 +21,8 @@ _NESTED = 100  # lists and quotes in each other; what is nested deeper is left o
 
 
 def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
-    from markdown_it import MarkdownIt
-
     title, text = _without_matter(settings.text_of(span).replace("\r\n", "\n"))
-    parser = MarkdownIt("commonmark", {"maxNesting": _NESTED}).enable(["table", "strikethrough"])
+    parser = commonmark_parser()
     pieces: list[str] = []
     for part in _parts(text):
         is_title = False
@@ -39,6 +40,57 @@ def _read(span: RecordSpan, settings: InputSettings) -> ExtractedText:
             else:
                 pieces.append(token.content)  # of code; others have none
     return ExtractedText(title, tidy_lines("\n".join(pieces)))
+
+
+def commonmark_parser() -> "MarkdownIt":
+    """Return a parser of CommonMark with tables, in time proportional to the text also where brackets are open."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": _NESTED}).enable(["table", "strikethrough"])
+    helpers: Any = SimpleNamespace(**vars(parser.helpers))
+    helpers.parseLinkLabel = _label_end
+    parser.helpers = helpers
+    return parser
+
+
+def _label_end(state: "StateInline", start: int, disableNested: bool = False) -> int:
+    """Return the position of the bracket that ends the label of a link, given that of its first; -1 if there is none.
+
+    The library's function of this name walks on to the end of the paragraph for each open bracket. This one keeps
+    what it finds, and passes over an inner pair of brackets, or ends at an inner bracket that is never closed.
+    """
+    ends: dict[Any, int] = state.cache  # of one paragraph; the library's own keys are numbers
+    key = start, disableNested, state.posMax
+    if key not in ends:
+        before, state.pos = state.pos, start + 1
+        ends[key] = _walked(state, ends, disableNested)
+        state.pos = before
+    return ends[key]
+
+
+def _walked(state: "StateInline", ends: dict[Any, int], is_link: bool) -> int:
+    level = 1
+    while state.pos < state.posMax:
+        position, mark = state.pos, state.src[state.pos]
+        if mark == "]":
+            level -= 1
+            if not level:
+                return position
+        state.md.inline.skipToken(state)
+        if mark != "[":
+            continue
+        if state.pos != position + 1:  # a link
+            if is_link:
+                return -1
+            continue
+        inner = ends.get((position, is_link, state.posMax))
+        if inner == -1:
+            return -1
+        if inner is None:
+            level += 1
+        else:
+            state.pos = inner + 1
+    return -1
 
 
 def _without_matter(text: str) -> tuple[str, str]:
