@@ -30,7 +30,7 @@ def without_part(name: str) -> str:
 
 def is_message(path: str) -> bool:
     """Return whether a path is that of a message in a Maildir, such as ``spam/cur/1700.M1P1.host:2,S``."""
-    return bool(_MESSAGE.fullmatch(path))
+    return _message(path) is not None
 
 
 def placed(path: str) -> str:
@@ -38,11 +38,15 @@ def placed(path: str) -> str:
 
     The outermost folder of a Maildir is its inbox; the dot that begins the name of any other folder is left out.
     """
-    match = _MESSAGE.fullmatch(path) if "cur/" in path or "new/" in path else None
+    match = _message(path)
     if not match:
         return path
     above, _, folder = (match[1] or _INBOX).rpartition("/")
     return f"{above}/{folder.removeprefix('.')}/{match[2]}".lstrip("/")
+
+
+def _message(path: str) -> re.Match[str] | None:
+    return _MESSAGE.fullmatch(path) if "cur/" in path or "new/" in path else None  # each file of a folder is asked for
 
 
 def is_maildir(names: set[str]) -> bool:

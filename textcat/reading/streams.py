@@ -410,27 +410,23 @@ class _WithLineFeeds(ByteStream):
     def __init__(self, stream: ByteStream) -> None:
         super().__init__(self._translated, stream.consumed, stream.prompt, stream.close)
         self._stream, self.file, self.ends_within_line = stream, stream.file, stream.ends_within_line  # type: ignore[method-assign]
-        self._held = b""  # a carriage return that a line feed may follow
 
     def read(self, n: int) -> bytes:
         return super().read(n) if self._kept else self._translated(n)
 
     def skip(self, n: int) -> None:
-        if self._kept or self._held:
+        if self._kept:
             super().skip(n)
         else:
             self._stream.skip(n)
 
     def _translated(self, n: int) -> bytes:
-        while True:
-            data = self._stream.read(n)
-            ends = not data
-            if self._held:
-                data, self._held = self._held + data, b""
-            if data.endswith(b"\r") and not ends:
-                data, self._held = data[:-1], b"\r"
-            if data or ends:
-                return _LONE_RETURN.sub(b"\n", data) if _has_lone_return(data) else data
+        data = self._stream.read(n)
+        # A line feed that follows is looked at, not read, so that a resumed run reads the same.
+        behind = self._stream.peek(1) if data.endswith(b"\r") else b""
+        if _has_lone_return(data + behind):
+            data = _LONE_RETURN.sub(b"\n", data + behind)[: len(data)]
+        return data
 
 
 def _has_lone_return(data: bytes) -> bool:
