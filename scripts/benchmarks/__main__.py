@@ -10,6 +10,7 @@ from pathlib import Path
 
 import archive
 import held_out
+import hostile_files
 import hostile_texts
 import many_topics
 import other_corpora
@@ -42,6 +43,7 @@ NAMES = "a = training, b = archive to model, c = tagging, d = from texts to rows
 # What has a page of its own.
 PAGES: dict[str, Callable[[list[str]], None]] = {
     "archive": archive.main,
+    "hostile-files": hostile_files.main,
     "hostile-texts": hostile_texts.main,
     "many-topics": many_topics.main,
     "reprints": reprints.main,
@@ -71,7 +73,7 @@ def _options() -> argparse.Namespace:
         prog="scripts/benchmark",
         description=__doc__,
         epilog="With pages of their own: scripts/benchmark archive, the tagging of archives; "
-        "scripts/benchmark hostile-texts, texts that repeat a pattern; "
+        "scripts/benchmark hostile-files and hostile-texts, files and texts that repeat a pattern; "
         "scripts/benchmark many-topics, thousands of topics; scripts/benchmark reprints, the search for reprints; "
         "scripts/benchmark serving, the server; scripts/benchmark web-pages, extractors of main texts; "
         "scripts/benchmark teaching and teaching-stopping, simulations of teaching; and "

@@ -16,6 +16,7 @@ from textcat.corpus.catalogue import open_corpus
 from textcat.documents import Corpus, Document, topic_counts
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
+from textcat.reading import FORMATS
 from textcat.recipe import read_recipe
 from textcat.training.train import train_and_evaluate
 
@@ -320,6 +321,20 @@ def test_the_pages_of_hostile_texts_have_each_operation_and_what_was_measured_is
     (tmp_path / "a.json").write_text(json.dumps(kept))
     hostile_texts.main(arguments)
     assert "123.00 s" in (tmp_path / "hostile-texts.md").read_text()
+    capsys.readouterr()
+
+
+def test_hostile_files_are_made_of_each_format_and_measured(monkeypatch, tmp_path, capsys):
+    hostile_files = importlib.import_module("hostile_files")
+    monkeypatch.setattr(hostile_files, "SIZES", (100, 400))
+    monkeypatch.setattr(hostile_files.logging, "disable", lambda: None)
+    for form in FORMATS.keys() - {"parquet"}:  # pyarrow reads its bytes
+        makers = hostile_files.patterns(form)
+        assert len(makers) >= 100
+        assert all(len(make(400)) > 300 for make in makers.values())
+    hostile_files.main(["--formats", "csv", "pdf", "--out", str(tmp_path)])
+    page = (tmp_path / "hostile-files.md").read_text()
+    assert page.count("| csv | ") >= 3 <= page.count("| pdf | ")
     capsys.readouterr()
 
 
