@@ -77,6 +77,7 @@ class File:
         self.path, self.members = path, members
         self.known_as = ""  # its path when a run was started last
         self.done_as = ""  # its path when `check` saw that a run has read it to its end
+        self.tried_as = ""  # its path when a run was killed that may have read it, or have removed its rows to do so
         self.size = 0
 
     @property
@@ -117,6 +118,7 @@ class History:
         self.clock, self._tick, self._number = _START, 0, 0
         self.latest = 0.0  # the latest time of a run
         self.held: set[tuple[str, int]] = set()  # documents that had rows at the last check
+        self.told: set[str] = set()  # sources that were rejected at the last check, or since
         self.log: list[str] = []
 
     def close(self) -> None:
@@ -397,6 +399,12 @@ class History:
         os.waitpid(child, 0)
         ended = Ended(*json.loads(said)) if said else Ended(-signal.SIGKILL)
         self.log.append(f"run, kill at {kill_at}: {ended.code}")
+        if ended.code == -signal.SIGKILL:
+            blocked = self._blocked()
+            for file in self.files:
+                if self._is_readable(file, blocked):
+                    file.done_as, file.tried_as = "", file.path
+            self.told.update(line["source"] for line in self._rejections())
         return ended
 
     def _run_here(self, kill_at: int) -> tuple[int, str, Mapping[str, Any]]:
@@ -444,8 +452,10 @@ class History:
             elif file.done_as != file.path and file.path not in blocked:
                 # Under another name, it is not known without being read.
                 inside = [source for source in is_told if source == name or source.startswith(f"{name}/")]
-                is_needed = not is_hidden and not file.done_as
+                is_in = file.tried_as == file.path and self._is_whole_in(file, in_rows)
+                is_needed = not is_hidden and not file.done_as and not is_in
                 expected.update({source: is_told[source] for source in inside} or ({name: 1} if is_needed else {}))
+                file.done_as = file.path if is_in and not inside and not is_hidden else file.done_as
         wrong += self._wrong_documents(by_id, blocked, in_rows)
         ends = {doc.key: (file, at) for file, at in self.ended for doc in file.docs}
         for key in {*in_rows, *self.held} & {*ends}:
@@ -462,10 +472,12 @@ class History:
         strange = {key for key in in_rows if key not in ends and key[0] not in by_id}
         wrong += [f"{key} is in no file" for key in strange]
         gone = {str(self.archive / file.known_as) for file, _ in self.ended if file.known_as}
-        found = Counter(line["source"] for line in faults if line["source"] not in gone or line["source"] in expected)
+        # What was rejected in a folder that cannot be listed now may be there still, or not.
+        old = {source for source in self.told if self._is_within(os.path.relpath(source, self.archive), blocked)}
         found = Counter(
-            {source: n for source, n in found.items() if not _is_inside(source, gone) or source in expected}
+            {source: n for source, n in is_told.items() if source in expected or not _is_inside(source, gone | old)}
         )
+        self.told = {*is_told}
         if found != expected:
             wrong.append(f"rejected are {found - expected}, and not {expected - found}")
         if (ended.code == 3) != bool(faults):
@@ -473,6 +485,12 @@ class History:
         wrong += self._wrong_counts(ended.counts, rows, lines, topics_of)
         self.held = in_rows
         return wrong
+
+    def _is_whole_in(self, file: File, in_rows: set[tuple[str, int]]) -> bool:
+        """Return whether all documents of a file have rows, but for news that was under embargo or has versions."""
+        counts = Counter(doc.id for one in [*self.files, *(one for one, _ in self.ended)] for doc in one.docs)
+        needed = (doc.key for doc in file.docs if doc.release is None and counts[doc.id] == 1)
+        return all(key in in_rows for key in needed)
 
     def _wrong_documents(
         self, by_id: Mapping[str, list[tuple[Doc, File]]], blocked: set[str], in_rows: set[tuple[str, int]]

@@ -114,6 +114,27 @@ def test_the_rows_of_a_folder_that_can_no_longer_be_listed_stay_and_it_is_told(m
     assert len(ids(out)) == 12
 
 
+@pytest.mark.parametrize("pattern", ["*/*.jsonl", "**/*.jsonl", "[d]/?.jsonl", "*/[bc]*", "**"])
+@pytest.mark.parametrize("path", ["d", "."])
+def test_a_folder_that_a_pattern_leads_through_is_named_if_it_cannot_be_listed(
+    model, folder, out, faults, path, pattern, monkeypatch
+):
+    monkeypatch.chdir(folder.parent)
+    run(model, [f"in/{pattern}"], out.with_name("before"))
+    expected = ids(out.with_name("before"))
+    name = os.path.normpath(f"in/{path}")
+    faults[name] = Fault(errno.EACCES)
+    for _ in range(2):
+        assert run(model, [f"in/{pattern}"], out).counts.faults == 1
+        assert [(line["source"], line["unread"]) for line in rejected(out)] == [(name, True)]
+    faults.clear()
+    summary = run(model, [f"in/{pattern}"], out)
+    assert (ids(out), summary.counts.faults, rejected(out)) == (expected, 0, [])
+    faults[name] = Fault(errno.EACCES)
+    summary = run(model, [f"in/{pattern}"], out)
+    assert (ids(out), summary.counts.faults, summary.growth.gone) == (expected, 1, ())
+
+
 @pytest.mark.parametrize("where", [0.05, 0.5, 0.97])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.zip", "x.tar", "x"])
 def test_a_file_that_fails_in_its_middle_is_read_whole_later(model, folder, out, faults, name, where):
@@ -234,6 +255,28 @@ def test_a_file_under_embargo_that_was_renamed_is_read_when_the_embargo_ends(mod
     clock[0] += 3600
     run(model, [folder], out)
     assert ids(out) == ["urn:1"]
+
+
+@pytest.mark.parametrize("offset", [0, 150])
+@pytest.mark.parametrize("change", [os.unlink, lambda path: write_items(path, [item("urn:9", 1)])])
+def test_a_file_whose_older_news_counts_again_keeps_its_rows_as_long_as_it_cannot_be_read(
+    model, tmp_path, out, faults, offset, change
+):
+    folder = write_items(tmp_path / "in" / "a.jsonl", [item("urn:1", 1), item("urn:2", 1)]).parent
+    write_items(folder / "b.jsonl", [item("urn:1", 2)])
+    run(model, [folder], out)
+    faults[str(folder / "a.jsonl")] = Fault(errno.EIO, offset)
+    change(folder / "b.jsonl")
+    for _ in range(2):
+        summary = run(model, [folder], out)
+        assert ("urn:2" in ids(out), summary.counts.faults) == (True, 0)
+    is_gone = not (folder / "b.jsonl").exists()  # then its rows stay
+    assert summary.wake == (None if is_gone else 0)
+    faults.clear()
+    summary = run(model, [folder], out)
+    assert ids(out) == (["urn:1", "urn:2"] if is_gone else ["urn:1", "urn:2", "urn:9"])
+    assert summary.growth == Growth(again=() if is_gone else (str(folder / "a.jsonl"),))
+    assert run(model, [folder], out).growth == Growth()
 
 
 def test_news_is_written_back_when_its_embargo_ends(model, tmp_path, clock):

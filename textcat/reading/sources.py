@@ -438,9 +438,9 @@ def find_sources(inputs: Iterable[str | os.PathLike[str]], settings: InputSettin
     """Return the sources that inputs name: files, folders, patterns, URLs of fsspec; ``-`` or no input: standard input.
 
     A folder is read with all folders in it, sorted, but without hidden files; a pattern (``*``, ``?``, ``[…]``, ``**``)
-    names the files that match it, sorted. A file that is named twice, or together with its folder, is read once, and a
-    warning is logged. A TextcatError is raised for an unknown file, format or encoding, or if neither the name nor the
-    content of a file tells its format.
+    names the files that match it, sorted, and the folders on its way that cannot be listed. A file that is named twice,
+    or together with its folder, is read once, and a warning is logged. A TextcatError is raised for an unknown file,
+    format or encoding, or if neither the name nor the content of a file tells its format.
     """
     _check(settings)
     texts = [os.fspath(text) for text in inputs] or [STANDARD_INPUT]
@@ -479,11 +479,44 @@ def _named(text: str, settings: InputSettings) -> list[Source]:
     if is_url(text):
         return _remote(text, settings)
     if not os.path.exists(text) and not _GLOB.isdisjoint(text):
-        paths = matches(text)
-        if not paths:
+        closed = _closed_folders(text)
+        paths = [path for path in matches(text) if closed.isdisjoint(_folders_above(path))]
+        if not paths and not closed:
             raise TextcatError(f"No file matches {text}: check the pattern.")
-        return [_local(path, settings) for path in paths]
+        # The pattern reads no folder here, so that none needs a format.
+        unmatched = sorted(closed.difference(path.rstrip("/") for path in paths))
+        told = [_local(folder, settings)._replace(guess=_Guess("", "")) for folder in unmatched]
+        return [*told, *(_local(path, settings) for path in paths)]
     return [_local(text, settings)]
+
+
+def _closed_folders(pattern: str) -> set[str]:
+    """Return the folders that a pattern leads through, but that cannot be listed or passed: glob skips them silently.
+
+    Each is an input itself as long as that is so: it is rejected, and read by the pattern later.
+    """
+    parts = pattern.split("/")
+    first = next(i for i, part in enumerate(parts) if not _GLOB.isdisjoint(part))
+    closed = set[str]()
+    for i in range(first, len(parts)):
+        above = "/".join(parts[: i + (parts[i] == "**")])
+        folders = glob.glob(f"{above}/", recursive=True) if i or above else []
+        for folder in folders if i else [".", *folders]:
+            try:
+                if not _GLOB.isdisjoint(parts[i]):
+                    os.scandir(folder).close()
+                os.stat(os.path.join(folder, "."))
+            except OSError:
+                closed.add(folder.rstrip("/") or "/")
+    return closed
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    above = os.path.dirname(path.rstrip("/"))
+    while above not in ("", "/"):
+        yield above
+        above = os.path.dirname(above)
+    yield above or "."
 
 
 def _local(path: str, settings: InputSettings) -> Source:

@@ -157,7 +157,8 @@ class Growth(NamedTuple):
     changed: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()  # each with its former name
     gone: tuple[str, ...] = ()  # whose documents stay in the shards; of those, only the ones that are gone since
-    again: tuple[str, ...] = ()  # that could not be read, and can be now; or with news whose embargo has ended
+    #: That could not be read, and can be now; or with news whose embargo has ended, or that counts again.
+    again: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return any(self)
@@ -295,23 +296,17 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
     before = _Before(generations)
     now = time.time()
     found = _compare(sources, listed, before, {item.file.name for item in cut}, now)
-    growth, former = found.growth, dict(found.growth.renamed)
+    growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
-    seen = (name for name, (_, state) in listed.items() if not state.is_blocked and name not in to_read)
-    names = {name: former.get(name, name) for name in seen}
-    known = {name: before.known[was] for name, was in names.items() if was in before.known}
-    more = {name for name, item in known.items() if item.written_as in before.again}
-    read = numbered_files(sources, to_read | more) or ()
-    files = [file._replace(was=former.get(file.name, "")) for file in read]
-    files += [file for file in found.kept if file.name not in more]
+    files = [*(numbered_files(sources, to_read) or ()), *found.kept]
     told = {name for entry in last.entries for name in entry.get("gone", ())}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
     removed = [*found.removed, *(before.known[name] for name in growth.changed if name in before.known), *cut]
     removed += [before.known[name] for name in growth.again]
-    removed += [known[name] for name in sorted(more)]
-    done = {former.get(name, name) for name in to_read | more} | {*growth.gone}
+    done = to_read | {*growth.gone}
     # What is due, but cannot be read, is tried again now and then.
-    waiting = [when if when > now else 0.0 for name, when in before.due.items() if name not in done]
+    times = {name: 0.0 for name, item in before.known.items() if item.written_as in before.again} | before.due
+    waiting = [when if when > now else 0.0 for name, when in times.items() if name not in done]
     waiting += [when for name, when in before.blocked.items() if name not in found.unblocked and when is not None]
     return Work(since, files, removed, growth.gone, found.unblocked, min(waiting, default=None))
 
@@ -359,6 +354,7 @@ def _compare(
     lost = {name: item for name, item in known.items() if name not in listed or name in blocked}
     hidden = {name for name in lost if name in blocked or _is_hidden(name, blocked)} if blocked else set()
     due = {name for name, when in before.due.items() if when <= now and name in known}
+    due.update(name for name, item in known.items() if item.written_as in before.again)
     # A file may have the name now that the documents of a renamed one have in the output.
     due.update(name for name, item in known.items() if item.written_as != name and item.written_as in listed)
     by_sum = defaultdict[tuple[int, str], list[str]](list)

@@ -434,7 +434,10 @@ def _log_growth(growth: Growth | None) -> None:
     for name in growth.changed[:_MOST_NAMED]:
         log.warning("%s has changed since the last run: its tags are replaced.", name)
     for name in growth.again[:_MOST_NAMED]:
-        log.info("%s is read again: it could not be read before, or an embargo has ended.", name)
+        log.info(
+            "%s is read again: it could not be read before, an embargo has ended, or older news in it counts again.",
+            name,
+        )
     if growth:
         log.info("Since the last run: %d new files, %d changed, %d renamed", *map(len, growth[:3]))
 
