@@ -89,8 +89,8 @@ class Connection:
         """Raise TextcatError if the cluster is lost."""
         if self.client.status != "running":
             self._fault = self._fault or self._lost_scheduler()
-        if self._fault:
-            raise TextcatError(self._fault) from None
+        if fault := self._fault:
+            raise TextcatError(f"{fault}") from None
 
     def stop(self) -> None:
         """End the thread."""

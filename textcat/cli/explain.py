@@ -95,7 +95,7 @@ def _explained(
         else:
             fault = fault or f"Document {record.id} gets no topic from the model: name one with --topic."
     if fault and n_faults == n_documents:
-        raise TextcatError(fault)
+        raise TextcatError(f"{fault}")
     if fault:
         echo(f"textcat: {n_faults:,} of {n_documents:,} documents are not explained. {fault}", err=True)
     if not n_documents:

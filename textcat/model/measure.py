@@ -109,8 +109,8 @@ def evaluate_tagger(
         return _kept_evaluation(tagger, corpus, bands)
     if not relevant_topics(tagger, corpus).nnz:
         theirs = sorted({topic for document in corpus.test for topic in document.topics})
-        if corpus.unlabelled:
-            raise TextcatError(f"No test document of corpus {corpus.name} has a topic, as {corpus.unlabelled}.")
+        if hint := corpus.unlabelled:
+            raise TextcatError(f"No test document of corpus {corpus.name} has a topic, as {hint}.")
         raise TextcatError(
             f"No test document of corpus {corpus.name} has a topic of the model (such as {tagger.topics[0]!r}): "
             + (f"they have other ones, such as {theirs[0]!r}; " if theirs else "they have no topics at all; ")

@@ -49,7 +49,9 @@ def checked_thresholds(thresholds: Any, topics: Sequence[str]) -> np.ndarray:
     """Return thresholds as an array; raise TextcatError unless each topic has one, and none of them is NaN."""
     values = np.asanyarray(thresholds)  # as it is mapped into memory, perhaps
     if values.shape != (len(topics),) or values.dtype.kind not in "fiu":
-        raise TextcatError(f"The thresholds {thresholds!r:.80} are not {len(topics):,} numbers, one for each topic.")
+        raise TextcatError(
+            f"The thresholds {thresholds!r:.80} are not {len(topics):,} numbers: give one for each topic."
+        )
     if np.isnan(values).any():
         topic = topics[int(np.isnan(values).argmax())]
         raise TextcatError(

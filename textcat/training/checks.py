@@ -171,5 +171,6 @@ def check_topics(corpus: Corpus) -> None:
             f"No topic of corpus {corpus.name} has documents in both parts (in training, for example, "
             f"{min(in_training)!r}): look at how it is split, or take all topics of the training part."
         )
-    why = f", as {corpus.unlabelled}" if corpus.unlabelled else ": give it labelled documents"
-    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document{why}.")
+    if hint := corpus.unlabelled:
+        raise TextcatError(f"Corpus {corpus.name} has no topic with a training document, as {hint}.")
+    raise TextcatError(f"Corpus {corpus.name} has no topic with a training document: give it labelled documents.")

@@ -273,7 +273,7 @@ def read_object(text: str) -> dict[str, Any]:
         what = error.msg.removesuffix(" at")
         if "\r" in text[: error.pos]:
             raise UnreadableError(
-                "has several lines that end in a carriage return only, in a file with line feeds: end all in line feeds"
+                "has several lines that end in a carriage return only, in a file with line feeds: replace these"
             ) from None
         raise UnreadableError(f"is not valid JSON ({what} at column {error.colno}): correct it") from None
     except (ValueError, RecursionError) as error:  # a number of many digits; brackets within brackets
