@@ -11,6 +11,7 @@ from scanned_pages import ISSUE, MODS, alto, area, article, file_of, line, mets
 from textcat.reading import InputSettings, batch_records, find_sources, read_batches, text_of_file
 from textcat.reading.formats import mets as mets_format
 from textcat.reading.formats.alto import read_page
+from textcat.reading.formats.delimited import row_ends
 
 
 def calls(function, *arguments):
@@ -250,3 +251,25 @@ def test_elements_have_the_words_that_a_naive_reader_finds(order):
 def test_open_brackets_of_markdown_are_looked_at_a_few_times_however_many_are_around_them(text):
     text_of_file("a.md", b"[a](b)")  # imports the parser
     assert calls(text_of_file, "a.md", text.encode()) < 100 * len(text)
+
+
+class CountedBytes(bytes):
+    """Bytes that count those which are searched."""
+
+    n_searched = 0
+
+    def find(self, part, start, end=sys.maxsize):
+        place = super().find(part, start, end)
+        self.n_searched += (min(end, len(self)) if place < 0 else place + 1) - start
+        return place
+
+
+@pytest.mark.parametrize("final", [True, False])
+@pytest.mark.parametrize(
+    "piece", [b';""', b';",', b'a""', b'\\"', b'""', b'"a";', b'"a";"\n";', b';""\n', b'"\n', b'"a\n', b'\r"']
+)
+def test_of_rows_with_quotes_each_byte_is_searched_a_few_times(piece, final):
+    data = CountedBytes(piece * 3000)
+    for _ in row_ends(data, b";", final):
+        pass
+    assert data.n_searched < 10 * len(data)

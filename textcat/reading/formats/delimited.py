@@ -247,8 +247,10 @@ def _row_end(data: bytes, start: int, separators: bytes | None, final: bool) -> 
     position, last = start, len(data) if final else 0
     if separators is None:
         return data.find(b"\n", start) + 1 or last
+    newline = data.find(b"\n", position)
     while True:
-        newline = data.find(b"\n", position)
+        if 0 <= newline < position:
+            newline = data.find(b"\n", position)
         quote = data.find(b'"', position, newline if newline >= 0 else len(data))
         if quote < 0:
             return newline + 1 or last
