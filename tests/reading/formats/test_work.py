@@ -11,7 +11,7 @@ from scanned_pages import ISSUE, MODS, alto, area, article, file_of, line, mets
 from textcat.reading import InputSettings, batch_records, find_sources, read_batches, text_of_file
 from textcat.reading.formats import mets as mets_format
 from textcat.reading.formats.alto import read_page
-from textcat.reading.formats.delimited import row_ends
+from textcat.reading.formats.delimited import RowCutter, row_ends
 
 
 def calls(function, *arguments):
@@ -258,7 +258,7 @@ class CountedBytes(bytes):
 
     n_searched = 0
 
-    def find(self, part, start, end=sys.maxsize):
+    def find(self, part, start=0, end=sys.maxsize):
         place = super().find(part, start, end)
         self.n_searched += (min(end, len(self)) if place < 0 else place + 1) - start
         return place
@@ -272,4 +272,11 @@ def test_of_rows_with_quotes_each_byte_is_searched_a_few_times(piece, final):
     data = CountedBytes(piece * 3000)
     for _ in row_ends(data, b";", final):
         pass
+    assert data.n_searched < 10 * len(data)
+
+
+@pytest.mark.parametrize("piece", [b';""', b'a""', b'\\"', b'"a";', b'"a";"\n";', b'\r"'])
+def test_of_a_row_that_is_passed_over_each_byte_is_searched_a_few_times(piece):
+    data = CountedBytes(piece * 3000)
+    RowCutter(b"id;text\n", "csv", InputSettings()).skip(data)
     assert data.n_searched < 10 * len(data)

@@ -307,6 +307,7 @@ class RowCutter(LineCutter):
         return self._n > 1 and bool(lines) and all(line.count(self._separator) == self._n - 1 for line in lines)
 
     def _pass_over(self, data: bytes, position: int) -> tuple[int, bool]:
+        newline = data.find(b"\n", position)
         while True:
             if self._in_quotes:
                 position = _behind_quotes(data, position)
@@ -314,8 +315,10 @@ class RowCutter(LineCutter):
                     # The last quote may be half of two.
                     return len(data) - (position > 0), False
                 self._in_quotes = False
-            newline, quote = data.find(b"\n", position), data.find(b'"', position)
-            if newline >= 0 and not 0 <= quote < newline:
+            if 0 <= newline < position:
+                newline = data.find(b"\n", position)
+            quote = data.find(b'"', position, newline if newline >= 0 else len(data))
+            if newline >= 0 and quote < 0:
                 return newline + 1, True
             if quote < 0:
                 return len(data) - 1, False  # the last may be a separator before a quote
