@@ -5,6 +5,7 @@ import io
 import os
 import shutil
 import tracemalloc
+from collections import Counter
 
 import pytest
 from read_sources import COMPRESSIONS, LINES, faults, ids, read, tarred, zipped
@@ -98,6 +99,7 @@ def test_an_error_of_reading_leaves_the_records_before_it(folder, monkeypatch, b
         f"The file, from byte {offset} on, cannot be read (Input/output error).",
         offset,
         kind=FaultKind.ACCESS,
+        due=0.0,
     )
 
 
@@ -187,9 +189,9 @@ def test_files_that_vanish_from_a_folder_while_it_is_read_are_missed(folder):
         (folder / "in" / f"{i:02}.jsonl").write_bytes(MANY[:9066])
     found = read_while(lambda: shutil.rmtree("in"), "in")
     assert {fault.kind for fault in faults(found)} <= {FaultKind.CHANGED, FaultKind.LINK, FaultKind.ACCESS}
-    fault = faults(found)[-1]
-    assert (fault.source, fault.kind) == ("in", FaultKind.CHANGED)
-    assert f"{50 * 9066:,} bytes when" in fault.reason
+    read_of = Counter(one.source for one in found if not isinstance(one, Rejection))
+    whole = {name for name, n in read_of.items() if n == MANY[:9066].count(b"\n")}
+    assert {f"in/{i:02}.jsonl" for i in range(50)} <= whole | {fault.source for fault in faults(found)}
 
 
 def test_a_corpus_that_shrinks_while_it_is_read_is_an_error(folder, monkeypatch):

@@ -80,7 +80,7 @@ def test_fields_may_have_other_names():
         ("{}", r"has no text: give it 'text', or 'title' and 'body', or name the field that holds it"),
         ('{"text": 3}', "has the text 3: it must be a string"),
         ('{"text": "a", "id": []}', r"has the id \[\]: it must be a string"),
-        ('{"text": "a", "topics": {"tin": 2}}', r'has the topics {"tin": 2}: an object must have a score'),
+        ('{"text": "a", "topics": {"tin": 2}}', r'has the topics {"tin": 2}: for each topic, there must be a'),
         ('{"text": "a", "topics": ["tin", 1.5]}', r'has the topics \["tin", 1.5\]: they must be a list of names'),
         ('{"text": "a", "topics": true}', "has the topics true: they must be a list of names"),
         ('{"text": "a", "topics": [" "]}', r'has the topics \[" "\]: they must be a list of names'),
