@@ -18,8 +18,10 @@ _OF_COUNTS = {"keep": "keep_support", "judged": "labelled_for", "judged_of": "la
 #: Fields of a recipe's sections.
 FIELDS = {"apart": "zone_terms", "fold_plurals": "singularize"}
 #: The version of a stored recipe, which has every field of its time. Recipes of before have no version, and leave out
-#: defaults. Version 2 has the fields `segmenter`, `char_max_df` and `choose_chars`; version 3 has `normal_form`.
+#: defaults. Version 2 has the fields `segmenter`, `char_max_df` and `choose_chars`; version 3 has `normal_form`, and
+#: the segmenter "ngrams" of before is "runs".
 RECIPE_VERSION = 3
+_WITH_RUNS = (1, 2)  # versions in which only runs of scripts without spaces were cut into n-grams
 #: The values of fields that a stored recipe leaves out. These are frozen: whatever the defaults become, a model reads
 #: texts as it did when it was trained. A new field gets the value here that changes nothing for older models.
 LEFT_OUT: dict[str, dict[str, Any]] = {
@@ -115,6 +117,9 @@ def todays_recipe(entries: Mapping[str, Any]) -> dict[str, Any]:
             f"The stored recipe has version {version!r}, and this version of textcat reads up to {RECIPE_VERSION}: "
             "upgrade textcat."
         )
+    tokens = recipe.get("tokens")
+    if version in _WITH_RUNS and isinstance(tokens, dict) and tokens.get("segmenter") == "ngrams":
+        recipe["tokens"] = {**tokens, "segmenter": "runs"}
     if "name" in recipe:
         recipe["name"] = RECIPES.get(recipe["name"], recipe["name"])
     for section, defaults in LEFT_OUT.items():

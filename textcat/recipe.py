@@ -21,7 +21,7 @@ from textcat.markup import html_table
 from textcat.settings import describe_type, format_value, has_type, parse_value, read_toml
 
 if TYPE_CHECKING:
-    from textcat.documents import Corpus
+    from textcat.documents import Corpus, Document
     from textcat.features.tfidf import TfIdf
     from textcat.features.tokens import Tokens
     from textcat.margin.learners import MarginClassifier
@@ -402,9 +402,9 @@ class Recipe:
     def for_corpus(self, corpus: "Corpus") -> tuple["Recipe", str]:
         """Return the recipe to use for a corpus, and the reason in words, such as "1,200 topics".
 
-        The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average, and
-        otherwise this recipe itself, with the reason "". Changes of this recipe's settings were also made to `many` and
-        `short`; a TextcatError is raised if the chosen one of these is not valid with the changes.
+        The recipe is `many` if the corpus has 1,000 topics or more, `short` if its texts are short on average and not
+        Chinese, and otherwise this recipe itself, with the reason "". Changes of this recipe's settings were also made
+        to `many` and `short`; a TextcatError is raised if the chosen one of these is not valid with the changes.
         """
         chosen, why = self._suited_to(corpus)
         if chosen is not self:
@@ -419,7 +419,16 @@ class Recipe:
             return self, ""
         as_read = self.make_tokens().as_read
         length = sum(len(as_read(text)) for document in sample for text in document.zones.values()) / len(sample)
-        return (self.short, f"texts of {length:.0f} characters on average") if length < SHORT_TEXT else (self, "")
+        if length >= SHORT_TEXT or self._are_chinese(sample):
+            return self, ""
+        return self.short, f"texts of {length:.0f} characters on average"
+
+    def _are_chinese(self, documents: "Iterable[Document]") -> bool:
+        """Return whether the terms of documents are n-grams of Han characters: this recipe suits short ones better."""
+        from textcat.features.scripts import NGRAMS, are_chinese
+
+        texts = (text for document in documents for text in document.zones.values())
+        return self.make_tokens().segmenter == NGRAMS and are_chinese(texts)
 
     @property
     def related(self) -> int:

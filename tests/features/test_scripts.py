@@ -14,14 +14,14 @@ import textcat
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.features.language import open_language
-from textcat.features.scripts import UNSPACED_LANGUAGES, UNSPACED_RANGES, is_unspaced, places_in_run
+from textcat.features.scripts import UNSPACED_LANGUAGES, UNSPACED_RANGES, is_unspaced, places_in_run, shown
 from textcat.features.spans import places
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, KnownTerms, Tokens
 from textcat.former_names import todays_recipe
 from textcat.model import storage
 from textcat.reading.document import Document
-from textcat.recipe import read_recipe
+from textcat.recipe import default_recipe, read_recipe
 
 SCRIPTS = "CJK ", "HIRAGANA ", "KATAKANA", "HENTAIGANA ", "HALFWIDTH KATAKANA ", "THAI ", "LAO ", "MYANMAR ", "KHMER "
 SIGNS = "々〆〇〻゙゚ーﾞﾟｰ"  # whose names begin otherwise: they repeat, name, or change a sound
@@ -102,7 +102,7 @@ def test_of_runs_too_only_known_terms_have_an_id_of_their_own(learnt, documents)
 @settings(max_examples=200, deadline=None)
 def test_each_term_of_a_run_stands_where_it_is_said_to(text):
     located = TOKENS["en"].locate_tokens([text])[0]
-    assert [one.term for one in located] == naive.terms(text)
+    assert [one.term for one in located] == naive.terms(text, segmenter="runs")
     assert all(text[one.start : one.end] == one.token for one in located)
     assert all(one.term == one.token for one in located if is_unspaced(one.term))
 
@@ -133,7 +133,7 @@ def test_the_places_in_a_run_are_those_of_its_ngrams_of_up_to_three_characters()
 
 
 def test_a_segmenter_that_there_is_not_is_refused():
-    with pytest.raises(TextcatError, match=r"no segmenter 'jieba'.*'ngrams' or 'spacy'"):
+    with pytest.raises(TextcatError, match=r"no segmenter 'jieba'.*'ngrams' or 'runs' or 'spacy'"):
         read_recipe("paum").with_settings(["tokens.segmenter=jieba"])
 
 
@@ -206,3 +206,50 @@ def test_the_same_model_is_made_by_any_number_of_jobs():
     corpus, recipe = Corpus.from_documents("zh", documents), read_recipe("short-texts")
     one, two = (textcat.train(replace(corpus), recipe, n_jobs=n) for n in (1, 2))
     np.testing.assert_array_equal(one.scores(["今天下雨"]), two.scores(["今天下雨"]))
+
+
+def test_ngrams_with_other_characters_count_where_runs_are_a_good_part_of_a_text():
+    counted = {shown(term) for term in Tokens("zh", alphabetic=False).count_terms(["08年考研 (组图) NBA"]).terms}
+    assert {"08年", "8年", "研␣(", "(组图", "图)␣", "nba", "年考研"} <= counted
+    mostly_words = "An article about oil that names 石油 once and no more in all of its words"
+    tokens, of_runs = Tokens("en"), Tokens("en", segmenter="runs")
+    assert tokens.count_terms([mostly_words]).terms == of_runs.count_terms([mostly_words]).terms
+
+
+@pytest.mark.parametrize("text", ["ราคา ข้าว 2565 (ไทย)", "ລາວ 2023, ວຽງຈັນ", "မြန်မာ (2021) ရန်ကုန်", "ភ្នំពេញ 2020"])
+def test_ngrams_cross_no_edge_where_spaces_divide_phrases(text):
+    tokens, of_runs = Tokens("th", alphabetic=False), Tokens("th", alphabetic=False, segmenter="runs")
+    assert tokens.count_terms([text]).terms == of_runs.count_terms([text]).terms
+
+
+@pytest.mark.parametrize(
+    "text", ["\U00040000A", "石油\U00040041", "\U0005ffff 中", "é\U0004e2d0ng", "油\U00040020\ud800"]
+)
+def test_an_unassigned_character_that_looks_like_a_stand_in_is_read_as_unknown(text):
+    tokens, read = Tokens(alphabetic=False), "".join("\ufffd" if "\U00040000" <= c < "\U00060000" else c for c in text)
+    assert tokens.as_read(text) == read
+    assert tokens.tokenize(text) == tokens.tokenize(read)
+    assert tokens.count_terms([text]).terms == tokens.count_terms([read]).terms
+    assert tokens.locate_tokens([text]) == tokens.locate_tokens([read])
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [
+        ("08年考研复试 (组图) NBA", "default"),
+        ("東京で大雨のニュース、2021年", "short-texts"),
+        ("ราคา ข้าว 2565 (ไทย)", "short-texts"),
+        ("An article on 石油", "short-texts"),
+    ],
+)
+def test_short_chinese_texts_have_the_recipe_of_long_ones(title, name):
+    corpus = Corpus.from_documents("short", [Document(str(i), {"title": title}, ("a",)) for i in range(5)])
+    assert default_recipe().for_corpus(corpus)[0].name == name
+    of_runs = default_recipe().with_settings(["tokens.segmenter=runs"])
+    assert of_runs.for_corpus(corpus)[0].name == "short-texts"
+
+
+def test_models_of_before_cut_runs_only():
+    stored = {"version": 2, "tokens": {"segmenter": "ngrams"}}
+    assert todays_recipe(stored)["tokens"]["segmenter"] == "runs"
+    assert todays_recipe({**stored, "version": 3})["tokens"]["segmenter"] == "ngrams"

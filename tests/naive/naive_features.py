@@ -11,7 +11,7 @@ import spacy
 from sklearn.utils import murmurhash3_32
 from spacy.tokenizer import Tokenizer
 
-from textcat.features.scripts import UNSPACED_RANGES
+from textcat.features.scripts import HAN_AND_KANA, UNSPACED_RANGES
 
 _BLANK = {}
 
@@ -24,6 +24,36 @@ def nlp_of(lang):
 
 def is_unspaced(string):
     return all(any(first <= ord(c) <= last for first, last in UNSPACED_RANGES) for c in string)
+
+
+def is_han_or_kana(string):
+    return any(first <= ord(string) <= last for first, last in HAN_AND_KANA)
+
+
+def is_of_run(word):
+    return is_unspaced(word[:1]) or 0x40000 <= ord(word[0]) < 0x60000
+
+
+def crossing(text, lang="en", segmenter="ngrams", lowercase=True):
+    """The n-grams of a text with a stand-in for a character of no run; none if it has too few Han or kana."""
+    counting = [c for c in text if is_han_or_kana(c)]
+    n = len("".join(text.split()))
+    splits = type(nlp_of(words_lang(lang, segmenter)).tokenizer) is Tokenizer
+    if segmenter != "ngrams" or not splits or not counting or 4 * len(counting) < n:
+        return []
+    read = "".join(c if is_unspaced(c) else _stand_in(c, lowercase) for c in text)
+    grams = [read[i : i + n] for i in range(len(read)) for n in (1, 2, 3) if i + n <= len(read)]
+    return [gram for gram in grams if not is_unspaced(gram)]
+
+
+def _stand_in(character, lowercase):
+    if character.isspace():
+        character = " "
+    elif lowercase and len(character.lower()) == 1:
+        character = character.lower()
+    if "\ud800" <= character <= "\udfff" or ord(character) >= 0x20000:
+        character = "\ufffd"
+    return chr(0x40000 + ord(character))
 
 
 def parts(text, lang, segmenter):
@@ -42,15 +72,16 @@ def parts(text, lang, segmenter):
 
 
 def words_lang(lang, segmenter):
-    return "xx" if segmenter == "ngrams" and lang in ("zh", "ja", "th", "lo", "km", "my") else lang
+    return "xx" if segmenter != "spacy" and lang in ("zh", "ja", "th", "lo", "km", "my") else lang
 
 
-def as_read(text, normal_form="nfc"):
-    return unicodedata.normalize("NFC", text) if normal_form == "nfc" else text
+def as_read(text, normal_form="nfc", segmenter="ngrams"):
+    text = unicodedata.normalize("NFC", text) if normal_form == "nfc" else text
+    return text if segmenter == "spacy" else re.sub("[\U00040000-\U0005ffff]", "\ufffd", text)
 
 
 def tokens(text, lang="en", segmenter="ngrams", normal_form="nfc"):
-    text = as_read(text, normal_form)
+    text = as_read(text, normal_form, segmenter)
     nlp = nlp_of(words_lang(lang, segmenter))
     found = []
     for is_run, part in parts(text, lang, segmenter):
@@ -70,14 +101,14 @@ def terms(
     normal_form="nfc",
 ):
     kept = []
-    text = as_read(text, normal_form)
+    text = as_read(text, normal_form, segmenter)
     for is_run, part in parts(text, lang, segmenter):
         if is_run:
             kept += [part[i : i + n] for i in range(len(part)) for n in (1, 2, 3) if i + n <= len(part)]
         else:
             settings = lowercase, alphabetic, remove_stop_words, alphanumeric, singularize and lang == "en"
             kept += words_of(nlp_of(words_lang(lang, segmenter))(part), *settings)
-    return kept
+    return kept + crossing(text, lang, segmenter, lowercase)
 
 
 def words_of(tokens, lowercase, alphabetic, remove_stop_words, alphanumeric, singularize):
@@ -110,10 +141,10 @@ def grams(words, ngrams=1, chars=0):
     for i in range(len(words)):
         for n in range(1, ngrams + 1):
             gram = tuple(words[i + 1 - n : i + 1])
-            if len(gram) == n and (n == 1 or not any(is_unspaced(word[:1]) for word in gram)):
+            if len(gram) == n and (n == 1 or not any(is_of_run(word) for word in gram)):
                 found.append(gram)
     for word in words if chars else ():
-        if is_unspaced(word[:1]):
+        if is_of_run(word):
             continue
         padded = f" {word.lower()} "
         found += [(f"~{padded[i : i + chars]}~",) for i in range(max(len(padded) - chars, 0) + 1)]

@@ -7,7 +7,9 @@ will touch is fetched ahead: with many spans, the table lies in slow memory.
 Affixes are found by tables of character sets; where the tables cannot tell, the regex is asked.
 
 If the cache divides runs, a run of characters of a script without spaces between words, such as Chinese, is a span of
-its own. Its terms are its 1-, 2- and 3-grams, which have a hash table by their characters.
+its own. Its terms are its 1-, 2- and 3-grams, which have a hash table by their characters. If Han characters and kana
+are a good part of a text, its n-grams with characters of no run are terms, too: a crossing is a stretch of other characters with the two
+characters of runs on either side. In these terms, a stand-in takes the place of each character that is of no run.
 """
 
 from cpython.dict cimport PyDict_GetItem
@@ -19,10 +21,11 @@ from libc.string cimport memchr, memcmp, memcpy, memset
 
 import numpy as np
 
-from textcat.features.scripts import UNSPACED_RANGES
+from textcat.features.scripts import HAN_AND_KANA, LEAST_SHARE, STAND_IN, UNSPACED_RANGES
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISSPACE(Py_UCS4) nogil
+    Py_UCS4 Py_UNICODE_TOLOWER(Py_UCS4) nogil
     bint PyUnicode_IS_ASCII(object)
     const char* PyUnicode_AsUTF8AndSize(object, Py_ssize_t* size) except NULL
     Py_UCS4 PyUnicode_READ(int kind, const void* data, Py_ssize_t index) noexcept nogil
@@ -65,6 +68,13 @@ cdef enum:
     BEYOND_UNSPACED = 0x32400
     CHARACTER_BITS = 21
     LONGEST_NGRAM = 3    # characters, as in textcat.features.scripts
+    RUN = 1              # kinds of spans: of a script without spaces,
+    CROSSING = 2         # or stand-ins with characters of runs around them; 0: any other
+    OF_RUN = 1           # kinds of characters
+    HAN_OR_KANA = 2
+    FIRST_STAND_IN = 0x40000  # as in textcat.features.scripts
+    BEYOND_STAND_INS = 0x60000
+    REPLACEMENT = 0xFFFD
 
 cdef enum Answer:
     NO
@@ -94,7 +104,7 @@ cdef struct Piece:      # of a text, before it is looked up
     size_t n_bytes
     uint32_t hash
     int width           # bytes per character, as few as the characters allow
-    bint is_run         # of a script without spaces
+    uint8_t is_run      # RUN, CROSSING or 0
 
 cdef struct Span:       # one line of the processor's cache
     char[SHORT] key     # its characters, or where they stand in the arena
@@ -105,7 +115,7 @@ cdef struct Span:       # one line of the processor's cache
     int32_t term        # the only one
     uint8_t width
     uint8_t reused       # whether it has occurred again since the last eviction
-    uint8_t is_run       # of a script without spaces: one token, whose terms are its n-grams of characters
+    uint8_t is_run       # RUN: one token, whose terms are its n-grams of characters; CROSSING: no token, but terms; or 0
 
 cdef struct Word:
     size_t start        # of its letters
@@ -130,6 +140,9 @@ cdef struct CharNgrams:   # of terms
     const int64_t* starts  # where they start in `ids`
     const int32_t* ids
 
+assert STAND_IN == FIRST_STAND_IN
+cdef int LEAST = LEAST_SHARE  # Han characters and kana are at least one of so many characters
+
 cdef uint8_t[256] WHITE
 for _code in range(256):
     WHITE[_code] = chr(_code).isspace()
@@ -137,7 +150,10 @@ for _code in range(256):
 cdef uint8_t[BEYOND_UNSPACED] UNSPACED
 for _first, _last in UNSPACED_RANGES:
     for _code in range(_first, _last + 1):
-        UNSPACED[_code] = True
+        UNSPACED[_code] = OF_RUN
+for _first, _last in HAN_AND_KANA:
+    for _code in range(_first, _last + 1):
+        UNSPACED[_code] = HAN_OR_KANA
 
 
 cdef inline bint is_white(Py_UCS4 c) noexcept nogil:
@@ -146,6 +162,35 @@ cdef inline bint is_white(Py_UCS4 c) noexcept nogil:
 
 cdef inline bint is_unspaced(Py_UCS4 c) noexcept nogil:
     return FIRST_UNSPACED <= c < BEYOND_UNSPACED and UNSPACED[c]
+
+
+cdef inline bint is_stand_in(Py_UCS4 c) noexcept nogil:
+    return FIRST_STAND_IN <= c < BEYOND_STAND_INS
+
+
+cdef inline Py_UCS4 crossing_character(Py_UCS4 c, bint lowercase) noexcept nogil:
+    """Return what a character of a text is in a crossing: a stand-in, unless the character is of a run."""
+    if is_unspaced(c):
+        return c
+    if is_white(c):
+        c = 32
+    elif lowercase:
+        c = Py_UNICODE_TOLOWER(c)
+    if 0xD800 <= c < 0xE000 or c >= BEYOND_STAND_INS - FIRST_STAND_IN:
+        c = REPLACEMENT
+    return <Py_UCS4>(<uint32_t>FIRST_STAND_IN + <uint32_t>c)
+
+
+cdef bint has_crossings(const character* s, Py_ssize_t n) noexcept nogil:
+    """Return whether Han characters and kana are a good part of a text that also has characters of no run."""
+    cdef Py_ssize_t i, n_of_runs = 0, n_white = 0, n_counting = 0
+    for i in range(n):
+        if is_unspaced(s[i]):
+            n_of_runs += 1
+            n_counting += UNSPACED[s[i]] == HAN_OR_KANA
+        elif is_white(s[i]):
+            n_white += 1
+    return 0 < n_counting and n_of_runs < n and LEAST * n_counting >= n - n_white
 
 
 cdef inline uint64_t mixed(uint64_t h) noexcept nogil:
@@ -991,7 +1036,8 @@ cdef class TokenCache:
 
     `edges`, of shape (n, 4), has the last two characters of a span and the first two of the next span with which both
     spans together might form a special case. A 0 in the first or last place is any character, or no character.
-    `divides_runs` says whether runs of scripts without spaces are spans of their own.
+    `divides_runs` says whether runs of scripts without spaces are spans of their own, `crosses` whether there are
+    crossings, and `lowercase` whether these are in lower case.
     """
 
     cdef Slot* slots
@@ -1012,14 +1058,18 @@ cdef class TokenCache:
     cdef uint64_t[FILTER] ngram_filter  # a bit for some of the n-grams; where there is none, there is no such n-gram
     cdef Buffer ngram_parts, tally, ngram_tally
     cdef list batch
-    cdef bint divides_runs
+    cdef bint divides_runs, crosses, lowercase
+    cdef Buffer crossing      # the characters of one
     cdef Buffer runs_table    # the ids of the n-grams of runs, plus 1, by their characters
     cdef size_t n_in_runs     # and how many it has
     cdef int32_t other_term   # the id of all n-grams of runs that have none in the table; -1: each gets its own
 
-    def __cinit__(self, const uint32_t[:, ::1] edges, bint divides_runs=False):
+    def __cinit__(
+        self, const uint32_t[:, ::1] edges, bint divides_runs=False, bint crosses=False, bint lowercase=True
+    ):
         cdef size_t i, k
-        self.divides_runs = divides_runs
+        self.divides_runs, self.crosses, self.lowercase = divides_runs, crosses, lowercase
+        self.crossing = Buffer(sizeof(uint32_t))
         self.n_in_runs, self.other_term, self.runs_table = 0, -1, filled(sizeof(Entry), 1 << 8, 0)
         self.texts, self.suspect_list, self.narrow = Buffer(sizeof(Text)), Buffer(sizeof(Suspect)), Buffer(1)
         self.edges, self.sequence, self.ngram_parts, self.tally, self.ngram_tally = [Buffer(sizeof(int32_t)) for _ in range(5)]
@@ -1143,6 +1193,11 @@ cdef class TokenCache:
                     scan_text(self, <const uint16_t*>text.data, text.length, i)
                 else:
                     scan_text(self, <const uint32_t*>text.data, text.length, i)
+                if self.crosses and text.width > 1:
+                    if text.width == 2:
+                        scan_crossings(self, <const uint16_t*>text.data, text.length)
+                    else:
+                        scan_crossings(self, <const uint32_t*>text.data, text.length)
                 text.stop = self.sequence.n
 
     def release(self):
@@ -1154,7 +1209,7 @@ cdef class TokenCache:
         self.texts.n = self.sequence.n = self.suspect_list.n = 0
 
     def store_runs(self, list terms, dict ids):
-        """Store the terms of the unknown spans that are runs of a script without spaces.
+        """Store the terms of the unknown spans that are runs of a script without spaces, or crossings.
 
         New n-grams are appended to `terms`, and their ids are added to `ids`, unless n-grams of runs are restricted.
         """
@@ -1175,7 +1230,9 @@ cdef class TokenCache:
         """Return the spans without tokens, as strings, in the order in which they occurred."""
         cdef size_t i
         return [
-            span_text(self, self.spans + i) for i in range(self.n_stored, self.n_spans) if not self.spans[i].n_tokens
+            span_text(self, self.spans + i)
+            for i in range(self.n_stored, self.n_spans)
+            if not self.spans[i].n_tokens and not self.spans[i].is_run
         ]
 
     def store(self, list tokens, const int32_t[::1] terms, const int32_t[::1] lengths):
@@ -1186,7 +1243,7 @@ cdef class TokenCache:
         """
         cdef size_t i, k = 0, start = 0
         for i in range(self.n_stored, self.n_spans):
-            if not self.spans[i].n_tokens:
+            if not self.spans[i].n_tokens and not self.spans[i].is_run:
                 store_tokens(self, self.spans + i, tokens, terms, start, lengths[k])
                 start += lengths[k]
                 k += 1
@@ -1302,7 +1359,7 @@ cdef class TokenCache:
         cdef const int32_t* spans = spans_of(self, text, &n)
         tokens = []
         for i in range(n):
-            if self.spans[spans[i]].is_run and not whole_runs:
+            if self.spans[spans[i]].is_run == RUN and not whole_runs:
                 tokens += span_text(self, self.spans + spans[i])
             else:
                 tokens += tokens_of(self, self.spans + spans[i])
@@ -1319,7 +1376,7 @@ cdef class TokenCache:
             spans = spans_of(self, t, &n)
             for i in range(n):
                 span = self.spans + spans[i]
-                total[t] += <int64_t>(span.n_bytes // span.width) if span.is_run else span.n_tokens
+                total[t] += <int64_t>(span.n_bytes // span.width) if span.is_run == RUN else span.n_tokens
         return totals
 
     def token_places(self, size_t text, str string):
@@ -1488,7 +1545,7 @@ cdef int store_span(TokenCache cache, WordTable words, Span* span) except -1 nog
 cdef bint is_unspaced_whole(str term):
     cdef Py_UCS4 c
     for c in term:
-        if not is_unspaced(c):
+        if not is_unspaced(c) and not is_stand_in(c):
             return False
     return True
 
@@ -1530,15 +1587,23 @@ cdef Buffer grown(Buffer entries):
 
 
 cdef int store_run(TokenCache cache, Span* span, list terms, dict ids) except -1 nogil:
-    """Store a run as one token that has its n-grams of 1 to `LONGEST_NGRAM` characters as terms, by their start."""
+    """Store a run as one token that has its n-grams of 1 to `LONGEST_NGRAM` characters as terms, by their start.
+
+    A crossing has no token, and only n-grams with a stand-in are its terms.
+    """
     cdef String string
-    cdef Py_ssize_t start, stop
+    cdef Py_ssize_t start, stop, i, behind = 0
     cdef int32_t id_
     string.data, string.kind = key_of(cache.arena, span), span.width
     string.length = span.n_bytes // span.width
-    span.ids, span.n_tokens, span.n_terms = cache.pool.n, 1, 0
+    span.ids, span.n_tokens, span.n_terms = cache.pool.n, span.is_run == RUN, 0
     for start in range(string.length):
-        for stop in range(start + 1, min(start + LONGEST_NGRAM, string.length) + 1):
+        behind = start  # the first stand-in at or behind the start
+        while span.is_run == CROSSING and behind < string.length and not is_stand_in(
+            PyUnicode_READ(string.kind, string.data, behind)
+        ):
+            behind += 1
+        for stop in range(behind + 1, min(start + LONGEST_NGRAM, string.length) + 1):
             id_ = id_in_run(cache, part(string, start, stop), terms, ids)
             push(cache.pool, id_)
             span.term = id_
@@ -1569,12 +1634,13 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
     cdef Piece* piece
     cdef Py_ssize_t i = 0, start, before = 0, stop = 0  # of the present span, the one before it, and its end
     cdef int n_pieces = 0
-    cdef bint divides_runs = sizeof(character) > 1 and cache.divides_runs, is_run
+    cdef bint divides_runs = sizeof(character) > 1 and cache.divides_runs
+    cdef uint8_t is_run
     cache.narrow.n = 0
     if sizeof(character) > 1:
         reserve(cache.narrow, n * sizeof(character))  # now, so that the keys in there stay where they are
     while i < n:
-        is_run = False
+        is_run = 0
         if is_white(s[i]):
             # The space after a word is no span of its own, and does not begin one.
             if i > 0 and s[i] == 32:
@@ -1583,7 +1649,7 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
             while i < n and is_white(s[i]):
                 i += 1
         elif divides_runs and is_unspaced(s[i]):
-            start, is_run = i, True
+            start, is_run = i, RUN
             while i < n and is_unspaced(s[i]):
                 i += 1
         else:
@@ -1608,6 +1674,73 @@ cdef int scan_text(TokenCache cache, const character* s, Py_ssize_t n, size_t te
                 look_up_all(cache, lookahead, n_pieces)
                 n_pieces = 0
     return look_up_all(cache, lookahead, n_pieces)
+
+
+cdef int scan_crossings(TokenCache cache, const character* s, Py_ssize_t n) except -1 nogil:
+    """Append the crossings of a text to the sequence of spans."""
+    cdef Piece piece
+    cdef Py_ssize_t i = 0, k, first, stop
+    cdef uint32_t* characters
+    if not has_crossings(s, n):
+        return 0
+    while i < n:
+        if is_unspaced(s[i]):
+            i += 1
+            continue
+        first = max(i - (LONGEST_NGRAM - 1), 0)
+        # Across a single character of a run, n-grams have characters of both stretches around it.
+        while i < n and not (is_unspaced(s[i]) and (i + 1 == n or is_unspaced(s[i + 1]))):
+            i += 1
+        stop = min(i + LONGEST_NGRAM - 1, n)
+        cache.crossing.n = 0
+        reserve(cache.crossing, stop - first)
+        characters = cache.crossing.data.edges
+        for k in range(stop - first):
+            characters[k] = crossing_character(s[first + k], cache.lowercase)
+        piece.key, piece.n_bytes, piece.width = <const char*>characters, (stop - first) * sizeof(uint32_t), 4
+        piece.is_run, piece.hash = CROSSING, hash_of(piece.key, piece.n_bytes)
+        look_up(cache, &piece)
+    return 0
+
+
+def without_stand_ins(text):
+    """Return a text with U+FFFD for each character that looks like a stand-in: Unicode has not assigned these."""
+    if type(text) is not str:
+        text = str.__str__(text)  # of a subclass of str, such as numpy's
+    cdef String string
+    cdef Py_ssize_t i
+    cdef Buffer characters
+    if PyUnicode_KIND(text) < 4:
+        return text
+    string = string_of(text)
+    for i in range(string.length):
+        if is_stand_in((<const uint32_t*>string.data)[i]):
+            break
+    else:
+        return text
+    characters = filled(sizeof(uint32_t), string.length, 0)
+    for i in range(string.length):
+        characters.data.edges[i] = PyUnicode_READ(4, string.data, i)
+        if is_stand_in(characters.data.edges[i]):
+            characters.data.edges[i] = REPLACEMENT
+    return PyUnicode_FromKindAndData(4, characters.data.edges, string.length)
+
+
+def crossing_text(str text, bint lowercase):
+    """Return a text with stand-ins for the characters that are of no run; "" if it has no crossings."""
+    cdef String string = string_of(text)
+    cdef Py_ssize_t i
+    cdef Buffer characters
+    if string.kind == 1 or not (
+        has_crossings(<const uint16_t*>string.data, string.length)
+        if string.kind == 2
+        else has_crossings(<const uint32_t*>string.data, string.length)
+    ):
+        return ""
+    characters = filled(sizeof(uint32_t), string.length, 0)
+    for i in range(string.length):
+        characters.data.edges[i] = crossing_character(PyUnicode_READ(string.kind, string.data, i), lowercase)
+    return PyUnicode_FromKindAndData(4, characters.data.edges, string.length)
 
 
 cdef inline int set_key(TokenCache cache, Piece* piece, const character* s, size_t n) except -1 nogil:
@@ -1684,6 +1817,7 @@ cdef inline int look_up(TokenCache cache, const Piece* piece) except -1 nogil:
             if (
                 span.n_bytes == piece.n_bytes
                 and span.width == piece.width
+                and span.is_run == piece.is_run
                 and memcmp(key_of(cache.arena, span), piece.key, piece.n_bytes) == 0
             ):
                 span.reused = True

@@ -7,12 +7,19 @@ from collections.abc import Iterable
 
 from textcat.errors import TextcatError
 
-NGRAMS, SPACY = "ngrams", "spacy"
-SEGMENTERS = NGRAMS, SPACY
+NGRAMS, RUNS, SPACY = "ngrams", "runs", "spacy"
+SEGMENTERS = NGRAMS, RUNS, SPACY
 #: Languages written without spaces between words. spaCy's tokenizers of some of them need packages, or do not exist.
 UNSPACED_LANGUAGES = frozenset({"ja", "km", "lo", "my", "th", "zh"})
 NEUTRAL_LANGUAGE = "xx"  # spaCy's name for rules that belong to no language, such as those for Latin words in Chinese
 LONGEST_NGRAM = 3  # characters
+#: In n-grams that cross the edges of runs, a stand-in takes the place of each character that is of no run: its code
+#: plus this number, in planes of Unicode that have no characters. So no word is such an n-gram.
+STAND_IN = 0x40000
+_BEYOND = 0x60000
+#: N-grams cross the edges of runs in texts where Han characters and kana are at least one of so many characters, not
+#: counting white space. In Thai, whose spaces divide phrases, the other n-grams did not help.
+LEAST_SHARE = 4
 
 # The letters and marks, without digits and punctuation. The list is fixed, and not asked of Python's tables of Unicode,
 # which grow from one version to the next: a model must read a text as it did when it was trained.
@@ -28,16 +35,50 @@ _KANA = (
 _HAN = ((0x3005, 0x3007), (0x303B, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF))
 #: The first and the last character of each range of characters that runs consist of, in order.
 UNSPACED_RANGES = tuple(sorted((*_THAI, *_LAO, *_MYANMAR, *_KHMER, *_KANA, *_HAN)))
-_RUN = re.compile("[{}]+".format("".join(f"{chr(first)}-{chr(last)}" for first, last in UNSPACED_RANGES)))
+HAN_AND_KANA = (*_HAN, *_KANA)
+_HAN_PER_KANA = 10  # in Chinese, at least; Japanese has more kana
+
+
+def _characters(ranges: Iterable[tuple[int, int]]) -> str:
+    return "[{}]".format("".join(f"{chr(first)}-{chr(last)}" for first, last in ranges))
+
+
+_STAND_IN_RANGE = (STAND_IN, _BEYOND - 1)
+_RUN = re.compile(_characters((*UNSPACED_RANGES, _STAND_IN_RANGE)) + "+")
+_STAND_INS = re.compile(_characters([_STAND_IN_RANGE]))
+_HAN_CHARACTERS, _KANA_CHARACTERS = re.compile(_characters(_HAN)), re.compile(_characters(_KANA))
+_SPACE = "␣"  # for people
 
 
 def is_unspaced(term: str) -> bool:
-    """Return whether a term begins with a character of a script that is written without spaces between words.
+    """Return whether a term begins with a character of a script that is written without spaces, or with a stand-in.
 
     Where texts in such scripts are cut into n-grams of characters, the n-grams are the terms that begin with such a
     character; words never contain one.
     """
     return not term.isascii() and _RUN.match(term) is not None
+
+
+def has_stand_in(term: str) -> bool:
+    """Return whether a term is an n-gram of characters that are not all of a run."""
+    return not term.isascii() and _STAND_INS.search(term) is not None
+
+
+def shown(term: str) -> str:
+    """Return a term as people read it, without stand-ins; a space in it is shown as "␣"."""
+    if term.isascii():
+        return term
+    return _STAND_INS.sub(lambda match: chr(ord(match[0]) - STAND_IN).replace(" ", _SPACE), term)
+
+
+def are_chinese(texts: Iterable[str]) -> bool:
+    """Return whether texts, taken together, are Chinese: a good part of them is Han characters, hardly any kana."""
+    n_han = n_kana = n = 0
+    for text in texts:
+        n_han += len(_HAN_CHARACTERS.findall(text))
+        n_kana += len(_KANA_CHARACTERS.findall(text))
+        n += sum(map(len, text.split()))
+    return 0 < n <= LEAST_SHARE * n_han and n_han >= _HAN_PER_KANA * n_kana
 
 
 def places_in_run(n: int) -> list[tuple[int, int]]:
@@ -62,4 +103,4 @@ def language_of_words(lang: str, segmenter: str) -> str:
     """
     if segmenter not in SEGMENTERS:
         raise TextcatError(f"There is no segmenter {segmenter!r}: give {' or '.join(map(repr, SEGMENTERS))}.")
-    return NEUTRAL_LANGUAGE if segmenter == NGRAMS and lang in UNSPACED_LANGUAGES else lang
+    return NEUTRAL_LANGUAGE if segmenter != SPACY and lang in UNSPACED_LANGUAGES else lang

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from textcat.features.columns import feature_names, space_hashes
-from textcat.features.scripts import are_unspaced
+from textcat.features.scripts import are_unspaced, shown
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import (
     MOST_NGRAMS,
@@ -92,7 +92,7 @@ def places(features: TfIdf, document: str | Zoned, wanted: Iterable[int]) -> dic
                     names.setdefault(column, {})[name] = None
                 for column, span in _spans_by_column(zone, found.columns, starts, ends):
                     spans_of.setdefault(column, {}).update(span)
-    return {column: Place(" | ".join(names[column]), tuple(spans_of[column])) for column in names}
+    return {column: Place(" | ".join(map(shown, names[column])), tuple(spans_of[column])) for column in names}
 
 
 class GivenPlaces:

@@ -10,6 +10,7 @@ import numpy as np
 
 from textcat.features.fitting import CountedDocuments
 from textcat.features.rows import Rows
+from textcat.features.scripts import shown
 from textcat.features.settings import FeatureError
 from textcat.features.steps import FeatureSteps
 from textcat.features.zones import Documents, checked_documents
@@ -153,7 +154,7 @@ class TfIdf(FeatureSteps):
         The array has the shape (n_columns,) and the type object.
         """
         self.check_is_fitted()
-        return np.array(self.listed_names(), dtype=object)
+        return np.array([*map(shown, self.listed_names())], dtype=object)
 
     def count(self, documents: Documents) -> CountedDocuments:
         """Count the terms of documents, so that `fit_counted` can fit to several choices of the documents."""

@@ -21,11 +21,21 @@ from textcat.features._token_cache import (
     LETTERS_OR_DIGITS,
     TokenCache,
     WordTable,
+    crossing_text,
     ngrams_of_runs,
     number_tokens,
+    without_stand_ins,
 )
 from textcat.features.language import open_language, replace_surrogates, singular
-from textcat.features.scripts import NGRAMS, are_unspaced, is_unspaced, language_of_words, places_in_run
+from textcat.features.scripts import (
+    NGRAMS,
+    SPACY,
+    are_unspaced,
+    has_stand_in,
+    is_unspaced,
+    language_of_words,
+    places_in_run,
+)
 from textcat.features.settings import NFC, Parameters
 from textcat.features.tables import LanguageTables
 from textcat.normal_forms import nfc
@@ -98,7 +108,9 @@ class Tokens(Parameters):
     those of `spacy.blank(lang)`. White space is never a term. By default, there is an exception: runs of
     characters of scripts that are written without spaces between words are not tokenized by spaCy. The tokens of such a
     run are its characters, and its terms are its n-grams of 1, 2 and 3 characters; the texts before and after a run are
-    tokenized separately.
+    tokenized separately. Where at least a quarter of a text's characters, without white space, are Han characters or
+    kana, all n-grams of 1, 2 and 3 characters with characters of no run are terms, too: of digits, punctuation, Latin
+    letters, white space, and across the edges of runs.
 
     The tokens of each distinct span of text between white space are kept in a token cache, which is not pickled and
     does not change the results. Methods may be called from several threads. The class has scikit-learn's `get_params`
@@ -120,7 +132,8 @@ class Tokens(Parameters):
         Replace English plurals in lower case by their singulars, see `textcat.features.language.singular`.
     segmenter : str, default="ngrams"
         With "ngrams", runs of Han, kana, Thai, Lao, Khmer and Myanmar characters are cut into n-grams of 1, 2 and 3
-        characters, whatever the language; with "spacy", texts are left to spaCy's tokenizer of the language.
+        characters, whatever the language, and in Chinese and Japanese texts other characters are, too; with "runs",
+        only runs are; with "spacy", texts are left to spaCy's tokenizer of the language.
     normal_form : str, default="nfc"
         With "nfc", texts are read in Unicode's normal form C: "é" is one character, however it is written; with "none",
         as they are.
@@ -172,8 +185,8 @@ class Tokens(Parameters):
         self._tables = tables
 
     def as_read(self, text: str) -> str:
-        """Return a text in the normal form in which it is read."""
-        return nfc(text) if self.normal_form == NFC else text
+        """Return a text as it is read: in the recipe's normal form, and with U+FFFD for what would be a stand-in."""
+        return _as_read([text], self.normal_form, self.segmenter)[0]
 
     def tokenize(self, text: str) -> list[str]:
         """Return all tokens of a text, also white space: `[token.text for token in nlp(as_read(text))]` in spaCy."""
@@ -230,21 +243,25 @@ class Tokens(Parameters):
         return located
 
     def place_terms(self, texts: Iterable[str]) -> list[TermPlaces]:
-        """Return the result of `locate_tokens` in arrays, which long texts need."""
+        """Return the result of `locate_tokens` in arrays, which long texts need; n-grams with stand-ins come last."""
         counter, texts = self.term_counter(), [*map(self.as_read, texts)]
         with counter.lock:
             loaded = zip(counter.batches(texts), _batched(texts), strict=True)
             return [counter.places(i, text) for _, batch in loaded for i, text in enumerate(batch)]
 
     def locate_alone(self, pieces: Collection[str]) -> list[list[Located]]:
-        """Return what `locate_tokens` returns for parts of texts; cache the results of short parts, as they recur."""
+        """Return what `locate_tokens` returns for parts of texts, followed by the n-grams with stand-ins of each part.
+
+        The results of short parts are cached, as they recur.
+        """
         kept = self.term_counter().pieces
         if len(kept) > _MOST_PIECES:
             kept.clear()
         located = {piece: kept.get(piece) for piece in pieces}
         new = [piece for piece, tokens in located.items() if tokens is None]
+        counter = self.term_counter()
         for piece, of_piece in zip(new, self.locate_tokens(new), strict=True):
-            located[piece] = of_piece
+            located[piece] = of_piece = [*of_piece, *counter.crossing(self.as_read(piece))]
             if len(piece) <= _LONGEST_PIECE:
                 kept[piece] = of_piece
         return [located[piece] or [] for piece in pieces]
@@ -286,11 +303,12 @@ class _TermCounter:
         self.lock, self._process = threading.Lock(), os.getpid()
         self.language = open_language(language_of_words(settings["lang"], settings["segmenter"]), tables)
         # A tokenizer of whole texts, such as that of Korean, is left what it may treat in another way.
-        self.divides_runs = settings["segmenter"] == NGRAMS and self.language.splits_at_space
+        self.divides_runs = settings["segmenter"] != SPACY and self.language.splits_at_space
+        self._crosses = settings["segmenter"] == NGRAMS and self.divides_runs
         self._edges = self.language.special_edges()
         self.tables = self.language.tables
-        self._in_nfc = settings["normal_form"] == NFC
-        get = self.language.attributes.for_nfc() if self._in_nfc else self.language.attributes
+        in_nfc = settings["normal_form"] == NFC
+        get = self.language.attributes.for_nfc() if in_nfc else self.language.attributes
         self._singular = settings["singularize"] and settings["lang"] == "en"
         self.lower = get.lower if settings["lowercase"] else str
         self.required = [get.is_alpha] if settings["alphabetic"] else []
@@ -321,7 +339,7 @@ class _TermCounter:
 
     def clear(self) -> None:
         """Empty the token cache and number terms from 0 again."""
-        self.cache = TokenCache(self._edges, self.divides_runs)
+        self.cache = TokenCache(self._edges, self.divides_runs, self._crosses, self.settings["lowercase"])
         self._meet: dict[tuple[int, int], bool] = {}  # by spans
         self.char_ids: dict[str, int] = {}
         self._char_ngrams: dict[int, _CharNgrams] = {}
@@ -394,7 +412,7 @@ class _TermCounter:
                 self._evict()
                 try:
                     with no_garbage_collection():
-                        self._tokenize([*map(nfc, batch)] if self._in_nfc else batch)
+                        self._tokenize(_as_read(batch, self.settings["normal_form"], self.settings["segmenter"]))
                 except BaseException:
                     # A cache that stopped before it had the tokens of new spans would ask for them at every text.
                     self.clear()
@@ -532,11 +550,25 @@ class _TermCounter:
         of_runs = np.flatnonzero(in_run[ids])
         if not len(of_runs):
             return words
-        return _with_runs(words, text, np.column_stack([starts[of_runs], ends[of_runs]]))
+        placed = _with_runs(words, text, np.column_stack([starts[of_runs], ends[of_runs]]))
+        crossing = crossing_text(text, self.settings["lowercase"]) if self._crosses else ""
+        return _with_crossings(placed, text, crossing) if crossing else placed
+
+    def crossing(self, text: str) -> list[Located]:
+        """Return the n-grams of a text that have stand-ins for characters of no run, with their places."""
+        crossing = crossing_text(text, self.settings["lowercase"]) if self._crosses else ""
+        ngrams = (one for one in _located_in_run(crossing, 0) if has_stand_in(one.term))
+        return [one._replace(token=text[one.start : one.end]) for one in ngrams]
 
     def _ids_of(self, terms: list[str]) -> Iterator[int]:
         """Return the ids of terms when only known terms count; an unknown term gets the id of the last known one."""
         return map(self.ids.get, terms, repeat(len(self.terms) - 1))
+
+
+def _as_read(texts: list[str], normal_form: str, segmenter: str) -> list[str]:
+    """Return texts as they are read."""
+    texts = [*map(nfc, texts)] if normal_form == NFC else texts
+    return texts if segmenter == SPACY else [*map(without_stand_ins, texts)]
 
 
 def _found_in_order(tokens: list[str], text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -569,6 +601,17 @@ def _with_runs(words: TermPlaces, text: str, runs: np.ndarray) -> TermPlaces:
     ids, starts, ends = (np.concatenate(both) for both in zip(words[2:], of_runs, strict=True))
     order = np.argsort(starts, kind="stable")
     return TermPlaces(words.tokens + names, words.terms + names, ids[order], starts[order], ends[order])
+
+
+def _with_crossings(placed: TermPlaces, text: str, crossing: str) -> TermPlaces:
+    """Return places of terms, followed by those of n-grams with stand-ins; `crossing` is the text with these."""
+    examples, _, ids, starts, ends = ngrams_of_runs(crossing, np.array([[0, len(crossing)]]))
+    names = [crossing[start:end] for start, end in examples.tolist()]
+    chosen = np.flatnonzero(np.array([*map(has_stand_in, names)])[ids])
+    more = len(placed.terms) + ids[chosen], starts[chosen], ends[chosen]
+    tokens = [text[start:end] for start, end in examples.tolist()]
+    joined = (np.concatenate(both) for both in zip(placed[2:], more, strict=True))
+    return TermPlaces(placed.tokens + tokens, placed.terms + names, *joined)
 
 
 def _located_in_run(run: str, start: int) -> list[Located]:

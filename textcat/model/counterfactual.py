@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from textcat.features.rows import Rows
-from textcat.features.scripts import is_unspaced
+from textcat.features.scripts import is_unspaced, shown
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import OTHER, TermCounts, char_ngrams
 from textcat.features.zones import TextParts
@@ -184,6 +184,7 @@ def without(tagger: "Tagger", counted: tuple[Any, ...], column: int, from_relate
         row = left.row(chosen)
         if not answer.words or not tagger.decide(tagger.score_rows(row), row.has_terms)[0, column]:
             break
+    answer = answer._replace(words=[*dict.fromkeys(map(shown, answer.words))])
     return answer._replace(least=answer.least and (tagger.shortlist is None or len(answer.words) < 2))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from textcat.errors import TextcatError
 from textcat.features.rows import Rows
+from textcat.features.scripts import shown
 from textcat.features.spans import GivenPlaces, Place, Span, places
 from textcat.features.zones import Zoned, zones_of_document
 from textcat.markup import html_table, html_text
@@ -270,7 +271,7 @@ def explain_document(
         places_of = places(tagger.features, document, listed)
     else:
         names = tagger.features.listed_names()
-        places_of = {j: Place(names[j], ()) for j in listed}
+        places_of = {j: Place(shown(names[j]), ()) for j in listed}
     from textcat.model.counterfactual import without
 
     topic_names, speaking_of, explanations = tagger.topic_names, _speaking_topics(tagger, row), []

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from textcat.documents import Corpus, topic_counts
 from textcat.errors import TextcatError
-from textcat.features.scripts import NGRAMS
+from textcat.features.scripts import NGRAMS, SPACY
 from textcat.model.support import checked_keep_support
 from textcat.reading.document import Document
 from textcat.reading.labels import NO, YES, folded_name
@@ -37,7 +37,7 @@ def warn_if_unsegmented(documents: Sequence[Document], recipe: Recipe) -> None:
     This happens if the recipe uses spaCy's tokenizer for a language that is written with spaces.
     """
     lang = recipe.tokens.get("lang", "en")
-    if recipe.tokens.get("segmenter", NGRAMS) == NGRAMS or lang in _UNSPACED:
+    if recipe.tokens.get("segmenter", NGRAMS) != SPACY or lang in _UNSPACED:
         return
     texts = [text for document in documents for text in document.zones.values()]
     n_characters = sum(len("".join(text.split())) for text in texts)
