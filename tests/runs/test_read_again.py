@@ -135,6 +135,45 @@ def test_a_folder_that_a_pattern_leads_through_is_named_if_it_cannot_be_listed(
     assert (ids(out), summary.counts.faults, summary.growth.gone) == (expected, 1, ())
 
 
+def test_files_of_the_same_name_in_the_output_are_read_again_together(model, folder, out, faults):
+    run(model, [folder], out)
+    (folder / "e").mkdir()
+    (folder / "d/b.jsonl").rename(folder / "e/b.jsonl")
+    run(model, [folder], out)
+    faults[str(folder / "e")] = Fault(errno.EACCES)
+    (folder / "d/b.jsonl").write_bytes(LINE % b"new")  # its name is still that of the rows of e/b.jsonl
+    run(model, [folder], out)
+    assert ("new" in ids(out), len(ids(out))) == (True, 13)
+    faults.clear()
+    for _ in range(2):
+        run(model, [folder], out)
+        assert len(ids(out)) == len({*ids(out)}) == 13
+
+
+def test_what_cannot_be_read_stays_rejected_when_rows_of_its_name_are_removed(model, folder, out):
+    run(model, [folder], out)
+    (folder / "a.jsonl").rename(folder / "y.jsonl")
+    (folder / "a.jsonl").symlink_to("nowhere")
+    run(model, [folder], out)
+    (folder / "y.jsonl").write_bytes(LINE % b"new")  # whose rows had the name a.jsonl
+    for _ in range(2):
+        run(model, [folder], out)
+        assert [line["source"] for line in rejected(out)] == [str(folder / "a.jsonl")]
+        assert ("new" in ids(out), len(ids(out))) == (True, 9)
+
+
+def test_a_file_that_failed_went_and_came_back_as_a_link_that_leads_nowhere_is_named(model, folder, out, faults):
+    faults[str(folder / "a.jsonl")] = Fault(errno.EIO)
+    run(model, [folder], out)
+    (folder / "a.jsonl").unlink()
+    run(model, [folder], out)
+    assert rejected(out) == []
+    (folder / "a.jsonl").symlink_to("nowhere")
+    for _ in range(2):
+        run(model, [folder], out)
+        assert [line["source"] for line in rejected(out)] == [str(folder / "a.jsonl")]
+
+
 @pytest.mark.parametrize("where", [0.05, 0.5, 0.97])
 @pytest.mark.parametrize("name", ["x.jsonl", "x.zip", "x.tar", "x"])
 def test_a_file_that_fails_in_its_middle_is_read_whole_later(model, folder, out, faults, name, where):

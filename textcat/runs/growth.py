@@ -298,11 +298,19 @@ def find_growth(sources: Sequence[Source], generations: Sequence[Generation]) ->
     found = _compare(sources, listed, before, {item.file.name for item in cut}, now)
     growth = found.growth
     to_read = {*growth.new, *growth.changed, *growth.again}
-    files = [*(numbered_files(sources, to_read) or ()), *found.kept]
     told = {name for entry in last.entries for name in entry.get("gone", ())}
     since = growth._replace(gone=tuple(name for name in growth.gone if name not in told))
     removed = [*found.removed, *(before.known[name] for name in growth.changed if name in before.known), *cut]
     removed += [before.known[name] for name in growth.again]
+    is_removed = is_within({item.written_as for item in removed})
+    # What has the same name in the output, documents of other files and rejections, is removed with these.
+    renamed, removes = {was: name for name, was in growth.renamed}, {*removed}
+    for name, item in before.known.items():
+        if is_removed(item.written_as) and item not in removes and name not in growth.gone:
+            removed.append(item)
+            to_read.update({renamed.get(name, name)} & listed.keys())
+    to_read.update(name for name, (_, state) in listed.items() if state.is_blocked and is_removed(name))
+    files = [*(numbered_files(sources, to_read) or ()), *(item for item in found.kept if item.name not in to_read)]
     done = to_read | {*growth.gone}
     # What is due, but cannot be read, is tried again now and then.
     times = {name: 0.0 for name, item in before.known.items() if item.written_as in before.again} | before.due
@@ -368,7 +376,7 @@ def _compare(
         item = known.get(name)
         is_same = item is not None and state[1:] == (item.file.size, item.file.state)
         if state.is_blocked:
-            is_told = name in before.blocked or before.due.get(name) == 0
+            is_told = name in before.blocked or (before.due.get(name) == 0 and name not in before.silent)
             new += [] if is_told else [name]
             continue
         if is_same and name not in due:
