@@ -126,7 +126,7 @@ def _cells(row: str, separator: str, settings: InputSettings) -> list[str]:
     except csv.Error as error:
         if "\r" in row.rstrip("\r\n"):
             fault = "has a carriage return outside of quotes that ends no line"
-            raise UnreadableError(f"{fault}: correct the ends of lines, or quote the value") from None
+            raise UnreadableError(f"{fault}: write all ends of lines as line feeds, or quote the value") from None
         raise UnreadableError(f"has wrong quotes ({error}): correct them, or add --quote none") from None
 
 
