@@ -502,7 +502,7 @@ def test_the_command_line_trains_on_it(tmp_path, monkeypatch, capsys):
     lines = [line.split() for line in printed.out.splitlines()]
     assert lines[:2] == [
         ["ALL"],
-        ["macro-averaged", "precision", "(MAP)", "1.000"],
+        ["mean", "average", "precision", "(MAP)", "1.000"],
     ]  # TOP10 and LAST30 would be the same
     assert os.path.isdir("m")
     assert textcat.load("m").corpus == "rcv1"

@@ -160,7 +160,7 @@ def test_sighup_reads_the_keys_again_and_ends_nothing(serve, tmp_path):
     file.write_text(second_line)
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: (status(first), status(second)) == (401, 200))
-    file.write_text("damaged")
+    file.write_text(f"damaged\n{second_line}")
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "keys_failed" in server.log.read_text())
     assert (status(first), status(second)) == (401, 200)
