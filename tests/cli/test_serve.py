@@ -26,11 +26,11 @@ def test_a_new_key_is_known_by_the_line_that_is_printed_with_it(run):
 
 @pytest.mark.parametrize(("host", "warns"), [("127.0.0.1", False), ("::1", False), ("0.0.0.0", True), ("::", True)])
 def test_without_keys_only_an_address_that_others_reach_is_warned_of(tmp_path, capsys, host, warns):
-    assert not read_keys(None, host, "answer questions")
+    assert not read_keys(None, host, "answer questions").are_needed
     told = capsys.readouterr().err
     assert (f"anyone who can reach {host} can answer questions: give --keys FILE" in told) is warns
     (tmp_path / "keys").write_text(f"anna sha256:{'0' * 64}\n")
-    assert read_keys(tmp_path / "keys", host, "answer questions")
+    assert read_keys(tmp_path / "keys", host, "answer questions").are_needed
     assert capsys.readouterr().err == ""
 
 
