@@ -39,6 +39,7 @@ USED_IN = {
         "textcat.model.shortlist.rows_by_topic",
         "textcat.model.related.related_sums",
     ],
+    "normal_forms": ["textcat.normal_forms.nfc", "textcat.normal_forms.origins"],
     "reprints._sketches": ["textcat.reprints.groups.sketch"],
     "teaching._ranking": [
         "textcat.teaching.ranker.rows_times",
@@ -55,6 +56,8 @@ USED_IN = {
 
 def slightly_wrong(value):
     """Return a result with its first number, or its last word, changed."""
+    if isinstance(value, str):
+        return value + "wrong"
     if isinstance(value, list) and value and isinstance(value[0], str):
         return [*value[:-1], "wrong"]
     if isinstance(value, (list, tuple)):

@@ -392,6 +392,20 @@ def _check_duplicates() -> None:
     _expect("numbers of distinct terms", index.distinct_terms(parts, ends, ids, texts, 3), [2, 1])
 
 
+def _check_normal_forms() -> None:
+    import unicodedata
+
+    from textcat import normal_forms
+
+    texts = ["cafe\u0301 \u212b", "\u0430\u0438\u0306", "\u1112\u1161\u11ab", "e\u0323\U0001f600"]
+    for text in texts:
+        form = unicodedata.normalize("NFC", text)
+        _expect("normal form C", [normal_forms.nfc(text)], [form])
+        starts, ends = normal_forms.origins(text)
+        pieces = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+        _expect("the origins of normal form C", [unicodedata.normalize("NFC", piece) for piece in pieces], [*form])
+
+
 CHECKS: dict[str, Callable[[], None]] = {
     "evaluation._sigmoid": _check_sigmoid,
     "features._rows": _check_rows,
@@ -402,6 +416,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "margin.rules": _check_rules,
     "model._product": _check_product,
     "model._shortlist": _check_shortlist,
+    "normal_forms": _check_normal_forms,
     "reprints._sketches": _check_sketches,
     "teaching._ranking": _check_ranking,
     "teaching.pool._duplicates": _check_duplicates,
