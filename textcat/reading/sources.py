@@ -228,7 +228,9 @@ def format_of(stream: ByteStream, name: str, settings: InputSettings, form: str 
     form = form or format_by_name(name, settings).format or format_by_content(stream, name, settings).format
     plain = plain_name(name).lower()
     if form in _TEXTS and settings.format not in _TEXTS:
-        return _format_of_text(form, plain, stream.peek(_TEXT_HEAD), settings)
+        # A filter answers each line: it does not wait for further ones.
+        head = stream.peek(_TEXT_HEAD, until=_LINE) if stream.prompt and settings.lines else stream.peek(_TEXT_HEAD)
+        return _format_of_text(form, plain, head, settings)
     if form in ("", "annif") and plain.endswith(".key"):
         return annif.SUBJECTS
     if form in ("tsv", "annif") and not settings.columns:
