@@ -14,8 +14,8 @@ from textcat.errors import TextcatError
 from textcat.features.rows import Rows
 from textcat.margin.primal import subset
 from textcat.model import MODEL, ModelError
+from textcat.model.restrict import restrict_topics
 from textcat.model.shortlist import NOT_LISTED, Shortlist, nearest, products_at, rows_by_topic
-from textcat.tagging.job import restrict_topics
 
 
 def matrix(random, n_rows, n_columns, density=0.4, values=(-1, -0.5, 0.25, 0.5, 1)):
