@@ -1,13 +1,15 @@
-"""Tests of stratified samples."""
+"""Samples and folds in which every topic is as frequent as among all documents."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from textcat.stratified import stratified_sample
+from textcat.errors import TextcatError
+from textcat.stratified import assign_folds, stratified_sample
 
 
 def counts_of(units, drawn):
@@ -69,3 +71,60 @@ def test_units_are_drawn_as_a_whole_and_those_that_are_too_large_are_not():
 def test_the_same_seed_gives_the_same_sample():
     units = [[(str(i % 7), str(i % 3))] for i in range(100)]
     assert stratified_sample(units, 30, 4) == stratified_sample(units, 30, 4) != stratified_sample(units, 30, 5)
+
+
+# --- folds ------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def labels_of_documents(draw, max_topics=1):
+    """Labels of at least five documents, each with up to `max_topics` of six topics."""
+    topics = draw(st.lists(st.sets(st.integers(0, 5), max_size=max_topics), min_size=5, max_size=60))
+    dense = np.zeros((len(topics), 6), np.int8)
+    for row, columns in enumerate(topics):
+        dense[row, list(columns)] = 1
+    return sp.csc_matrix(dense)
+
+
+@given(labels_of_documents(max_topics=4), st.integers(2, 5), st.integers(0, 3))
+def test_folds_are_of_equal_size_and_the_same_for_the_same_seed(labels, n_folds, seed):
+    fold = assign_folds(labels, n_folds, seed)
+    sizes = np.bincount(fold, minlength=n_folds)
+    assert sizes.sum() == labels.shape[0]
+    assert sizes.max() - sizes.min() <= 1
+    np.testing.assert_array_equal(fold, assign_folds(labels, n_folds, seed))
+
+
+@given(labels_of_documents(), st.integers(2, 5), st.integers(0, 3))
+def test_the_positives_of_each_topic_are_spread_evenly_over_the_folds(labels, n_folds, seed):
+    fold = assign_folds(labels, n_folds, seed)
+    for topic in range(labels.shape[1]):
+        per_fold = np.bincount(fold[labels[:, topic].indices], minlength=n_folds)
+        assert per_fold.max() - per_fold.min() <= 1
+
+
+def test_the_rarest_topic_is_spread_first_where_documents_have_several():
+    dense = np.zeros((100, 2), np.int8)
+    dense[:50, 0] = 1
+    dense[45:50, 1] = 1  # all documents of the rare topic have the large one, too
+    for seed in range(10):
+        fold = assign_folds(sp.csc_matrix(dense), 5, seed)
+        assert sorted(fold[45:50]) == [0, 1, 2, 3, 4]
+
+
+def test_another_seed_gives_other_folds():
+    labels = sp.csc_matrix(np.ones((60, 1), np.int8))
+    assert not np.array_equal(assign_folds(labels, 5, 0), assign_folds(labels, 5, 1))
+
+
+def test_of_topics_of_one_size_the_first_counts_as_the_rarest():
+    dense = np.zeros((20, 2), np.int8)
+    dense[:10] = dense[10, 0] = dense[11, 1] = 1  # ten documents have both topics
+    fold = assign_folds(sp.csc_array(dense), 11, 0)
+    assert sorted(fold[:11].tolist()) == list(range(11))
+
+
+@pytest.mark.parametrize(("n_documents", "n_folds"), [(2, 3), (0, 1), (5, 6)])
+def test_more_folds_than_documents_are_refused(n_documents, n_folds):
+    with pytest.raises(TextcatError, match=f"{n_documents} training documents cannot be split into {n_folds} folds"):
+        assign_folds(sp.csc_matrix((n_documents, 1)), n_folds, 0)

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 # The main names, and where they come from: imported at their first use, so that `import textcat` is cheap.
 # Type checkers and editors read them in __init__.pyi, which `python tests/test_front_door.py --write` generates.
 _NAMES_IN = {
+    "calibration": "Calibration",
     "cluster": "on_cluster",
     "corpus.catalogue": "open_corpus",
     "corpus.vocabulary": "Vocabulary",
@@ -16,7 +17,6 @@ _NAMES_IN = {
     "evaluation.evaluation": "Evaluation MeasuredOn evaluate_scores",
     "evaluation.at_k": "evaluate_at_k",
     "evaluation.significance": "compare_evaluations",
-    "evaluation.thresholds": "Calibration",
     "features.store": "open_rows write_rows",
     "features.tfidf": "TfIdf",
     "features.tokens": "Tokens",

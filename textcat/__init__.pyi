@@ -1,5 +1,6 @@
 """The names that `textcat` imports at their first use."""
 
+from textcat.calibration import Calibration as Calibration
 from textcat.cluster import on_cluster as on_cluster
 from textcat.corpus.catalogue import open_corpus as open_corpus
 from textcat.corpus.vocabulary import Vocabulary as Vocabulary
@@ -10,7 +11,6 @@ from textcat.evaluation.evaluation import Evaluation as Evaluation
 from textcat.evaluation.evaluation import MeasuredOn as MeasuredOn
 from textcat.evaluation.evaluation import evaluate_scores as evaluate_scores
 from textcat.evaluation.significance import compare_evaluations as compare_evaluations
-from textcat.evaluation.thresholds import Calibration as Calibration
 from textcat.features.store import open_rows as open_rows
 from textcat.features.store import write_rows as write_rows
 from textcat.features.tfidf import TfIdf as TfIdf

@@ -1,12 +1,47 @@
-"""Draw a random sample of documents in which every topic is as frequent as among all documents."""
+"""Draw documents so that every topic is as frequent as among all of them: a random sample, or folds."""
 
 import random
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
+from textcat.errors import TextcatError
+
 #: How test parts are drawn, as a model records it: one that was drawn otherwise cannot be drawn again.
 SAMPLING = "stratified"
+
+
+def assign_folds(labels: Any, n_folds: int, seed: int) -> np.ndarray:
+    """Return the number of each document's fold; the same labels and the same seed give the same folds.
+
+    Documents are dealt out by their rarest topic, so the positives of a topic come into as many folds as possible. The
+    sizes of folds differ by one at most. Raise TextcatError if there are fewer documents than folds.
+
+    Parameters
+    ----------
+    labels : sparse array of shape (n_documents, n_topics), bool or 0/1
+    n_folds : int
+    seed : int
+        Draws the order in which documents with the same rarest topic are dealt out.
+
+    Returns
+    -------
+    ndarray of shape (n_documents,), int
+    """
+    n_documents = labels.shape[0]
+    if n_folds > n_documents:
+        raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
+    sizes = np.asarray(labels.sum(axis=0)).ravel()
+    # Of topics of one size, the first counts as the rarest. Documents without a topic come last.
+    rarest = np.full(n_documents, np.inf)
+    entries = labels.tocoo()
+    np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
+    shuffled = np.random.default_rng(seed).permutation(n_documents)
+    dealt = shuffled[np.argsort(rarest[shuffled], kind="stable")]
+    fold = np.empty(n_documents, int)
+    fold[dealt] = np.arange(n_documents) % n_folds
+    return fold
 
 
 def stratified_sample(units: Sequence[Sequence[Iterable[str]]], n: int, seed: int) -> set[int]:

@@ -14,8 +14,9 @@ from pages import Conditions, Page
 
 from textcat.documents import Corpus
 from textcat.evaluation.thresholds import choose_thresholds
+from textcat.margin.probabilities import out_of_fold_scores
 from textcat.recipe import read_recipe
-from textcat.training.cross_validation import assign_folds, out_of_fold_scores
+from textcat.stratified import assign_folds
 from textcat.training.examples import CountedCorpus
 from textcat.training.thresholds import held_out_scores
 
@@ -58,7 +59,14 @@ def _rows(corpus: Corpus, name: str) -> list[dict[str, Any]]:
     training = time.process_time() - start
     ways = {
         "as shipped": lambda: held_out_scores(examples, learner, fold_of),
-        "five full folds": lambda: out_of_fold_scores(examples, learner, fold_of),
+        "five full folds": lambda: out_of_fold_scores(
+            learner,
+            examples.rows,
+            learner.topic_problems(examples.rows, examples.labels, examples.left_out),
+            fold_of,
+            n_jobs=1,
+            seed=learner.random_state,
+        ),
         "no folds": lambda: learner.decision_function(examples.rows[: len(trained)]),
     }
     scores, rows = learner.decision_function(new), []

@@ -15,8 +15,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
+from textcat.calibration import Calibration
+from textcat.evaluation.thresholds import choose_thresholds
 from textcat.margin.learners import PA, PAUM, Alma, Romma
-from textcat.margin.probabilities import assign_folds, class_probabilities, out_of_fold_scores, platt_curve
+from textcat.margin.probabilities import class_probabilities, out_of_fold_scores
+from textcat.stratified import assign_folds
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
 LEARNERS = [PAUM(1, 5), PA(max_epochs=20), Alma(max_epochs=20), Romma(kernel="rbf")]
@@ -30,7 +33,7 @@ def two_classes(n=200):
 def test_the_curves_are_platts_on_the_scores_of_rankers_trained_without_each_fold(learner):
     X, y = two_classes()
     fitted = clone(learner).set_params(probability=True, n_jobs=2).fit(X, y)
-    fold_of, scores = assign_folds([np.flatnonzero(y)], len(y)), np.empty(len(y))
+    fold_of, scores = assign_folds(sp.csc_array(y[:, np.newaxis]), 5, 0), np.empty(len(y))
     for fold in range(5):
         part = clone(learner).fit(X[fold_of != fold], y[fold_of != fold])
         scores[fold_of == fold] = part.decision_function(X[fold_of == fold]) / part.solutions_[0].unit
@@ -49,7 +52,7 @@ def test_probabilities_change_neither_scores_nor_predictions(learner):
     np.testing.assert_array_equal(plain.decision_function(X), fitted.decision_function(X))
     np.testing.assert_array_equal(plain.predict(X), fitted.predict(X))
     again = clone(fitted).fit(X, y)
-    np.testing.assert_array_equal(again.platt_, fitted.platt_)
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
 def test_each_topic_of_an_indicator_has_a_probability_of_its_own_and_classes_share_one():
@@ -58,8 +61,8 @@ def test_each_topic_of_an_indicator_has_a_probability_of_its_own_and_classes_sha
     of_topics = learner.fit(sp.csr_array(X), sp.csc_array(Y)).predict_proba(X)
     assert of_topics.shape == (150, 4)
     assert not np.allclose(of_topics.sum(axis=1), 1)
-    alone = clone(learner).fit(X, sp.csc_array(Y[:, [2]])).platt_
-    assert alone.shape == (1, 2)
+    alone = clone(learner).fit(X, sp.csc_array(Y[:, [2]])).predict_proba(X)
+    assert alone.shape == (150, 1)
     of_classes = learner.fit(X, Y[:, 0] + 2 * Y[:, 1]).predict_proba(X)
     assert of_classes.shape == (150, 4)
     np.testing.assert_allclose(of_classes.sum(axis=1), 1)
@@ -71,35 +74,61 @@ def test_a_row_that_a_topic_leaves_out_is_not_in_its_sample():
     left_out[70:, 1] = 1
     learner = PAUM(1, 5, probability=True)
     problems = learner.topic_problems(X, sp.csc_array(Y), left_out)
-    scores = out_of_fold_scores(learner, sp.csr_array(X), problems)
+    judged = np.where(left_out > 0, 0, Y)
+    scores = out_of_fold_scores(learner, sp.csr_array(X), problems, assign_folds(sp.csc_array(judged), 5, 0))
     assert np.isnan(scores).tolist() == (left_out > 0).tolist()
     learner.fit(X, sp.csc_array(Y), left_out=left_out)
-    a, b = platt_curve(scores[:70, 1], Y[:70, 1] > 0)
-    np.testing.assert_allclose(learner.platt_[1], (a, b))
+    curves = Calibration.fit_scores(scores, Y)
+    np.testing.assert_array_equal([learner.calibration_.a, learner.calibration_.b], [curves.a, curves.b])
 
 
-def test_positives_of_a_topic_come_into_as_many_folds_as_possible():
-    positives = [np.arange(40), np.array([3, 17, 22, 30, 39]), np.array([5, 50])]
-    fold_of = assign_folds(positives, 53)
-    assert sorted(np.bincount(fold_of).tolist()) == [10, 10, 11, 11, 11]
-    assert {*fold_of[positives[1]].tolist()} == {0, 1, 2, 3, 4}
-    assert len({*fold_of[positives[2]].tolist()}) == 2
-    np.testing.assert_array_equal(fold_of, assign_folds(positives, 53))
+def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_row():
+    X, Y = make_multilabel_classification(120, 10, n_classes=3, random_state=0)
+    X, labels, learner = sp.csr_array(X), sp.csc_array(Y), PAUM(1, 5)
+    fold_of = assign_folds(labels, 3, 1)
+    scores = out_of_fold_scores(learner, X, learner.topic_problems(X, labels), fold_of)
+    for fold in range(3):
+        trained = clone(learner).fit(X[fold_of != fold], labels[fold_of != fold])
+        np.testing.assert_allclose(scores[fold_of == fold], trained.decision_function(X[fold_of == fold]))
 
 
-def test_a_higher_score_never_has_a_lower_probability():
-    scores = np.arange(20.0)
-    a, b = platt_curve(scores, scores < 10)
-    assert (a, expit(b)) == (0, pytest.approx(0.5))
-    a, b = platt_curve(np.ones(20), scores < 5)  # of labels 6/7 and 1/17
-    assert (a, expit(b)) == (0, pytest.approx((5 * 6 / 7 + 15 / 17) / 20))
-    a, b = platt_curve(1000 + scores, scores > 9)
-    assert a > 0
-    assert expit(a * 1009.5 + b) == pytest.approx(0.5)
+def test_rows_after_those_of_folds_are_trained_on_in_every_fold_but_left_out_where_it_is_said():
+    X, Y = make_multilabel_classification(120, 10, n_classes=3, random_state=0)
+    X, labels, learner, n = sp.csr_array(X), sp.csc_array(Y), PAUM(1, 5), 110
+    left_out = np.zeros(Y.shape, np.int8)
+    left_out[n:, 1:] = 1
+    fold_of = assign_folds(labels[:n], 3, 0)
+    scores = out_of_fold_scores(learner, X, learner.topic_problems(X, labels, left_out), fold_of)
+    assert scores.shape == (n, 3)
+    assert np.isfinite(scores).all()
+    alone = out_of_fold_scores(learner, X[:n], learner.topic_problems(X[:n], labels[:n]), fold_of)
+    np.testing.assert_allclose(scores[:, 1:], alone[:, 1:])
+    trained_on = np.append(fold_of != 0, [True] * 10)
+    trained = clone(learner).fit(X[trained_on], labels[trained_on])
+    np.testing.assert_allclose(scores[fold_of == 0, 0], trained.decision_function(X[:n][fold_of == 0])[:, 0])
+
+
+def test_scoring_out_of_fold_leaves_the_facts_of_a_fitted_learner_as_they_were():
+    X, y = two_classes(60)
+    learner = PAUM(tau_pos="prevalence", kappa=-20.0, scale=100.0).fit(X, y)
+    before, problems = learner.facts(), learner.topic_problems(X, y)
+    out_of_fold_scores(learner, sp.csr_array(X), problems, np.arange(60) % 3)
+    assert learner.facts() == before
+
+
+def test_a_learner_and_a_recipe_turn_the_same_scores_into_the_same_probabilities():
+    """Rare topics take most of their curve from what all topics share, with learners, too."""
+    X, Y = make_multilabel_classification(200, 20, n_classes=5, random_state=1)
+    Y[5:, 4] = 0
+    labels, learner = sp.csc_array(Y), PAUM(1, 5, probability=True)
+    fitted = learner.fit(X, labels)
+    scores = out_of_fold_scores(learner, sp.csr_array(X), learner.topic_problems(X, labels), assign_folds(labels, 5, 0))
+    curves = choose_thresholds("zero", scores, labels)[1]
+    np.testing.assert_array_equal(fitted.predict_proba(X), curves.probabilities(fitted.decision_function(X)))
 
 
 def test_rows_without_any_probability_have_even_ones():
-    far_below = class_probabilities(np.full((1, 3), -1e4), np.array([[1.0, 0]] * 3), multilabel=False)
+    far_below = class_probabilities(np.full((1, 3), -1e4), Calibration(np.ones(3), np.zeros(3)), multilabel=False)
     np.testing.assert_allclose(far_below, 1 / 3)
 
 

@@ -19,7 +19,7 @@ import pytest
 from manifests import rewrite
 
 import textcat
-from textcat.evaluation.thresholds import Calibration
+from textcat.calibration import Calibration
 from textcat.features.tfidf import TfIdf
 from textcat.features.tokens import Tokens
 from textcat.former_names import todays_recipe

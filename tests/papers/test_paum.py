@@ -16,7 +16,7 @@ from textcat.papers import datasets, paum
 from textcat.papers.datasets import Dataset
 from textcat.papers.experiments import PUBLISHED, Figure, Settings
 from textcat.papers.paum import CorpusVectors, gram, support_sizes
-from textcat.training.cross_validation import assign_folds
+from textcat.stratified import assign_folds
 
 PRINTED = PUBLISHED["paum"]
 SMALL_GRID = {"tau_neg": [-1, 1], "tau_pos": [0, 5], "chosen": [1, 0]}

@@ -10,6 +10,8 @@ from textcat import HOMES
 ROOT = Path(__file__).parents[2]
 LAYERS = (
     {
+        "_sigmoid",
+        "calibration",
         "cluster",
         "errors",
         "folders",

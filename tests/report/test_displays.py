@@ -7,8 +7,8 @@ from scipy import sparse
 from sklearn.calibration import calibration_curve
 
 import textcat
+from textcat.calibration import Calibration
 from textcat.errors import TextcatError
-from textcat.evaluation.thresholds import Calibration
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 import matplotlib

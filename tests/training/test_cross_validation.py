@@ -2,76 +2,25 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from margin_recipes import PLAIN, with_margins
 
 import textcat
 from textcat.errors import TextcatError
 from textcat.evaluation.metrics import average_precisions
+from textcat.stratified import assign_folds
 from textcat.training.cross_validation import (
     EXPECTED,
     POOLED,
     RARE,
     HeldOutFold,
-    assign_folds,
     measure_by_folds,
-    out_of_fold_scores,
 )
-from textcat.training.examples import Examples
 
 
 @pytest.fixture(scope="module")
 def corpus():
     whole = textcat.open_corpus("newswire")
     return textcat.Corpus.from_documents("part", whole.train[:200])
-
-
-@st.composite
-def labels_of_documents(draw, max_topics=1):
-    """Labels of at least five documents, each with up to `max_topics` of six topics."""
-    topics = draw(st.lists(st.sets(st.integers(0, 5), max_size=max_topics), min_size=5, max_size=60))
-    dense = np.zeros((len(topics), 6), np.int8)
-    for row, columns in enumerate(topics):
-        dense[row, list(columns)] = 1
-    return sp.csc_matrix(dense)
-
-
-@given(labels_of_documents(max_topics=4), st.integers(2, 5), st.integers(0, 3))
-def test_folds_are_of_equal_size_and_the_same_for_the_same_seed(labels, n_folds, seed):
-    fold = assign_folds(labels, n_folds, seed)
-    sizes = np.bincount(fold, minlength=n_folds)
-    assert sizes.sum() == labels.shape[0]
-    assert sizes.max() - sizes.min() <= 1
-    np.testing.assert_array_equal(fold, assign_folds(labels, n_folds, seed))
-
-
-@given(labels_of_documents(), st.integers(2, 5), st.integers(0, 3))
-def test_the_positives_of_each_topic_are_spread_evenly_over_the_folds(labels, n_folds, seed):
-    fold = assign_folds(labels, n_folds, seed)
-    for topic in range(labels.shape[1]):
-        per_fold = np.bincount(fold[labels[:, topic].indices], minlength=n_folds)
-        assert per_fold.max() - per_fold.min() <= 1
-
-
-def test_the_rarest_topic_is_spread_first_where_documents_have_several():
-    dense = np.zeros((100, 2), np.int8)
-    dense[:50, 0] = 1
-    dense[45:50, 1] = 1  # all documents of the rare topic have the large one, too
-    for seed in range(10):
-        fold = assign_folds(sp.csc_matrix(dense), 5, seed)
-        assert sorted(fold[45:50]) == [0, 1, 2, 3, 4]
-
-
-def test_another_seed_gives_other_folds(corpus):
-    labels = corpus.labels(corpus.train)
-    assert not np.array_equal(assign_folds(labels, 5, 0), assign_folds(labels, 5, 1))
-
-
-def test_more_folds_than_documents_are_told_of():
-    with pytest.raises(TextcatError, match=r"2 training documents cannot be split into 3 folds; ask for fewer\."):
-        assign_folds(sp.csc_matrix(np.ones((2, 1))), 3, 0)
 
 
 @pytest.mark.parametrize(
@@ -160,40 +109,3 @@ def test_simulated_rare_topics_learn_from_as_few_positives_as_rare_ones_and_are_
         assert set(rare.left_out) <= {*held_out, *all_positives}
     (trial,) = measure_by_folds(corpus, [with_margins(1, 5.0)], n_folds=2)
     assert 0 < trial.measures["macro_average_precision"][RARE] < trial.measures["macro_average_precision"]["TOP10"]
-
-
-def test_out_of_fold_scores_are_those_of_learners_that_have_not_seen_the_document(corpus):
-    labels = corpus.labels(corpus.train).tocsc()
-    rows = PLAIN.make_features().fit_transform(corpus.train)
-    learner = PLAIN.make_learner()
-    of = assign_folds(labels, 3, 1)
-    scores = out_of_fold_scores(Examples(rows, labels), learner, of)
-    for fold in range(3):
-        trained = learner.fit(rows[of != fold], labels.tocsr()[of != fold])
-        np.testing.assert_allclose(scores[of == fold], trained.decision_function(rows[of == fold]), atol=1e-5)
-
-
-def test_scoring_out_of_fold_leaves_the_facts_of_a_fitted_learner_as_they_were(corpus):
-    labels = corpus.labels(corpus.train).tocsc()
-    rows = PLAIN.make_features().fit_transform(corpus.train)
-    learner = PLAIN.changed(tau_pos="prevalence", kappa=-20.0, scale=100.0).make_learner().fit(rows, labels)
-    before = learner.facts()
-    out_of_fold_scores(Examples(rows, labels), learner, assign_folds(labels, 3, 1))
-    assert learner.facts() == before
-
-
-def test_rows_after_the_documents_are_trained_on_in_every_fold_but_left_out_where_it_is_said(corpus):
-    labels = corpus.labels(corpus.train).tocsc()
-    rows = PLAIN.make_features().fit_transform(corpus.train)
-    learner, n = PLAIN.make_learner(), len(corpus.train) - 10
-    left_out = np.zeros(labels.shape, np.int8)
-    left_out[n:, 1:] = 1
-    fold_of = assign_folds(labels[:n], 3, 0)
-    scores = out_of_fold_scores(Examples(rows, labels, sp.csc_matrix(left_out)), learner, fold_of)
-    assert scores.shape == (n, labels.shape[1])
-    alone = out_of_fold_scores(Examples(rows[:n], labels[:n]), learner, fold_of)
-    np.testing.assert_allclose(scores[:, 1:], alone[:, 1:], atol=1e-4)
-    of = np.append(fold_of, [-1] * 10)
-    trained = learner.fit(rows[of != 0], labels.tocsr()[of != 0][:, :2])
-    expected = trained.decision_function(rows[:n][of[:n] == 0])[:, 0]
-    np.testing.assert_allclose(scores[of[:n] == 0, 0], expected, atol=1e-5)

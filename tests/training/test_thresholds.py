@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 import textcat
 from textcat.margin.primal import N_FOLDS
+from textcat.margin.probabilities import out_of_fold_scores
+from textcat.stratified import assign_folds
 from textcat.training import thresholds
-from textcat.training.cross_validation import assign_folds, out_of_fold_scores
 from textcat.training.examples import Examples
 from textcat.training.thresholds import held_out_scores
 
@@ -31,14 +32,15 @@ def test_with_all_rows_and_all_folds_they_are_those_of_training_each_topic_witho
     fold_of = assign_folds(labels, 3, 0)
     examples = Examples(rows, labels)
     scores = held_out_scores(examples, learner.fit(rows, labels), fold_of)
-    np.testing.assert_allclose(scores, out_of_fold_scores(examples, learner, fold_of), rtol=1e-4, atol=1e-4)
+    anew = out_of_fold_scores(learner, rows, learner.topic_problems(rows, labels), fold_of)
+    np.testing.assert_allclose(scores, anew, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("learner", [textcat.PAUM(1.0, 20.0, lambda_=0.5), textcat.PAM(10.0, lambda_=1.0)], ids=repr)
 def test_a_ranker_led_to_its_minimum_without_a_fold_scores_as_one_that_is_trained_without_it(newswire, learner):
     rows, labels = newswire
     fold_of, examples = assign_folds(labels, 5, 0), Examples(rows, labels)
-    expected = out_of_fold_scores(examples, learner.fit(rows, labels), fold_of)
+    expected = out_of_fold_scores(learner.fit(rows, labels), rows, learner.topic_problems(rows, labels), fold_of)
     scores, of_training = held_out_scores(examples, learner, fold_of), learner.decision_function(rows)
     positive = labels.toarray() > 0
     for which, part in ((positive, 1 / 8), (~positive, 1)):  # negatives far from the margin hardly change

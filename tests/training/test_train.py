@@ -16,7 +16,7 @@ from textcat.evaluation.metrics import average_precisions
 from textcat.features.tokens import Tokens
 from textcat.progress import Stages
 from textcat.recipe import Recipe, default_recipe, recipes
-from textcat.training.cross_validation import assign_folds
+from textcat.stratified import assign_folds
 from textcat.training.train import train_and_evaluate, unevaluated_topics
 
 PLAIN = Recipe("plain")

@@ -299,12 +299,12 @@ def _check_shortlist() -> None:
 
 
 def _check_sigmoid() -> None:
-    from textcat.evaluation import thresholds
+    from textcat import calibration
 
     x = np.array([-700.0, -2.5, -0.0, 0.125, 3.0, 700.0])
-    _expect("the logistic function", thresholds.expit(x), [1 / (1 + math.exp(-value)) for value in x], 1e-15)
+    _expect("the logistic function", calibration.expit(x), [1 / (1 + math.exp(-value)) for value in x], 1e-15)
     z, target = np.array([-2.0, -1.0, 0.5, 1.0, 2.0, -0.5]), np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])
-    a, b = thresholds.fit_curve(z, target, np.zeros(6), np.ones(6))[:2]
+    a, b = calibration.fit_curve(z, target, np.zeros(6), np.ones(6))[:2]
     error = 1 / (1 + np.exp(-(a * z + b))) - target
     _expect("the slope of the loss of a fitted curve", [error @ z, error.sum()], [0.0, 0.0], 1e-5)
 
@@ -407,7 +407,7 @@ def _check_normal_forms() -> None:
 
 
 CHECKS: dict[str, Callable[[], None]] = {
-    "evaluation._sigmoid": _check_sigmoid,
+    "_sigmoid": _check_sigmoid,
     "features._rows": _check_rows,
     "features._token_cache": _check_tokens,
     "margin._dual": _check_dual,

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from textcat.calibration import positives_of
+
 COMPARISONS_AT_ONCE = 1 << 22  # comparisons of scores held at the same time while documents rank topics
 
 
@@ -305,12 +307,8 @@ def checked_labels(Y: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
 
     Raise ValueError if their shapes differ, or a score is nan.
     """
-    from scipy import sparse  # here, so that tagging, which asks for no metric, need not import it
-
-    positives = sparse.csc_array((Y if sparse.issparse(Y) else np.asarray(Y)) > 0)
     values = np.asarray(scores)
-    if values.shape != positives.shape:
-        raise ValueError(f"Scores of shape {values.shape} cannot be compared with labels of shape {positives.shape}.")
+    positives = positives_of(Y, values.shape)
     if np.isnan(values).any():
         raise ValueError(f"{np.isnan(values).sum()} scores are nan: a document without a score cannot be ranked.")
     return positives, values

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from textcat.margin import rules
 from textcat.margin.kernels import KernelRows, check_kernel, kernel_scores
 from textcat.margin.primal import allocator, is_on_disk
-from textcat.margin.probabilities import class_probabilities, platt_curves
+from textcat.margin.probabilities import class_probabilities, fit_calibration
 from textcat.margin.problems import NO_ROWS, PackedWeights, Problem, Solution, rows_by_column
 from textcat.margin.solve import solve
 
@@ -172,8 +172,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         Number of blocks of topics trained at the same time; None: 1, -1: one per core. The result is the same to the
         bit.
     probability : bool
-        Also learn probabilities, for `predict_proba`: each topic gets a sigmoid, fitted to scores of rows that were not
-        trained on, by rankers of five folds (Platt 1999). `fit` then takes several times as long; scores and
+        Also learn probabilities, for `predict_proba`: `Calibration.fit_scores` fits a curve for each topic to scores of
+        rows that were not trained on, by rankers of five folds. `fit` then takes several times as long; scores and
         predictions stay the same.
     warm_start : bool
         Start `fit` from the solution of its previous call, if shapes and dtype are the same. Use this to continue after
@@ -188,8 +188,8 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         topic; with "precomputed", `support_vectors_` has the numbers of these rows.
     intercept_, classes_ : ndarray of shape (n_topics,), (n_classes,)
         The biases; and the classes, in sorted order, or the numbers of columns if y was an indicator.
-    platt_ : ndarray of shape (n_topics, 2)
-        With `probability`, a and b of each topic's sigmoid, ``1 / (1 + exp(-(a·score + b)))``.
+    calibration_ : Calibration
+        With `probability`, each topic's curve from scores to probabilities.
     n_epochs_, n_updates_, n_support_, converged_, prevalence_ : ndarray of shape (n_topics,)
         For each topic: epochs (`n_iter_` is the largest number), updates, rows with a non-zero coefficient
         ("sparsity"; `support_` has their numbers), whether training converged (`stopped_` says why it ended), and the
@@ -315,7 +315,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         rows = sp.csr_array(X) if linear and isinstance(X, np.ndarray) else X
         solutions = solve(rows, problems, **options, progress=progress, margins=True, keep=keep, out=weights)
         if self.probability:
-            self.platt_ = platt_curves(self, rows, problems, solutions, **options)
+            self.calibration_ = fit_calibration(self, rows, problems, solutions, **options)
         self.solutions_: list[Solution] = solutions
         self._fitted_to = *X.shape, X.dtype, len(problems), self.kernel
         if weights is not None:
@@ -460,7 +460,7 @@ class MarginClassifier(ClassifierMixin, BaseEstimator):
         the highest score need not have the highest probability.
         """
         scores = self.decision_function(X)
-        return class_probabilities(scores, self.platt_, multilabel=self.multilabel_)
+        return class_probabilities(scores, self.calibration_, multilabel=self.multilabel_)
 
     def __sklearn_is_fitted__(self) -> bool:
         # The trailing underscore of `lambda_` would else pass for a fitted attribute.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from textcat.calibration import Calibration, check_probability
 from textcat.errors import TextcatError
-from textcat.evaluation.thresholds import Calibration, check_probability
 from textcat.features.rows import Rows
 from textcat.frames import Frame, empty_frame
 from textcat.markup import html_table

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from textcat import __version__
+from textcat.calibration import Calibration
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation
-from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tables import LanguageTables
 from textcat.features.tfidf import TfIdf

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from textcat.calibration import Calibration
 from textcat.documents import name_in_words
 from textcat.errors import TextcatError
 from textcat.evaluation.evaluation import Evaluation, one_topic
-from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import Rows
 from textcat.features.tfidf import TfIdf
 from textcat.features.zones import Zoned

@@ -21,6 +21,7 @@ from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.metrics import average_precisions, macro_average
 from textcat.margin import learners
 from textcat.margin.learners import prevalence_tau
+from textcat.margin.probabilities import out_of_fold_scores
 from textcat.margin.problems import Problem, Solution, rows_by_column
 from textcat.margin.rules import ALMA, PA, PAM, PAUM, Rule
 from textcat.margin.solve import solve
@@ -38,8 +39,7 @@ from textcat.papers.experiments import (
     time_call,
 )
 from textcat.papers.micra import HARD
-from textcat.training.cross_validation import assign_folds, out_of_fold_scores
-from textcat.training.examples import Examples
+from textcat.stratified import assign_folds
 
 if TYPE_CHECKING:
     from textcat.documents import Corpus
@@ -351,7 +351,8 @@ def cross_validate(
     quality = np.empty((len(pairs), n_folds, len(topics)))
     for k, (tau_neg, tau_pos) in enumerate(pairs):
         learner = learners.PAUM(tau_neg=tau_neg, tau_pos=tau_pos, lambda_=1.0, n_jobs=n_jobs)
-        scores = out_of_fold_scores(Examples(vectors.train, labels), learner, fold_of)
+        problems = learner.topic_problems(vectors.train, labels)
+        scores = out_of_fold_scores(learner, vectors.train, problems, fold_of, n_jobs=n_jobs)
         for fold in range(n_folds):
             quality[k, fold] = average_precisions(labels[fold_of == fold], scores[fold_of == fold])
     return np.nanmean(quality, axis=1)

@@ -17,9 +17,9 @@ from textcat.report import figures
 from textcat.report.figures import rounded_values
 
 if TYPE_CHECKING:
+    from textcat.calibration import Calibration
     from textcat.documents import Document
     from textcat.evaluation.evaluation import Evaluation, ScoredDocuments
-    from textcat.evaluation.thresholds import Calibration
     from textcat.model.tagger import Tagger
 
 _EXAMPLES = 3  # false positives, and as many false negatives, of a topic

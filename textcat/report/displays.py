@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from textcat.calibration import Calibration
 from textcat.errors import TextcatError, install_hint
 from textcat.evaluation.evaluation import Evaluation, ScoredDocuments, evaluate_scores
-from textcat.evaluation.thresholds import Calibration
 from textcat.report import figures
 
 _Display = TypeVar("_Display", bound="_Drawn")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from textcat.calibration import Calibration
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.evaluation import MeasuredOn
 from textcat.evaluation.significance import add_intervals
-from textcat.evaluation.thresholds import Calibration
 from textcat.folders import write_atomically
 from textcat.markup import Html, html_text
 from textcat.model import storage

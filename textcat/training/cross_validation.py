@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.calibration import Calibration
 from textcat.documents import Corpus
 from textcat.errors import TextcatError
 from textcat.evaluation.bands import DEFAULT_BANDS, Band, choose_bands
 from textcat.evaluation.metrics import average_precisions
-from textcat.evaluation.thresholds import Calibration
 from textcat.features.rows import release_memory
 from textcat.features.tokens import Tokens
 from textcat.margin.learners import MarginClassifier
@@ -28,6 +28,7 @@ from textcat.margin.problems import NO_ROWS, Problem, Solution, rows_by_column
 from textcat.margin.solve import nothing, solve
 from textcat.progress import Advance, Stages
 from textcat.recipe import Recipe
+from textcat.stratified import assign_folds
 from textcat.training.examples import CountedCorpus, Examples, examples_without
 
 if TYPE_CHECKING:
@@ -45,48 +46,6 @@ _MIN_COMMON = 15
 _N_RARE = 30
 
 _BATCH = 12  # settings trained in one call of the solver: enough to keep the lanes full, few enough to show progress
-
-
-def assign_folds(labels: sp.csc_matrix, n_folds: int, seed: int) -> np.ndarray:
-    """Return each document's fold; the positives of rare topics are spread over as many folds as possible.
-
-    The sizes of folds differ by one at most.
-    """
-    n_documents = labels.shape[0]
-    if n_folds > n_documents:
-        raise TextcatError(f"{n_documents} training documents cannot be split into {n_folds} folds; ask for fewer.")
-    sizes = np.asarray(labels.sum(axis=0)).ravel()
-    # Documents are dealt out by their rarest topic, those without a topic last. Ties keep their random order.
-    rarest = np.full(n_documents, np.inf)
-    entries = labels.tocoo()
-    np.minimum.at(rarest, entries.row, sizes[entries.col] + entries.col / (labels.shape[1] + 1))
-    shuffled = np.random.default_rng(seed).permutation(n_documents)
-    dealt = shuffled[np.argsort(rarest[shuffled], kind="stable")]
-    fold = np.empty(n_documents, int)
-    fold[dealt] = np.arange(n_documents) % n_folds
-    return fold
-
-
-def out_of_fold_scores(
-    examples: Examples, learner: MarginClassifier, fold_of: np.ndarray, *, progress: Advance | None = None
-) -> np.ndarray:
-    """Score every document by rankers that were not trained on it, to choose thresholds and settings.
-
-    One call of the solver trains all folds, over the same rows. Vocabulary and document frequencies are those of all
-    documents, which changes the scores too little to matter for thresholds. Rows of topics' descriptions are trained
-    on in every fold, and are not scored. `fold_of` has the fold of each document. Scores are divided by
-    `Solution.unit`, so that the scores of all folds have the same scale. `learner` itself is not fitted.
-    """
-    n_documents, n_topics = len(fold_of), examples.labels.shape[1]
-    labels = examples.labels[:n_documents]
-    parts = [HeldOutFold(labels, np.flatnonzero(fold_of == number)) for number in range(fold_of.max() + 1)]
-    problems = [problem for part in parts for problem in part.problems(learner, examples)]
-    n_jobs, seed = learner.n_jobs, learner.random_state
-    solutions = iter(solve(examples.rows, problems, n_jobs=n_jobs, seed=seed, keep=nothing, progress=progress))
-    scores = np.empty((n_documents, n_topics), examples.rows.dtype)
-    for part in parts:
-        scores[part.held_out] = part.scores([next(solutions) for _ in range(n_topics)])
-    return scores
 
 
 class HoldOut(NamedTuple):

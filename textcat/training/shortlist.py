@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from textcat.calibration import Calibration
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import PROPENSITY, inverse_propensities
-from textcat.evaluation.thresholds import Calibration
 from textcat.features.lookalikes import LookAlikes
 from textcat.features.rows import Rows
 from textcat.margin.kernels import one_blas_thread

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from textcat.calibration import Calibration
 from textcat.corpus.catalogue import corpus_of
 from textcat.documents import Corpus, topic_counts
 from textcat.errors import TextcatError
 from textcat.evaluation.at_k import MANY_TOPICS
 from textcat.evaluation.bands import choose_bands
 from textcat.evaluation.evaluation import Evaluation, MeasuredOn
-from textcat.evaluation.thresholds import Calibration, choose_thresholds
+from textcat.evaluation.thresholds import choose_thresholds
 from textcat.features.rows import Rows, release_memory
 from textcat.features.store import check_target
 from textcat.features.tfidf import TfIdf
@@ -39,6 +40,7 @@ from textcat.model.weights import csr_weights
 from textcat.progress import Advance, Stages
 from textcat.reading import date_range
 from textcat.recipe import Recipe, default_recipe, read_recipe
+from textcat.stratified import assign_folds
 from textcat.training.checks import (
     SCRIPT_SAMPLE,
     are_single,
@@ -53,7 +55,6 @@ from textcat.training.checks import (
 )
 from textcat.training.cross_validation import (
     HoldOut,
-    assign_folds,
     cross_validated_scores,
     folder_beside,
     hold_out_sample,
